@@ -84,7 +84,7 @@ UNFINISHED = (".partial", ".history.csv")
 NOT_COMPARED = {"logs", "benchmarks"}
 TELLS = re.compile(r"traceback|error|exception|warning|cannot|failed|denied|incomplete", re.I)
 # Lines with these words may be said after any event, and after those of a kind.
-STOPPED = r"KeyboardInterrupt|The run was stopped|[Kk]illed by SIG|cannot be locked|LockException"
+STOPPED = r"KeyboardInterrupt|[Kk]illed by SIG|cannot be locked|LockException"
 # Jobs of a killed Snakemake go on, and their files appear while the next run begins.
 ORPHANS = r"not present when the DAG was created|^\S*results\S*/\S+(, \S+)*$"
 # Jobs have got the signal, too, and two write their tracebacks at once if they were importing; the
@@ -96,9 +96,11 @@ INTERRUPTED = (
 )
 EXPECTED = {
     "": (
-        r"no backup found|\(updating job failed\)|^\[[\d:]+\] (start|\d+ of)|^  \S+ +[\w ]+$"
+        r"no backup found|\(updating job failed\)|^\d+ of \d+ steps|^  \S+ +[\w ]+$"
         r"|^WorkflowError( in file .*)?:$|^At least one job did not complete|^check failed"
-        r"|^Exiting because a job|^\d+ jobs? failed; |^Removing output files of failed job"
+        r"|^Exiting because a job|^\d+ jobs? failed:|^Removing output files of failed job"
+        r"|^Error in rule|^RuleException:|^CalledProcessError in file|^Command 'set"
+        r"|^Logfile \S+ not found"
         r"|^\S+/accuracy_prediction/errors/\S+|^(\S+/\S+\.\w+, )*\S+/\S+\.\w+$"  # names of files
         r"|was never awaited$|Enable tracemalloc"  # of Snakemake
     ),
@@ -150,7 +152,7 @@ def told_by(output: str) -> list[str]:
     inside = False
     for line in output.splitlines():
         # Where another process wrote between:
-        inside &= not re.match(r"\[\d\d:|Terminating processes", line)
+        inside &= not re.match(r"\[\w{3} |Terminating processes", line)
         if line.startswith(("During handling of", "The above exception was")):
             found.pop()
         elif line.startswith(("Traceback", "Call stack:")):

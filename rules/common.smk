@@ -18,13 +18,9 @@ if not SCRIPTS.is_dir():
 sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
+from matcheval.execution import same_run
 from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import set_job_environment
-from matcheval.execution.same_run import (
-    VARIABLE as SAME_RUN,
-    begin_run,
-    check_same_study,
-)
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
@@ -43,9 +39,9 @@ with with_message_only():
             read_yaml(file)
     GIVEN = complete_configuration(config, HOME / "config.yaml")
     if workflow.is_main_process:
-        begin_run(GIVEN)
+        same_run.begin_run(GIVEN)
     else:  # a job, which reads the study again
-        check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
+        same_run.check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
     STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
         # Folders that cannot be read are told here, in one line.
@@ -54,7 +50,7 @@ with with_message_only():
 
 
 envvars:
-    SAME_RUN,
+    same_run.VARIABLE,
 
 
 # Results that all studies in this results folder share: downloads, weights, datasets; and what is

@@ -1,6 +1,7 @@
 """The structure of the library: no circles of imports, few modules in its root, no Snakemake."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
@@ -128,6 +129,75 @@ def test_the_root_has_few_modules():
 def test_no_module_imports_snakemake():
     for module, names in IMPORTED_NAMES.items():
         assert not [name for name in names if name.split(".")[0] == "snakemake"], module
+
+
+# What of Snakemake is not for workflows: private names, its inner modules, and names set in it.
+NOT_DOCUMENTED = re.compile(
+    r"(?:\b|_)(?:workflow|dag|scheduler|snakemake|logger)(?:\.\w+)*\._(?!_)\w+"
+    r"|^ *(?:from|import) snakemake\.(?!utils |exceptions |logging )\S+"
+    r"|\bsnakemake(?:\.\w+)+ =[^=]|\bworkflow(?:\.\w+)+ =[^=]"
+    r"|\b(?:register_resource|output_settings|job_rate_limiter|gc\.disable)\b"
+    r"|\blogger\.(?:handlers|filters)\b|exit_gracefully",
+    re.MULTILINE,
+)
+OF_WORKFLOW = re.compile(r"\bworkflow\.(\w+)")
+# Those that rules ask for; `scheduler` is for the exception.
+ASKED_FOR = {
+    "basedir", "current_basedir", "configfiles", "is_main_process", "local_exec",
+    "resource_settings", "scheduler",
+}  # fmt: skip
+THE_EXCEPTION = "workflow_scripts/sigterm.py"
+# To be removed: records of results, and the checks of our executor.
+LEFT = {
+    "workflow_scripts/result_records.py": {"from snakemake.persistence"},
+    "rules/common.smk": {"import snakemake.workflow", "snakemake.workflow.FilePersistence ="},
+    "workflow_scripts/preflight.py": {"workflow.dag._group"},
+}  # fmt: skip
+
+
+def undocumented(text):
+    """What a source file uses of Snakemake that is not documented."""
+    return [match[0].strip() for match in NOT_DOCUMENTED.finditer(text)]
+
+
+def test_only_documented_names_of_snakemake():
+    home = ROOT.parent
+    folders = ("rules", "workflow_scripts", "docs", "benchmarks")
+    files = [home / "Snakefile", *(p for f in folders for p in sorted((home / f).rglob("*.*")))]
+    texts = {
+        str(file.relative_to(home)): file.read_text(encoding="utf-8")
+        for file in files
+        if file.name == "Snakefile" or file.suffix in (".py", ".smk")
+    }
+    found = {name: names for name, text in texts.items() if (names := undocumented(text))}
+    assert found.pop(THE_EXCEPTION)
+    found = {
+        name: others
+        for name, names in found.items()
+        if (others := [one for one in names if not any(map(one.startswith, LEFT.get(name, ())))])
+        and not name.startswith("workflow_scripts/snakemake_executor")
+    }
+    assert not found
+    rules = "\n".join(text for name, text in texts.items() if not name.endswith(".py"))
+    assert set(OF_WORKFLOW.findall(rules)) - {"FilePersistence"} <= ASKED_FOR
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    from snakemake.dag import DAG",
+        "import snakemake.persistence",
+        "snakemake.workflow.FilePersistence = Mine",
+        "group_of = workflow.dag._group",
+        "local = self._workflow._localrules",
+        'workflow.register_resource("gpu", 1)',
+        "dag.workflow.output_settings = quiet",
+        "for handler in logger.handlers:",
+    ],
+)
+def test_undocumented_names_are_found(line):
+    assert undocumented(f"x = 1\n{line}\n")
+    assert not undocumented("from snakemake.utils import min_version\nlogger.warning(log)\n")
 
 
 def test_only_images_are_inputs_of_any_age():

@@ -64,6 +64,8 @@ def test_the_build_backend_is_pinned_to_the_locks():
 
 
 LIBRARY = ROOT / "workflow_scripts"
+
+
 def modules(environment):
     """The modules that jobs with an environment begin with: scripts, and the library's functions.
 

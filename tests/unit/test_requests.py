@@ -45,7 +45,9 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
 def test_further_attempts_ask_for_up_to_three_times_as_much(study):
     requests = Requests(study, Machine(max_runtime=25))
     given, first = requests.resources("match_predictions"), requests.of("match_predictions", JOB)
-    assert [given["mem_mb"](JOB, n) for n in (1, 2, 3, 5)] == [first.mem_mb * n for n in (1, 2, 3, 3)]
+    assert [given["mem_mb"](JOB, n) for n in (1, 2, 3, 5)] == [
+        first.mem_mb * n for n in (1, 2, 3, 3)
+    ]
     assert [given["runtime"](JOB, n) for n in (1, 2, 3)] == [10, 20, 25]
 
 
@@ -63,7 +65,9 @@ def test_networks_ask_for_what_they_take(tmp_path):
     assert together.threads == MANY_CORES
     assert together.mem_mb > 3 * 1500
     trained = requests.of("train_models", JOB)
-    assert trained.mem_mb >= 2 * requests.of("train_model", SimpleNamespace(model="linear-ce")).mem_mb
+    assert (
+        trained.mem_mb >= 2 * requests.of("train_model", SimpleNamespace(model="linear-ce")).mem_mb
+    )
     small = requests.of("write_report", SimpleNamespace())
     assert (small.mem_mb, small.runtime) == (SMALL.mem_mb, SMALL.runtime) == (1000, 10)
 
@@ -75,6 +79,4 @@ def test_every_rule_asks_in_the_one_place():
             assert "**REQUESTS.resources(" in body, body
             asked = re.findall(r'REQUESTS\.resources\("(\w+)"', body)
             assert asked in ([name], [], ["train_models"], ["predict_models"]), name
-            assert ("gpu" in body or "LEASE_GPU" in body) == (
-                (asked or [""])[0] in GPU_RULES
-            ), name
+            assert ("gpu" in body or "LEASE_GPU" in body) == ((asked or [""])[0] in GPU_RULES), name

@@ -4,7 +4,7 @@ import re
 
 from engine import Workflow, custom_study
 
-# As `snakedeploy deploy-workflow` writes it, but of a Snakefile that is here, not on GitHub.
+# As `snakedeploy deploy-workflow` writes it, but for the Snakefile, which is GitHub's there.
 MODULE = """\
 from snakemake.utils import min_version
 
