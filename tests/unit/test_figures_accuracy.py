@@ -264,11 +264,11 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
     for name, values in confidence.items():
         made = predictions(values, prediction=[0, 1, 1], label=[0, 0, 1])
         write_predictions(made, tmp_path / name / "m.parquet")
-    shown = []
+    shown, stems = [], {name: f"{tmp_path}/{name}/{{model}}" for name in confidence}
     monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
     output_figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "a"},
-        given=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles({name: f"{tmp_path}/{name}/{{model}}" for name in confidence})),
+        given=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(stems)),
         members=["m"], outputs=[],
     )  # fmt: skip
     draw(shown[0])

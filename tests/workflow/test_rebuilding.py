@@ -19,8 +19,7 @@ AFTER_MATCHING = {
 FITS = {"fit_replication": 1, "plot_replication": 1}
 # What follows the counting of what is right, for its one pair.
 AFTER_COUNTING = {"tabulate_replication": 1, **FITS, "summarize_replication": 1}
-FIRST_BATCH = {"match_and_save_pairs": 1}
-MATCHING = {"match_predictions": 1, **FIRST_BATCH, **AFTER_MATCHING}
+MATCHING = {"match_predictions": 2, "save_matched_pairs": 1, **AFTER_MATCHING}
 MATCHINGS = """{matchings: {
     probability: {criterion: probability},
     wide: {criterion: probability, epsilon: 0.1},
@@ -28,7 +27,7 @@ MATCHINGS = """{matchings: {
 
 
 def times(workflow):
-    """When checkpoints and predictions were written."""
+    """When checkpoints and predictions were written, of whatever study."""
     files = [*workflow.results.glob("checkpoints/[!.]*"), *workflow.results.glob("predictions/*/*")]
     return {str(file): file.stat().st_mtime_ns for file in files}
 
@@ -62,16 +61,19 @@ def test_one_models_recipe(copy):
     recipe = "linear,trained,linear,0,0,cross_entropy,,none,constant,"
     copy.edit("studies/small.csv", f"{recipe}3", f"{recipe}1")
     plan = copy.plan()
-    # The matching of its batch, and not of the other one.
+    # Jobs of all models, which train and run only the one.
     assert jobs(plan) == {
-        "train_models": 1, "predict_models_1": 1, **FIRST_BATCH, **AFTER_MATCHING,
-        "count_correct": 2, **AFTER_COUNTING,
+        "train_models_1": 1, "predict_models_1": 1, **MATCHING, "count_correct": 2,
+        **AFTER_COUNTING,
     }  # fmt: skip
+    written = times(copy)
     copy.run("results/digits/tables/new-writers/probability.csv")
     after = copy.artifacts()
     changed = {name for name in before if before[name] != after[name]}
     assert not {name for name in changed if re.search(r"/(mlp|cnn\.v1)\.", name)}
     assert {"checkpoints/linear.safetensors", "digits/tables/new-writers/probability.csv"} < changed
+    again = {file for file, time in times(copy).items() if time != written[file]}
+    assert again == {file for file in written if "/linear." in file}
 
 
 @pytest.mark.slow
@@ -100,13 +102,10 @@ def test_a_model_more(copy):
     with (copy.folder / "studies/small.csv").open("a") as catalogue:
         catalogue.write("late,trained,linear,0,0,brier,,none,constant,1,64,0.1,0,1,0,\n")
     plan = copy.plan()
-    assert {"train_models", "predict_models_1"} < set(jobs(plan))
-    # It joins the second batch; the first one is left alone.
-    assert jobs(plan)["match_predictions"] == 1
-    assert "match_and_save_pairs" not in jobs(plan)
+    assert {"train_models_1", "predict_models_1"} < set(jobs(plan))
     before = times(copy)
     copy.run("matched")
-    assert before.items() <= times(copy).items()
+    assert before.items() < times(copy).items()
 
 
 def test_edits_that_change_nothing(copy):
@@ -114,7 +113,7 @@ def test_edits_that_change_nothing(copy):
     copy.edit(f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
     with (copy.folder / LIBRARY / "io/files.py").open("a") as module:
         module.write("\n\ndef nobody_calls_this():\n    return 1\n")
-    copy.edit("rules/training.smk", '"python -m train ', '"python -m  train ')
+    copy.edit("rules/training.smk", '"train.py {params', '"train.py  {params')
     for folder in ("rules", "workflow_scripts"):
         for path in (copy.folder / folder).rglob("*"):
             os.utime(path)
@@ -129,6 +128,7 @@ def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
     assert jobs(copy.plan()) == {}
     for folder in ("datasets", "predictions", "digits"):
         shutil.rmtree(copy.results / folder)
+    shutil.rmtree(copy.folder / ".snakemake")
     copy.run()
     assert jobs(copy.plan()) == {}
     copy.edit("config.yaml", named, plain)
@@ -138,10 +138,10 @@ def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
 
 
 class TestResultsElsewhere:
-    """What results were made from is recorded beside them."""
+    """Snakemake knows nothing of results that were moved; they must be of the study's settings."""
 
     @pytest.mark.parametrize("way", ["renamed", "absolute", "./results", "linked"])
-    def test_a_changed_setting_is_noticed(self, copy, way):
+    def test_a_changed_setting_is_refused(self, copy, way):
         shutil.rmtree(copy.folder / ".snakemake")
         there = way
         if way in ("renamed", "linked"):
@@ -153,74 +153,86 @@ class TestResultsElsewhere:
         results = () if way == "linked" else ("--config", f"results={there}")
         assert jobs(copy.plan(*results)) == {}
         copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
-        assert jobs(copy.plan(*results)) == MATCHING
+        told = copy.run("--dry-run", *results, fails=True)
+        assert "digits: these results were made with matching.epsilon null, and the" in told
+        assert "says 0.01" in told
+        copy.edit("small.yaml", "{epsilon: 0.01, seeds: 4", "{seeds: 4")
+        assert jobs(copy.plan(*results)) == {}
+
+    @pytest.mark.slow
+    def test_the_way_out_computes_no_network_again(self, copy):
+        """Also after a run of some targets, when results are of two settings."""
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        copy.run("matched")
+        shutil.rmtree(copy.folder / ".snakemake")
+        for epsilon in ("0.01", "0.02"):
+            assert "Set matching.epsilon back, or delete" in copy.run("matched", fails=True)
+            copy.edit("small.yaml", epsilon, "0.02")
+        shutil.rmtree(copy.results / "digits")
+        before = times(copy)
+        copy.run()
+        assert times(copy) == before
+        assert set(copy.table("digits/tables/new-writers/probability").epsilon) == {0.02}
+        shutil.rmtree(copy.folder / ".snakemake")
+        assert jobs(copy.plan()) == {}
 
     def test_copies_without_their_times(self, workflow, tmp_path):
-        """Contents are compared, also of predictions, which Snakemake does not see."""
+        """In any order: what is repeated trains no model and runs none."""
         shutil.copytree(
             workflow.folder, tmp_path / "tree", symlinks=True, copy_function=shutil.copyfile
         )
         copied = Workflow(tmp_path / "tree", workflow.python)
         shutil.rmtree(copied.folder / ".snakemake")
+        before = workflow.artifacts()
         for path in copied.results.rglob("*.*"):
-            os.utime(path, (1, hash(path.name) % 1000))  # in any order
-        folder = copied.results / "predictions/digits-known"
-        for path in (folder, *folder.iterdir()):
-            os.utime(path)  # after all indexes
-        assert jobs(copied.plan()) == {}
-        shutil.copyfile(folder / "linear.parquet", folder / "mlp.parquet")
-        os.utime(folder / "mlp.parquet")
-        assert jobs(copied.plan())["predict_models_1"] == 1
+            os.utime(path, (1, hash(path.name) % 1000), follow_symlinks=False)
+        written = times(copied)
+        copied.run()
+        assert copied.artifacts() == before
+        assert times(copied) == written
 
-    @pytest.mark.slow
-    def test_without_records_there_are_two_ways_out(self, copy):
-        shutil.rmtree(copy.folder / ".snakemake")
-        for path in copy.results.rglob(".records.jsonl"):
-            path.unlink()
+    def test_predictions_of_earlier_weights(self, copy):
+        """As from a backup, with their times."""
+        file = copy.results / "predictions/digits-known/linear.parquet"
+        shutil.copy2(file, copy.folder / "earlier.parquet")
+        copy.edit("studies/small.csv", "none,constant,3", "none,constant,1")
+        copy.run("predictions")
+        assert file.read_bytes() != (copy.folder / "earlier.parquet").read_bytes()
+        shutil.copy2(copy.folder / "earlier.parquet", file)
         copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
-        told = copy.run("--dry-run")
-        assert told.count("it is not recorded what it was made from") == 1
-        assert "Add --forceall --touch to the command to accept" in told
-        copy.run("--forceall", "--touch")
-        assert "not recorded" not in (told := copy.run("--dry-run"))
-        assert "Nothing to be done" in told
-        # The check sees what was accepted.
-        assert "test_runs_are_those_that_the_study_file_asks_for" in copy.run("check", fails=True)
+        told = copy.run("matched", fails=True)
+        assert f"{file}: these are no predictions of results/digits/checkpoints/linear" in told
+        file.unlink()
+        assert jobs(copy.plan("matched"))["predict_models_1"] == 1
 
 
 def test_the_check_runs_always_and_sees_later_damage(copy):
     told = [copy.run("check").splitlines() for _ in range(2)]
-    lines = [[one for one in each if "files are as they were made" in one] for each in told]
+    lines = [[one for one in each if "files passed" in one] for each in told]
     assert len(lines[0]) == 1
     assert lines[0] == lines[1]
-    figure = copy.results / "digits/figures/new-writers/confidence.png"  # nothing else reads it
-    state, content = figure.stat(), figure.read_bytes()
-    figure.write_bytes(content[:500] + b"?" + content[501:])
-    os.utime(figure, ns=(state.st_atime_ns, state.st_mtime_ns))
-    message = f"1 of {lines[0][0].split()[0]} files are not as they were made: results/digits/fig"
-    assert message in copy.run("check", fails=True)
-    figure.write_bytes(content)
-    history = copy.results / "checkpoints/mlp.history.csv"  # a member of a batch
-    history.write_bytes(history.read_bytes().replace(b"1", b"2", 1))
-    told = copy.run("check", fails=True)
-    assert "are not as they were made: results/checkpoints/mlp.history.csv" in told
-    assert "--cores all results/digits/batches/trainings/models-1.json all" in told
+    for place, check in (
+        ("digits/figures/new-writers/confidence.png", "test_figures_are_whole"),
+        ("checkpoints/mlp.safetensors", "test_no_file_is_damaged"),
+    ):
+        file = copy.results / place
+        state, content = file.stat(), file.read_bytes()
+        at = len(content) // 2
+        file.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+        assert check in copy.run("check", fails=True)
+        file.write_bytes(content)
 
 
 @pytest.mark.slow
-def test_files_that_nothing_else_needs_are_made_again_as_the_check_says(copy):
+def test_a_file_that_nothing_else_needs_is_made_again_on_request(copy):
     """Of a dataset whose models are trained, a missing file does not stop the planning, either."""
     before = copy.artifacts()
     images = "results/datasets/digits-train/images.npy"
     (copy.folder / images).unlink()
     assert copy.plan().jobs == {}
-    told = copy.run("check", fails=True)
-    assert re.search(
-        rf"1 of \d+ files are not as .*{images}.*snakemake --cores all {images} all", told
-    )
     copy.run(images, "all")
     assert copy.artifacts() == before
-    copy.run("check")
 
 
 @pytest.mark.slow
@@ -253,7 +265,7 @@ class TestKilled:
     def test_the_whole_run(self, workflow, copy):
         """While a model is trained."""
         shutil.rmtree(copy.results)
-        copy.kill_when(lambda: any("-m train " in line for line in processes(copy.folder)))
+        copy.kill_when(lambda: any("/train.py " in line for line in processes(copy.folder)))
         whole = workflow.artifacts()
         for name, content in copy.artifacts().items():
             assert ".partial-" in name or content == whole[name], f"{name} is half-written"
@@ -280,7 +292,7 @@ class TestKilled:
         output = copy.run("predictions", "matched", "--keep-going", fails=True)
         assert re.search(
             r"^rule +job +log +reason\n"
-            r"train_models +Training the models of models-1 +\S+/models-1.log"
+            r"train_models_1 +Training 3 models, batch 1 +\S+/1.log"
             r" +.*1 of 3 failed; mlp: killed by SIGKILL",
             output,
             re.MULTILINE,
