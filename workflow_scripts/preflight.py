@@ -17,6 +17,7 @@ from snakemake_interface_executor_plugins.settings import ExecMode
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.study.checks import check_custom_images
 from matcheval.study.stored import (
+    check_links,
     check_made_with,
     check_restored,
     check_shared_names,
@@ -53,6 +54,7 @@ class Preflight:
                 self._check_profile()
             check_shared_names(self._study)
             check_made_with(self._study, self._given)
+            check_links(self._study)
         try:
             check_custom_images(self._study)
         except InputError as error:

@@ -160,7 +160,7 @@ class Workflow:
             for path in sorted(top.rglob("*"))
             if path.is_file()
             and not {"logs", "benchmarks"} & set(path.relative_to(top).parts)
-            and path.name != ".records.jsonl"
+            and path.name != ".made_with.json"
         }
 
 

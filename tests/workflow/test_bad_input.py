@@ -30,7 +30,7 @@ def test_a_name_means_one_thing_in_a_results_folder(copy):
     small = config.read_text()
     whole = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load(small)
     config.write_text(yaml.safe_dump(whole | {"study": "other"}))
-    assert copy.plan().jobs["train_models"] == 1  # which lists what is trained
+    assert copy.plan().jobs["train_models_1"] == 1  # which links what is trained
     other = "inference={precision: bf16}"
     refused = copy.run("--dry-run", "--config", other, fails=True)
     assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused

@@ -263,7 +263,7 @@ figures: {formats: [png]}
     own = copy.results / "alone"
     made = {path.name for path in own.iterdir()}
     folders = {"accuracies", "benchmarks", "figures", "logs", "replication"}
-    assert made == folders | {".records.jsonl", "report.html"}
+    assert made == folders | {".made_with.json", "report.html"}
     assert (own / "figures/both/replication/top3-linear.png").exists()
     options = ["--configfile", "alone.yaml", "--config", "replication={top: [4]}"]
     assert "no top-4 accuracy of 4 models" in copy.run(*options, fails=True)

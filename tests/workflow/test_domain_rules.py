@@ -109,5 +109,5 @@ def test_another_algorithm_trains_no_more_than_it_must(copy):
     assert copy.plan().jobs == {}
     copy.edit("small.yaml", "algorithms: [coral]", "algorithms: [coral, vne]")
     plan = copy.plan().jobs
-    assert plan.get("train_models") == 1, plan  # which keeps what is trained
+    assert plan.get("train_models_1") == 1, plan  # which keeps what is trained
     assert "derive_dataset" not in plan

@@ -35,7 +35,7 @@ def test_features_are_computed_once_and_heads_trained_on_them(tmp_path):
     network.write_text(NETWORK)
     workflow.keep_models("studies/small.csv", ["linear", "mlp"])
     jobs = workflow.plan().jobs
-    assert (jobs["extract_features"], jobs["train_models"]) == (2, 1)
+    assert (jobs["extract_features"], jobs["train_models_1"]) == (2, 1)
     workflow.run()
     assert read_dataset(workflow.results / "datasets/known").images.shape == (200, 1, 1, 40)
     found = workflow.table("predictions/known/linear")

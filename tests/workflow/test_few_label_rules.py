@@ -13,7 +13,7 @@ def workflow(tmp_path_factory):
     before = workflow.plan().jobs
     with (workflow.folder / "small.yaml").open("a") as study:
         study.write(BLOCK)
-    own = {"tabulate_few_labels": 1, "plot_few_labels": 1}
+    own = {"tabulate_few_labels": 1}
     assert workflow.plan().jobs == before | own
     workflow.run("few_labels")
     return workflow
@@ -37,4 +37,4 @@ def test_its_files_are_built(workflow):
 def test_a_setting_repeats_it(workflow):
     assert workflow.plan("few_labels").jobs == {}
     changed = workflow.plan("few_labels", "--config", "few_labels={seed: 1}").jobs
-    assert changed == {"few_labels": 1, "tabulate_few_labels": 1, "plot_few_labels": 1}
+    assert changed == {"few_labels": 1, "tabulate_few_labels": 1}

@@ -77,8 +77,8 @@ def test_its_files_are_built(workflow):
 @pytest.mark.parametrize(
     ("old", "new", "repeated"),
     [
-        ("+ offset", "+ 2 * offset", ["plot_error_rate", "tabulate_error_rate"]),
-        ("add_subplot()", "add_subplot(1, 1, 1)", ["plot_error_rate"]),
+        ("+ offset", "+ 2 * offset", ["tabulate_error_rate"]),
+        ("add_subplot()", "add_subplot(1, 1, 1)", ["tabulate_error_rate"]),
         ('"""Error rates of the models', '"""Rates of the models', []),
     ],
 )

@@ -1,17 +1,11 @@
-"""What Snakemake plans: resources by profile, study and command line; groups; downloads."""
+"""What Snakemake plans: resources by profile, study and command line; downloads."""
 
 import json
 import re
 
 import pytest
-import yaml
 from engine import Workflow
 
-# Jobs that are long or few. All others are submitted to a cluster in groups.
-ALONE = {
-    "prepare_dataset", "prepare_made_datasets", "derive_dataset", "train_model", "train_models",
-    "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
-}  # fmt: skip
 SLURM = ("--profile", "profiles/slurm", "--executor", "local")
 
 
@@ -41,9 +35,9 @@ def test_a_plan_tells_jobs_by_their_messages(workflow):
 def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     """The command line has the last word."""
     given = ("--config", "inference={device: auto}")
-    asked = requests(workflow, "--set-resources", "train_models:mem_mb=4321*attempt", *given)
-    assert "mem_mb=4321," in asked["train_models"]
-    assert "runtime=10" in asked["train_models"]
+    asked = requests(workflow, "--set-resources", "train_models_1:mem_mb=4321*attempt", *given)
+    assert "mem_mb=4321," in asked["train_models_1"]
+    assert "runtime=10" in asked["train_models_1"]
     assert "gpu=1" in asked["predict_datasets"]
     assert "slurm_partition=gpu" in asked["predict_datasets"]
     assert "slurm_partition=cpu" in asked["prepare_dataset"]
@@ -54,30 +48,20 @@ def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     assert "slurm_partition=cpu" in asked["predict_datasets"]
 
 
-def test_groups_are_submitted_whole(workflow):
-    """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
-    study = ("--configfile", "studies/digits-sampling.yaml")
-    output = workflow.run("--dry-run", "--profile", "profiles/slurm", *study)
-    assert re.findall(r"Group job (\w+)", output) == ["matching", "tables"]
-
-
-def test_rules_of_groups_and_of_the_login_node(workflow):
+def test_rules_of_the_login_node(workflow):
     """Also, a study that downloads nothing, before anything is made."""
     assert workflow.plan("prefetch").jobs in ({}, {"prefetch": 1})
     (workflow.folder / "ask.smk").write_text(
         'include: "Snakefile"\nimport json\n'
-        "rules = [sorted({rule.name for rule in workflow.rules}), sorted(workflow._localrules)]\n"
-        'Path("rules.json").write_text(json.dumps(rules))\n'
+        'Path("rules.json").write_text(json.dumps(sorted(workflow._localrules)))\n'
     )
     workflow.run("prefetch", "--snakefile", "ask.smk")
-    # What the names of the study stand for, and nothing else.
-    assert [path.name for path in workflow.results.rglob("*") if path.is_file()] == ["digits.json"]
-    rules, local = map(set, json.loads((workflow.folder / "rules.json").read_text()))
+    # What the names of the study stand for, its settings, and nothing else.
+    files = {path.name for path in workflow.results.rglob("*") if path.is_file()}
+    assert files == {"digits.json", ".made_with.json"}
+    local = set(json.loads((workflow.folder / "rules.json").read_text()))
     assert {"prefetch", "download_file", "download_weights"} <= local
     assert not {"train_model", "predict_datasets"} & local
-    # Jobs of an analysis that the profile does not name are submitted one by one.
-    profile = yaml.safe_load((workflow.folder / "profiles/slurm/config.yaml").read_text())
-    assert set(profile["groups"]) <= rules - local - ALONE
 
 
 def test_all_downloads_and_no_more(workflow):

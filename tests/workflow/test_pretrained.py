@@ -55,8 +55,7 @@ def workflow(tmp_path_factory):
 def test_models_that_share_a_transform_are_run_by_one_job(workflow):
     for name in ("old", "new"):
         assert len(workflow.artifacts(f"predictions/{name}")) == 2
-    (index,) = (workflow.results / "pretrained/inference/old").glob("*.json")
-    log = (workflow.results / f"pretrained/logs/predict_datasets/{index.stem}.log").read_text()
+    log = (workflow.results / "pretrained/logs/predict_models/1.log").read_text()
     assert f"{', '.join(MODELS[:2])} on old: " in log
     assert "2 model(s), 2 dataset(s)" in log
 
@@ -70,7 +69,7 @@ def test_a_second_run_has_nothing_to_do_however_the_machine_is_used(workflow):
 def test_an_output_that_is_added_and_left_out_again(copy):
     """It takes a pass of its own; without it, predictions stay as they are."""
     wanted = ("predictions", "--config", "inference={models_per_job: 2, outputs: [top]}")
-    assert copy.plan(*wanted).jobs["predict_datasets"] == 1
+    assert copy.plan(*wanted).jobs["predict_models_1"] == 1
     copy.run(*wanted)
     assert copy.plan("predictions").jobs == {}
     assert copy.plan(*wanted).jobs.keys() <= {"all"}
@@ -80,7 +79,7 @@ def test_a_model_that_is_added_makes_no_other_again(copy):
     write_catalogue(copy, *MODELS)
     plan = copy.plan("predictions")
     assert plan.jobs == {"predict_datasets": 1, "predictions": 1}
-    assert plan.predicted[0].endswith(".batch-2")
+    assert plan.predicted == [MODELS[2]]
 
 
 def test_predictions_do_not_depend_on_the_other_models_of_a_job(copy):

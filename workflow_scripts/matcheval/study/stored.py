@@ -13,6 +13,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Mapping
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.datasets.folders import read_description
-from matcheval.errors import InputError, configuration_error
+from matcheval.errors import InputError, configuration_error, listed
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
@@ -185,6 +187,41 @@ def check_restored(study: Study) -> None:
                     f"these are no predictions of {weights}, as it is now",
                     file=link.resolve(), remedy="Delete it, and run the same command again",
                 )  # fmt: skip
+
+
+def check_links(study: Study) -> None:
+    """Refuse folders with links to files that are no more: Snakemake looks at folders as wholes.
+
+    Raises
+    ------
+    InputError
+        Naming the files, and what to delete.
+    """
+    broken: dict[str, str] = {}  # a missing file by folder
+    for batch, sets in study.made_batches.items():
+        described = (file for name in sets for file in study.description_files(name))
+        missing = next((file for file in described if not Path(file).exists()), None)
+        if missing and Path(study.made_folder(batch)).is_dir():
+            broken[study.made_folder(batch)] = missing
+    jobs, kept = study.predicting, Path(study.results, "predictions")
+    names_in = cache(
+        lambda folder: {one.name for one in folder.iterdir()} if folder.is_dir() else ()
+    )
+    for suite, sets in jobs.suites.items():
+        folders = names_in(Path(study.folder, "predictions", suite))
+        models = [name for name in jobs.models if name in folders]
+        for dataset, model, suffix in product(sets, models, jobs.suffixes):
+            if f"{model}{suffix}" not in names_in(kept / dataset):
+                folder = f"{study.folder}/predictions/{suite}/{model}"
+                broken.setdefault(folder, str(kept / dataset / f"{model}{suffix}"))
+    # Where a file of its own is missing, too, the job of a model runs in any case.
+    alone = [file for file in jobs.all_files if file.endswith(tuple(jobs.suffixes))]
+    if broken and all(map(Path.exists, map(Path, alone))):
+        raise InputError(
+            f"no such file, to which there is a link in {next(iter(broken))}",
+            file=next(iter(broken.values())),
+            remedy=f"Delete {listed(broken)}, to have it made again; all else is kept",
+        )
 
 
 def _identity(study: Study) -> str:
