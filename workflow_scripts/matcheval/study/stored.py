@@ -198,8 +198,8 @@ def check_links(study: Study) -> None:
         Naming the files, and what to delete.
     """
     broken: dict[str, str] = {}  # a missing file by folder
-    for batch, sets in study.made_batches.items():
-        described = (file for name in sets for file in study.description_files(name))
+    for batch, made in study.made_batches.items():
+        described = (file for name in made for file in study.description_files(name))
         missing = next((file for file in described if not Path(file).exists()), None)
         if missing and Path(study.made_folder(batch)).is_dir():
             broken[study.made_folder(batch)] = missing
