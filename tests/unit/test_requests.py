@@ -43,17 +43,12 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
 
 
 def test_further_attempts_ask_for_more(study):
+    """Up to three times as much; of the time, as much as a job may take."""
     batch = SimpleNamespace(pair="new-writers", batch="000")
-    given = Requests(study, Machine()).resources("match_predictions")
+    given = Requests(study, Machine(max_runtime=25)).resources("match_predictions")
     request = resources.of_matching(len(study.models), 2 * 10, DIGITS.images)
-    assert given["mem_mb"](batch, 1) == request.mem_mb
-    assert given["runtime"](batch, 2) == 2 * request.runtime
-
-
-def test_the_longest_of_jobs_that_are_grouped(tmp_path):
-    """By which groups are cut to the time limit of their partition."""
-    study = load(configuration("digits-shifts") | {"results": str(tmp_path)})
-    longest = Requests(study, Machine(gpu_partition="gpu", partition="cpu")).longest_grouped()
-    minutes, partition = longest["predict_datasets"]
-    assert minutes >= 10
-    assert partition == "cpu"
+    attempts = (1, 2, 3, 4, 9)
+    assert [given["mem_mb"](batch, n) / request.mem_mb for n in attempts] == [1, 2, 3, 3, 3]
+    assert [given["runtime"](batch, n) for n in attempts] == [10, 20, 25, 25, 25]
+    unlimited = Requests(study, Machine()).resources("match_predictions")
+    assert unlimited["runtime"](batch, 9) == 30

@@ -4,15 +4,13 @@ import re
 from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from matcheval.execution.resources import SMALL
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.registry import ANALYSES
 from matcheval.study.requests import Machine, Requests
-from studies import ROOT, configuration, declared_rules, load, rule_bodies
+from studies import configuration, declared_rules, load, rule_bodies
 
-PROFILE = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
 OF_PAIRS = [analysis.name for analysis in ANALYSES if issubclass(analysis, PairTableAnalysis)]
 # The rules that run as jobs: downloads run on the login node, and targets only collect files.
 RULES = {
@@ -105,12 +103,3 @@ def test_every_rule_asks_in_the_one_place():
         if not name.startswith("download_") and re.search(r"^ *(script|shell):", body, re.M):
             asked = [f'"{name}")'] if name else ["one.name)", '"predict_datasets", job)']
             assert any(f"**REQUESTS.resources({one}" in body for one in asked), body
-
-
-def test_groups_are_of_rules_with_small_jobs(asked):
-    """But the check of results: a group that fails loses what its other jobs made."""
-    assert set(PROFILE["groups"]) <= RULES
-    assert set(PROFILE["groups"].values()) == set(PROFILE["group-components"])
-    small = {rule for rule in RULES if asked(rule) == SMALL}
-    assert len(small) > 15
-    assert small - set(PROFILE["groups"]) == {"check"}

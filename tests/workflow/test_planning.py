@@ -1,17 +1,11 @@
-"""What Snakemake plans: resources by profile, study and command line; groups; downloads."""
+"""What Snakemake plans: resources by profile, study and command line; time limits; downloads."""
 
 import json
 import re
 
 import pytest
-import yaml
 from engine import Workflow
 
-# Jobs that are long or few. All others are submitted to a cluster in groups.
-ALONE = {
-    "prepare_dataset", "prepare_made_datasets", "derive_dataset", "train_model", "train_models",
-    "search_near_duplicates", "simulate_annotations", "count_selections", "sample_dataset", "check",
-}  # fmt: skip
 SLURM = ("--profile", "profiles/slurm", "--executor", "local")
 
 
@@ -60,14 +54,21 @@ def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     assert "slurm_partition=cpu" in asked["predict_datasets"]
 
 
-def test_groups_are_submitted_whole(workflow):
-    """Of the study with most kinds of jobs; Snakemake refuses a group that waits for itself."""
-    study = ("--configfile", "studies/digits-sampling.yaml")
-    output = workflow.run("--dry-run", "--verbose", "--profile", "profiles/slurm", *study)
-    assert re.findall(r"Group job (\w+)", output) == ["matching", "tables"]
+def test_only_where_the_profile_says_so_jobs_end_before_their_time_limit(workflow):
+    """On one machine, no training or inference is told of a limit."""
+    show = ("predictions", "--dry-run", "--verbose", "--printshellcmds", "--profile")
+    assert "--minutes" not in workflow.run(*show, "profiles/laptop")
+    told = workflow.run(*show, *SLURM[1:], "--set-resources", "train_models:runtime=70")
+    assert re.search(r"python -m train .* --minutes 70 ", told)
+    assert re.search(r"python -m predict .* --minutes 10 ", told)
+    # The one setting of a cluster without time limits; with one, no job asks for more.
+    workflow.edit("profiles/slurm/config.yaml", "max_runtime: 1440", "max_runtime: 8")
+    assert requests(workflow)["train_models"].endswith("runtime=8")
+    workflow.edit("profiles/slurm/config.yaml", "  max_runtime: 8 ", "# max_runtime: 8 ")
+    assert "--minutes" not in workflow.run(*show, *SLURM[1:])
 
 
-def test_rules_of_groups_and_of_the_login_node(workflow):
+def test_rules_of_the_login_node(workflow):
     """Also, a study that downloads nothing, before anything is made."""
     assert workflow.plan("prefetch").jobs in ({}, {"prefetch": 1})
     (workflow.folder / "ask.smk").write_text(
@@ -78,12 +79,9 @@ def test_rules_of_groups_and_of_the_login_node(workflow):
     workflow.run("prefetch", "--snakefile", "ask.smk")
     # What the names of the study stand for, and nothing else.
     assert [path.name for path in workflow.results.rglob("*") if path.is_file()] == ["digits.json"]
-    rules, local = map(set, json.loads((workflow.folder / "rules.json").read_text()))
+    _, local = map(set, json.loads((workflow.folder / "rules.json").read_text()))
     assert {"prefetch", "download_file", "download_weights"} <= local
     assert not {"train_model", "predict_datasets"} & local
-    # Jobs of an analysis that the profile does not name are submitted one by one.
-    profile = yaml.safe_load((workflow.folder / "profiles/slurm/config.yaml").read_text())
-    assert set(profile["groups"]) <= rules - local - ALONE
 
 
 def test_all_downloads_and_no_more(workflow):
