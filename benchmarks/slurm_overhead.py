@@ -31,17 +31,18 @@ rule nothing:
     resources:
         mem_mb=800,
         runtime=10,
-        turn=1,
     shell:
         "touch {output}"
 """
 # The profile's 15 s between two looks at the jobs would be most of what is measured.
-POLL = ["--seconds-between-status-checks", "1", "--latency-wait", "5"]
+POLL = [
+    "--slurm-init-seconds-before-status-checks", "1", "--seconds-between-status-checks", "1",
+    "--latency-wait", "5",
+]  # fmt: skip
 ON_SLURM = ["--profile", "profiles/slurm", *POLL]
 WAYS = {
     "local": ["--cores", "2"],
     "slurm": ON_SLURM,
-    # Without the profile's own groups: the last ones given count.
     "slurm, groups": [
         *ON_SLURM, "--groups", "nothing=some", "--group-components", f"some={GROUP}",
     ],

@@ -243,7 +243,7 @@ class Soak:
             variables = {**self.cluster.environment, "PYTHONPATH": scripts, **variables}
             command = [
                 *command, "--profile", "profiles/slurm", "--seconds-between-status-checks", "1",
-                "--latency-wait", "15",
+                "--slurm-init-seconds-before-status-checks", "1", "--latency-wait", "15",
             ]  # fmt: skip
         return Run([*before, *command], workflow.folder, environment() | variables)
 
@@ -339,8 +339,6 @@ class Soak:
             self.damaged -= named
             if "cannot be locked" in output:
                 self.workflow.run("--unlock")
-            elif self.cluster and "earlier run" in output:
-                time.sleep(5)
             elif not named:
                 self.wrong(self.kinds, "unexplained", f"a failure without a remedy:\n{output}")
                 shutil.rmtree(self.results.resolve())

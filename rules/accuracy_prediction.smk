@@ -155,7 +155,7 @@ rule predict_accuracy:
         function="matcheval.accuracy_prediction.tables:write_predictions",
         job=arguments(PREDICTION.prediction_arguments),
         code=digest("matcheval.accuracy_prediction.tables:write_predictions"),
-        published=table_digest(),
+        printed=table_digest(),
     message:
         "Predicting the accuracies on suite {wildcards.suite}"
     script:
@@ -207,7 +207,7 @@ rule tabulate_model_errors:
         function="matcheval.accuracy_prediction.tables:write_model_errors",
         job=arguments(PREDICTION.model_error_arguments),
         code=digest("matcheval.accuracy_prediction.tables:write_model_errors"),
-        published=table_digest(),
+        printed=table_digest(),
     message:
         "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
     script:

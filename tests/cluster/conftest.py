@@ -1,14 +1,17 @@
-"""One cluster for all tests, and a working tree with prepared datasets that each test copies."""
+"""One cluster for all tests, and a run on it that is disturbed in all ways."""
 
-import sys
-from collections.abc import Callable, Iterator
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from accounting import why_no_accounting
-from engine import Workflow
-from runs import ClusterRun
+from runs import Run
 from slurm import Cluster, why_not
+
+# Names of brief jobs (brief.smk).
+FAULTS = ("greedy", "slow", "broken", "fine", "spare", "frail", "cancelled")
 
 
 @pytest.fixture(scope="session")
@@ -24,67 +27,34 @@ def cluster(slurm: None) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
-def accounted(slurm: None) -> Iterator[Cluster]:
-    """A cluster whose `sacct` has a database to read."""
-    if reason := why_no_accounting():
-        pytest.skip(reason)
-    with Cluster.started(accounting=True) as cluster:
-        yield cluster
+def banner(folder: Path, text: str) -> str:
+    """A folder with an `sbatch` that prints something before the number of the job."""
+    folder.mkdir()
+    (folder / "sbatch").write_text(
+        f'#!/bin/sh\necho "{text}"\nexec {shutil.which("sbatch")} "$@"\n'
+    )
+    (folder / "sbatch").chmod(0o755)
+    return str(folder)
 
 
-@pytest.fixture(scope="session")
-def oldest_plugin() -> Path:
-    """The oldest version of the plugin that the executor is based on (`make cluster-test`)."""
-    folder = Path(sys.prefix) / "oldest-slurm-plugin"
-    if not folder.exists():
-        pytest.skip(f"no {folder}; 'make cluster-test' installs it")
-    return folder
+@pytest.fixture(scope="session", autouse=True)
+def disturbed(
+    cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Run, "subprocess.Popen[str]"]:
+    """A run of jobs with faults, which goes on beside the other tests.
 
-
-MATCHING = "matchings: {probability: {criterion: probability}}"
-# Jobs of their own, though they are short, as of large models.
-SUITE = """\
-training: {models_per_job: 1}
-inference: {models_per_job: 1}
-suites: {all: {members: [digits-validation, digits-new-writers]}}
-suite_accuracies: {suites: {all: digits-known}}
-"""
-
-
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
-    """The small study, with one matching and a suite; its datasets are made without a cluster."""
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("prepared") / "tree")
-    workflow.edit("small.yaml", "{seeds: 4", f"{{{MATCHING}, seeds: 4")
-    with (workflow.folder / "small.yaml").open("a") as stream:
-        stream.write(SUITE)
-    names = ("digits-train", "digits-validation", "digits-known", "digits-new-writers")
-    workflow.run(*(f"results/datasets/{name}/dataset.json" for name in names))
-    return workflow
-
-
-MakeRun = Callable[..., ClusterRun]
-
-
-@pytest.fixture
-def on_cluster(cluster: Cluster, prepared: Workflow, tmp_path: Path) -> MakeRun:
-    """Make a tree, with additional models that are disturbed."""
-    return _maker(cluster, prepared, tmp_path)
-
-
-@pytest.fixture
-def own_cluster(slurm: None, prepared: Workflow, tmp_path: Path) -> Iterator[MakeRun]:
-    """Do the same on a cluster that the test may break: other tests' jobs are not on it."""
-    with Cluster.started() as cluster:
-        yield _maker(cluster, prepared, tmp_path)
-
-
-def _maker(cluster: Cluster, prepared: Workflow, folder: Path) -> MakeRun:
-    def make(*models: str) -> ClusterRun:
-        run = ClusterRun(prepared.copy_to(folder / "tree"), cluster)
-        if models:
-            run.add_models(*models)
-        return run
-
-    return make
+    If a job's limit is a minute, SLURM ends it up to a minute and a half after its start.
+    """
+    folder = tmp_path_factory.mktemp("disturbed")
+    run = Run(folder, cluster, banner(folder / "site", "Welcome to the cluster!"))
+    process = run.start(",".join(FAULTS))
+    run.wait(lambda: {*FAULTS} == {name for name, _ in run.starts}, "the jobs")
+    cluster.command("scancel", *run.numbers("cancelled"))
+    urgent = ("--partition=urgent", "--exclusive", "--time=5", "--output=/dev/null", "--wrap=true")
+    cluster.command("sbatch", *urgent)
+    cluster.wait_until_saved()
+    cluster.kill_controller()
+    time.sleep(3)  # a command of SLURM asks for nine seconds
+    cluster.start_controller()
+    cluster.kill_node("frail1")
+    return run, process

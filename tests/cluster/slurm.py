@@ -28,12 +28,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import keeper
-from accounting import Accounting, free_ports
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scontrol", "srun")
-CPU_NODES = ("cpu1", "cpu2")
+# Of the last two, one is killed, and of one jobs are preempted.
 GPU_NODE = "gpu1"
-NODES = (*CPU_NODES, GPU_NODE)
+NODES = ("cpu1", "cpu2", GPU_NODE, "frail1", "spare1")
 CPUS_PER_NODE, MEM_MB_PER_NODE = 4, 12000
 GPUS = ("a100", "v100")  # a type each
 _PATIENCE = 300  # seconds for what takes a few on an idle machine
@@ -77,13 +76,12 @@ NodeName=DEFAULT Sockets=1 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory={me
 {nodes}
 PartitionName=cpu Nodes=cpu[1-2] Default=YES DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
 PartitionName=gpu Nodes=gpu1 DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
-# Jobs of `urgent` take the nodes of `spare` and `again` away from theirs.
+PartitionName=frail Nodes=frail1 DefMemPerCPU=100 MaxTime=1440 PreemptMode=OFF
+# Jobs of `urgent` take the node of `spare` away from its jobs, which SLURM starts again.
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
-PartitionName=spare Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 PreemptMode=CANCEL
-PartitionName=again Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 PreemptMode=REQUEUE
-PartitionName=urgent Nodes=cpu[1-2] DefMemPerCPU=100 MaxTime=1440 PriorityTier=9 PreemptMode=OFF
-{accounting}
+PartitionName=spare Nodes=spare1 DefMemPerCPU=100 MaxTime=1440 PriorityTier=1 PreemptMode=REQUEUE
+PartitionName=urgent Nodes=spare1 DefMemPerCPU=100 MaxTime=1440 PriorityTier=9 PreemptMode=OFF
 """
 GRES_CONF = "NodeName={node} Name=gpu Type={type} File={folder}/dev/nvidia{number} AutoDetect=off\n"
 
@@ -104,6 +102,15 @@ def why_not() -> str:
     return ""
 
 
+def free_ports(number: int) -> list[int]:
+    """Ports nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
 @dataclass
 class Cluster:
     """A running cluster.
@@ -122,9 +129,7 @@ class Cluster:
 
     @classmethod
     @contextlib.contextmanager
-    def started(
-        cls, hidden: Path | None = None, fixed: Path | None = None, *, accounting: bool = False
-    ) -> Iterator["Cluster"]:
+    def started(cls, hidden: Path | None = None, fixed: Path | None = None) -> Iterator["Cluster"]:
         """Bring a cluster up, and down again whatever happens.
 
         Parameters
@@ -133,8 +138,6 @@ class Cluster:
             A folder the nodes see empty, as if it were not on a shared file system.
         fixed : Path, optional
             With `hidden`, a folder to which the nodes cannot write.
-        accounting : bool
-            Whether it has a database of jobs and accounts (`accounting.Accounting`).
         """
         with _temporary() as folder:
             for name in ("state", "spool", "run", "log", "dev", "bin"):
@@ -143,23 +146,15 @@ class Cluster:
             environment |= {"SLURM_CONF": str(folder / "slurm.conf"), "LC_ALL": "C"}
             environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
             cluster = cls(folder, environment)
-            database = Accounting(folder) if accounting else None
-            cluster._write_configuration(database.configuration if database else "")
+            cluster._write_configuration()
             cluster.start_munge()
-            if database:
-                for name, command in database.commands():
-                    cluster._start(name, *command)
-                    cluster._wait(database.ready(name, cluster.environment), f"no {name}")
-            cluster.start_controller(fresh=True)
-            if database:
-                for command in database.set_up():
-                    cluster.command(*command)
+            cluster.start_controller()
             for node in NODES:
                 cluster.start_node(node, hidden, fixed)
             cluster.wait_for_nodes()
             yield cluster
 
-    def _write_configuration(self, accounting: str) -> None:
+    def _write_configuration(self) -> None:
         host = socket.gethostname().split(".")[0]
         ports = dict(zip(("slurmctld", *NODES), free_ports(1 + len(NODES)), strict=True))
         nodes = "\n".join(
@@ -178,7 +173,7 @@ class Cluster:
         (self.folder / "slurm.conf").write_text(
             SLURM_CONF.format(
                 host=host, ports=ports, folder=self.folder, nodes=nodes,
-                cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE, accounting=accounting,
+                cpus=CPUS_PER_NODE, memory=MEM_MB_PER_NODE,
             )
         )  # fmt: skip
         gpus = (
@@ -200,9 +195,9 @@ class Cluster:
         )  # fmt: skip
         self._wait(place.exists, "munged made no socket")
 
-    def start_controller(self, *, fresh: bool = False) -> None:
-        """Start slurmctld; with `fresh`, without an earlier one's state."""
-        self._start("slurmctld", "slurmctld", "-D", *(["-c"] if fresh else []))
+    def start_controller(self) -> None:
+        """Start slurmctld, with the state of an earlier one."""
+        self._start("slurmctld", "slurmctld", "-D")
         self._wait(self._answers, "slurmctld does not answer")
 
     def start_node(self, node: str, hidden: Path | None = None, fixed: Path | None = None) -> None:
@@ -247,11 +242,6 @@ class Cluster:
     def kill_controller(self) -> None:
         """End slurmctld as a power cut would."""
         self._kill("slurmctld")
-
-    def kill_munge(self) -> None:
-        """End munged."""
-        self._kill("munged")
-        (self.folder / "munge.socket").unlink(missing_ok=True)
 
     def kill_node(self, node: str) -> None:
         """End a node with all that runs on it, as a power cut would."""

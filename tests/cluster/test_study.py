@@ -1,58 +1,70 @@
-"""A whole study on a real SLURM gives the bytes of a local run, and writes to its folder only."""
-
-import re
+"""A whole study on a real SLURM gives the bytes of a local run, and goes on at its time limit."""
 
 import pytest
-from runs import checkpoint
+from engine import Workflow
+from runs import StudyRun
+
+# Trainings on their own, though they are short, as of large models.
+ALONE = "training: {models_per_job: 1}\n"
+# Put into train.py. Trainings note their starts, and wait until two have a GPU; one of them goes no
+# further than its first epoch at its first start, until its time limit is near.
+HELD = """
+import os, pathlib, time
+
+_train = train
+
+def train(name, *given, is_to_stop, **named):
+    starts = pathlib.Path("starts")
+    if "SLURM_JOB_ID" in os.environ:
+        with starts.open("a") as file:
+            file.write(f"{name}:{os.environ.get('CUDA_VISIBLE_DEVICES')} 0\\n")
+        while len(starts.read_text().splitlines()) < 2:
+            time.sleep(0.1)
+        while name == "mlp" and starts.read_text().count("mlp:") == 1 and not is_to_stop():
+            time.sleep(0.1)
+    _train(name, *given, is_to_stop=is_to_stop, **named)
+
+"""
+MAIN = 'if __name__ == "__main__":'
+LIMIT = "MARGIN_MINUTES, SHORT_MINUTES = "
 
 
 @pytest.fixture(scope="module")
-def local(prepared, tmp_path_factory):
-    """What a run of the study makes without a cluster: contents of its results by path."""
-    workflow = prepared.copy_to(tmp_path_factory.mktemp("local") / "tree")
-    workflow.run()
-    return workflow.artifacts()
+def prepared(tmp_path_factory):
+    """The small study, whose datasets are made."""
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("prepared") / "tree")
+    with (workflow.folder / "small.yaml").open("a") as stream:
+        stream.write(ALONE)
+    names = ("digits-train", "digits-validation", "digits-known", "digits-new-writers")
+    workflow.run(*(f"results/datasets/{name}/dataset.json" for name in names))
+    return workflow
 
 
-def test_the_same_bytes_as_without_a_cluster(on_cluster, local):
-    """Also where SLURM tells a training and predictions that their time is nearly over.
-
-    They save, stop, and are gone on with in other jobs.
-    """
-    run = on_cluster()
-    held = [run.hold_until_told("train", "mlp"), run.hold_until_told("predict", "linear")]
-    process = run.start("--set-resources", "train_model:runtime=30", "predict_datasets:runtime=30")
-    for file in held:
-        run.wait(lambda file=file: file.exists() and file.read_text(), "a job to be told")
-        run.shorten(file.read_text().strip())
-    output = run.finish(process)
-    for file in held:
-        first, second = file.read_text().split()
-        ended = f"SLURM-job {first} "
-        assert re.search(rf"{ended}\(\w+\) was interrupted: TIME is over, and it has saved", output)
-        assert run.state(first) == "FAILED", "it has ended before SLURM ended it"
-        assert run.state(second) == "COMPLETED"
-    assert output.count("does not count as an attempt") == 2
-    assert "Trying to restart" not in output
-    # Few submissions: three trainings, groups of the suite, predictions, matchings and tables, and
-    # the two that go on.
-    assert output.count("has been submitted with SLURM jobid") == 9
-    assert (run.folder / "results/digits/suite_accuracies/all.csv").exists()
-    made = run.workflow.artifacts()
-    assert set(made) == set(local)
-    assert [name for name in made if made[name] != local[name]] == []
-    # Of a group, all jobs are done.
-    summary = run.folder / "results/digits/summary.md"
-    summary.unlink()
-    run.finish(run.start())
-    assert summary.exists()
+def test_the_bytes_of_a_local_run(cluster, prepared, tmp_path):
+    local = prepared.copy_to(tmp_path / "local")
+    local.run()
+    run = StudyRun(prepared.copy_to(tmp_path / "slurm"), cluster)
+    run.workflow.edit("workflow_scripts/train.py", MAIN, HELD + MAIN)
+    # Ten seconds after the start of a job of fifteen minutes.
+    run.workflow.edit("workflow_scripts/matcheval/execution/jobs.py", f"{LIMIT}5", f"{LIMIT}14.8")
+    wanted = ("gpu=1", "slurm_partition=gpu", "runtime=15")
+    output = run.run("--set-resources", *(f"train_model:{one}" for one in wanted))
+    assert "mlp: stopped as its time is nearly over; the state after epoch 1 is in" in output
+    gpus = {name.partition(":")[2] for name, _ in run.starts}
+    assert gpus == {"0", "1"}
+    mine, expected = run.workflow.artifacts(), local.artifacts()
+    assert set(mine) == set(expected)
+    assert [name for name in mine if mine[name] != expected[name]] == []
 
 
-def test_each_job_has_its_own_gpu(on_cluster):
-    run = on_cluster("hold.a", "hold.b")
-    wanted = ("train_model:gpu=1", "train_model:slurm_partition=gpu")
-    process = run.start(checkpoint("hold.a"), checkpoint("hold.b"), "--set-resources", *wanted)
-    run.wait(lambda: len(run.starts) == 2, "both trainings at once")
-    (run.folder / "go").touch()
-    run.finish(process)
-    assert {gpus for _, gpus in run.starts_on} == {"0", "1"}
+def test_a_study_file_that_is_edited_while_its_jobs_run(cluster, prepared, tmp_path):
+    """Its jobs refuse it, and tables of two studies are not mixed."""
+    run = StudyRun(prepared.copy_to(tmp_path / "tree"), cluster)
+    run.workflow.edit("workflow_scripts/train.py", MAIN, HELD + MAIN)
+    process = run.start("predictions", "--retries", "0")
+    run.wait(lambda: len(run.starts) >= 2, "the trainings")
+    run.workflow.edit("small.yaml", "seeds: 4", "seeds: 5")
+    output = run.finish(process, code=1)
+    assert "was edited while the run goes on" in output
+    assert (run.folder / "results/checkpoints/linear.safetensors").exists()
+    assert not list((run.folder / "results/predictions").rglob("*.parquet"))

@@ -10,8 +10,6 @@ import pytest
 from helpers import told_json
 from matcheval import __version__, health
 from matcheval.cli.main import main
-from matcheval.errors import InputError
-from matcheval.execution.cluster import slurm
 from matcheval.health import NOTE, OK, PROBLEM
 
 
@@ -35,6 +33,7 @@ class TestDoctor:
     def test_problems_and_notes_are_counted(self, capsys, monkeypatch):
         found = [health.Finding("a", state, "b") for state in (OK, OK, OK, NOTE, NOTE, PROBLEM)]
         monkeypatch.setattr("matcheval.cli.checks.findings", lambda _: found)
+        monkeypatch.setattr("matcheval.cli.checks.check_presence", lambda: [])
         code, told = ended(capsys, "doctor")
         assert (code, told.out.splitlines()[-1]) == (1, "1 problem, 2 notes")
 
@@ -135,16 +134,6 @@ class TestGpus:
 
 
 class TestWorkflow:
-    def test_without_a_checkout_and_with_slurm(self, monkeypatch):
+    def test_without_a_checkout(self, monkeypatch):
         monkeypatch.setattr(health, "snakefile", lambda: None)
         assert health.check_workflow().state == NOTE
-        monkeypatch.setattr(health.shutil, "which", lambda name: None)
-        assert states(health.check_slurm()) == [OK]
-        monkeypatch.setattr(health.shutil, "which", lambda name: "/usr/bin/sinfo")
-        node = slurm.Node("n1", "short", True, 4, 8000, 1, 60, True)
-        monkeypatch.setattr(slurm, "nodes", lambda: (node,))
-        first, *_ = health.check_slurm()
-        assert (first.state, first.found) == (OK, "partitions short (1 node, GPUs)")
-
-        monkeypatch.setattr(slurm, "nodes", Mock(side_effect=InputError("'sinfo' failed")))
-        assert states(health.check_slurm()) == [NOTE]

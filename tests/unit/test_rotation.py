@@ -25,6 +25,7 @@ from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
+from matcheval.execution import jobs
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.readers import ArrayReader, RotatedReader
@@ -133,7 +134,7 @@ def inputs(tmp_path_factory):
     predict_datasets([ModelFiles(source, weights)], folders, root / "predictions", config=config)
     given = {
         "base": "base", "classes": str(folders["base"] / "dataset.json"), "rule": {},
-        "files": {"folder": str(root / "predictions")},
+        "files": {"stems": {name: f"{root}/predictions/{name}/{{model}}" for name in parts}},
     }  # fmt: skip
     job = {
         "model": asdict(source), "weights": str(weights), "given": given,
@@ -145,26 +146,24 @@ def inputs(tmp_path_factory):
 GROUPS = {"plain": "clean", "noisy": "noise"}
 
 
-def run(job, folder, sets=("plain", "noisy"), **changes):
+def run(job, folder, sets=("plain", "noisy"), options=(), **changes):
     out = folder / "scores.parquet"
     suite = asdict(Suite("s", tuple(Member(name, GROUPS[name]) for name in sets)))
     given = job["given"] | {"suite": suite}
     text = json.dumps({**job, "given": given, "folder": str(folder / "kept"), **changes})
-    score_rotation.main(["--job", text, "--scores", str(out)])
+    score_rotation.main(["--job", text, "--scores", str(out), *options])
     return TABLE.read(out).to_pandas()
 
 
 def test_stops_between_sets(inputs, tmp_path, passes, monkeypatch):
-    stop = tmp_path / "stop"
-    stop.touch()
-    monkeypatch.setenv("MATCHEVAL_STOP_FILE", str(stop))
+    monkeypatch.setattr(jobs, "MARGIN_MINUTES", 15)
+    limit = ("--minutes", "15")
     with pytest.raises(SystemExit):
-        run(inputs[0], tmp_path / "jobs")
+        run(inputs[0], tmp_path / "jobs", options=limit)
     assert passes == ["base", "plain"]
     passes.clear()
-    in_two = run(inputs[0], tmp_path / "jobs")
+    in_two = run(inputs[0], tmp_path / "jobs", options=limit)
     assert passes == ["base", "noisy"]
-    stop.unlink()
     pd.testing.assert_frame_equal(in_two, run(inputs[0], tmp_path / "whole"))
 
 

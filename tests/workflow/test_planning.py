@@ -1,4 +1,4 @@
-"""What Snakemake plans: resources by profile, study and command line; downloads."""
+"""What Snakemake plans: resources by profile, study and command line; time limits; downloads."""
 
 import json
 import re
@@ -46,6 +46,20 @@ def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     asked = requests(workflow, *given)
     assert "gpu=0" in asked["predict_datasets"]
     assert "slurm_partition=cpu" in asked["predict_datasets"]
+
+
+def test_only_where_the_profile_says_so_jobs_end_before_their_time_limit(workflow):
+    """On one machine, no training or inference is told of a limit."""
+    show = ("predictions", "--dry-run", "--verbose", "--printshellcmds", "--profile")
+    assert "--minutes" not in workflow.run(*show, "profiles/laptop")
+    told = workflow.run(*show, *SLURM[1:], "--set-resources", "train_models_1:runtime=70")
+    assert re.search(r"python \S+/train.py .* --minutes 70 ", told)
+    assert re.search(r"python \S+/predict.py .* --minutes 10 ", told)
+    # The one setting of a cluster without time limits; with one, no job asks for more.
+    workflow.edit("profiles/slurm/config.yaml", "max_runtime: 1440", "max_runtime: 8")
+    assert requests(workflow)["train_models_1"].endswith("runtime=8")
+    workflow.edit("profiles/slurm/config.yaml", "  max_runtime: 8 ", "# max_runtime: 8 ")
+    assert "--minutes" not in workflow.run(*show, *SLURM[1:])
 
 
 def test_rules_of_the_login_node(workflow):

@@ -1,0 +1,70 @@
+"""What the official executor does with our profile where a cluster has faults.
+
+Each is caused on a real SLURM (`disturbed` in conftest.py); docs/cluster.md has a table of them.
+"""
+
+import signal
+
+import pytest
+from runs import Run
+
+from conftest import FAULTS
+
+
+def test_ctrl_c_cancels_the_jobs(cluster, tmp_path):
+    run = Run(tmp_path / "run", cluster)
+    process = run.start("one,other")
+    run.wait(lambda: len(run.starts) == 2, "the jobs")
+    process.send_signal(signal.SIGINT)
+    run.finish(process, code=1)
+    assert {run.state(number) for _, number in run.starts} <= {"CANCELLED", "COMPLETING"}
+
+
+@pytest.fixture(scope="module")
+def ended(disturbed):
+    """The run with all the faults, ended."""
+    run, process = disturbed
+    (run.folder / "go").touch()
+    (lost,) = run.numbers("frail")
+    run.wait(lambda: run.state(lost) == "PENDING", "SLURM to notice that a node died")
+    run.cluster.start_node("frail1")
+    run.finish(process, code=1)
+    return run
+
+
+class TestDisturbedJobs:
+    def test_all_but_the_broken_are_done(self, ended):
+        """Though `sbatch` prints a banner, if it has no numbers."""
+        assert {file.name for file in (ended.folder / "out").iterdir()} == {*FAULTS} - {"broken"}
+
+    def test_too_much_memory(self, ended):
+        """Without control groups SLURM says FAILED, with them OUT_OF_MEMORY."""
+        first, second = ended.numbers("greedy")
+        assert ended.state(first) == "FAILED"
+        assert ended.state(second) == "COMPLETED"
+
+    def test_too_much_time(self, ended):
+        first, second = ended.numbers("slow")
+        assert f"SLURM-job '{first}' failed, SLURM status is: 'TIMEOUT'" in ended.output
+        assert ended.state(second) == "COMPLETED"
+
+    def test_an_error_each_time(self, ended):
+        assert len(ended.numbers("broken")) == 2
+        assert ended.output.count("Error in rule broken:") >= 2
+
+    def test_cancelled_by_hand(self, ended):
+        """It counts as an attempt."""
+        first, second = ended.numbers("cancelled")
+        assert f"SLURM-job '{first}' failed, SLURM status is: 'CANCELLED'" in ended.output
+        assert first != second
+
+    @pytest.mark.parametrize("name", ["spare", "frail"])
+    def test_preempted_and_on_a_node_that_died(self, ended, name):
+        """SLURM runs it again itself, under the same number: no attempt counts."""
+        first, second = ended.numbers(name)
+        assert first == second
+        assert ended.state(first) == "COMPLETED"
+
+    def test_no_other_job_started_twice(self, ended):
+        """Also where the controller was restarted."""
+        assert len(ended.numbers("fine")) == 1
