@@ -1,4 +1,5 @@
-# The report of the study: one HTML file for readers, in which analyses have a section each.
+# The report of the study: one HTML file for readers, in which analyses have a section each; and
+# checks of the results.
 import yaml
 from dataclasses import asdict
 
@@ -44,5 +45,39 @@ rule write_report:
         ),
     message:
         "Writing the report of study {params.study}"
+    script:
+        "../workflow_scripts/analyse.py"
+
+
+# On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
+# this study's files: files of an earlier configuration are ignored.
+rule check:
+    input:
+        results=[
+            PREDICTING.all_indexes,
+            [analysis.targets for analysis in STUDY.analyses.values()],
+        ],
+        datasets=[
+            STUDY.dataset_files(name)
+            for name in STUDY.built_datasets
+            if name in STUDY.evaluated
+        ],
+    log:
+        f"{OWN}/logs/check.log",
+    conda:
+        "../envs/analysis.yaml"
+    resources:
+        **REQUESTS.resources("check"),
+    params:
+        function="check:check",
+        job={
+            "checks": str(HOME / "tests" / "artefacts"),
+            "study": OWN,
+            "shared": SHARED,
+            "batches": STUDY.indexes_of_batches,
+            "expected": STUDY.analyses["matching"].expected_runs,
+        },
+    message:
+        "Checking the results of the study"
     script:
         "../workflow_scripts/analyse.py"

@@ -1,4 +1,4 @@
-# The run itself: checks before the first job, and what is told at its end; checks of the results.
+# The run itself: checks before the first job, and what is told at its end.
 #
 # Snakemake runs the handlers of the main workflow only. One that uses this as a module calls the
 # functions (docs/configuration.md).
@@ -49,40 +49,6 @@ onsuccess:
 
 onerror:
     tell_failures(log)
-
-
-# On request: `snakemake --cores 1 check`, every time, as it has no output. It is given the names of
-# this study's files: files of an earlier configuration are ignored.
-rule check:
-    input:
-        results=[
-            PREDICTING.all_indexes,
-            [analysis.targets for analysis in STUDY.analyses.values()],
-        ],
-        datasets=[
-            STUDY.dataset_files(name)
-            for name in STUDY.built_datasets
-            if name in STUDY.evaluated
-        ],
-    log:
-        f"{OWN}/logs/check.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("check"),
-    params:
-        function="check:check",
-        job={
-            "checks": str(HOME / "tests" / "artefacts"),
-            "study": OWN,
-            "shared": SHARED,
-            "batches": STUDY.indexes_of_batches,
-            "expected": STUDY.analyses["matching"].expected_runs,
-        },
-    message:
-        "Checking the results of the study"
-    script:
-        "../workflow_scripts/analyse.py"
 
 
 # Last, as it compares the names of all rules with those in the profile. A module's are not all.
