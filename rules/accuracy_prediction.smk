@@ -123,7 +123,7 @@ rule predict_accuracy:
     input:
         scored=f"{PREDICTION_FOLDER}/scores/{{suite}}",
         agreement=(
-            f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet"
+            [f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet"]
             if PREDICTION.has_agreement
             else []
         ),

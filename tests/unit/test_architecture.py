@@ -147,14 +147,6 @@ ASKED_FOR = {
     "resource_settings", "scheduler",
 }  # fmt: skip
 THE_EXCEPTION = "workflow_scripts/sigterm.py"
-# To be removed: records of results, and the checks of our executor.
-LEFT = {
-    "workflow_scripts/result_records.py": {"from snakemake.persistence"},
-    "rules/common.smk": {"import snakemake.workflow", "snakemake.workflow.FilePersistence ="},
-    "workflow_scripts/preflight.py": {"workflow.dag._group"},
-}  # fmt: skip
-
-
 def undocumented(text):
     """What a source file uses of Snakemake that is not documented."""
     return [match[0].strip() for match in NOT_DOCUMENTED.finditer(text)]
@@ -171,15 +163,9 @@ def test_only_documented_names_of_snakemake():
     }
     found = {name: names for name, text in texts.items() if (names := undocumented(text))}
     assert found.pop(THE_EXCEPTION)
-    found = {
-        name: others
-        for name, names in found.items()
-        if (others := [one for one in names if not any(map(one.startswith, LEFT.get(name, ())))])
-        and not name.startswith("workflow_scripts/snakemake_executor")
-    }
     assert not found
     rules = "\n".join(text for name, text in texts.items() if not name.endswith(".py"))
-    assert set(OF_WORKFLOW.findall(rules)) - {"FilePersistence"} <= ASKED_FOR
+    assert set(OF_WORKFLOW.findall(rules)) <= ASKED_FOR
 
 
 @pytest.mark.parametrize(
@@ -200,11 +186,14 @@ def test_undocumented_names_are_found(line):
     assert not undocumented("from snakemake.utils import min_version\nlogger.warning(log)\n")
 
 
-def test_only_images_are_inputs_of_any_age():
+def test_only_images_and_the_users_files_are_inputs_of_any_age():
     """Of a job that depends on a planned one by such inputs alone, changes are overlooked."""
-    texts = [path.read_text() for path in (ROOT.parent / "rules").glob("*.smk")]
-    (line,) = [line for text in texts for line in text.splitlines() if "ancient(" in line]
-    assert 'ancient(file) if Path(file).name == "images.npy"' in line
+    texts = {path.name: path.read_text() for path in (ROOT.parent / "rules").glob("*.smk")}
+    assert {name: text.count("ancient") for name, text in texts.items() if "ancient" in text} == {
+        "training.smk": 1, "inference.smk": 1,
+    }  # fmt: skip
+    assert "ancient(file) if Path(file).name in known" in texts["training.smk"]
+    assert 'map(ancient, each)) if name == "custom"' in texts["inference.smk"]
 
 
 def test_cycles_are_found():

@@ -14,8 +14,6 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from matcheval.accuracy_prediction.analysis import AccuracyPrediction
-from matcheval.analyses.features.analysis import Features
 from matcheval.execution import sizes
 from matcheval.execution.sizes import (
     CORE_FLOPS,
@@ -25,7 +23,6 @@ from matcheval.execution.sizes import (
     ImageSet,
     ModelSize,
 )  # fmt: skip
-from matcheval.protocol.analysis import Matching
 from matcheval.study.rules import Wildcards
 from matcheval.study.sizes import dataset_size, model_size
 from matcheval.study.study import Study
@@ -103,8 +100,10 @@ class Requests:
 
     def __init__(self, study: Study, machine: Machine) -> None:
         self._study, self._machine = study, machine
-        jobs, self._matching = study.predicting, study.analysis(Matching)
-        features, prediction = study.analysis(Features), study.analysis(AccuracyPrediction)
+        jobs, analyses = study.predicting, study.analyses
+        self._matching: Any = analyses["matching"]
+        features: Any = analyses["features"]
+        prediction: Any = analyses["accuracy_prediction"]
         self._scaled: Mapping[str, Callable[[Any], Request]] = {
             "train_model": lambda w: self._of_training(w.model),
             "train_models": lambda w: self._side_by_side(tuple(map(self._of_training, w.models))),
