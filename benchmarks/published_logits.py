@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import yaml
 
-from matcheval.downloads.verification import file_digest
+from matcheval.io.files import file_digest
 from matcheval.io.user_files import read_yaml
 
 STUDIES = Path(__file__).resolve().parents[1] / "studies"

@@ -147,6 +147,8 @@ ASKED_FOR = {
     "resource_settings", "scheduler",
 }  # fmt: skip
 THE_EXCEPTION = "workflow_scripts/sigterm.py"
+
+
 def undocumented(text):
     """What a source file uses of Snakemake that is not documented."""
     return [match[0].strip() for match in NOT_DOCUMENTED.finditer(text)]

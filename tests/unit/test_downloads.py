@@ -17,8 +17,9 @@ from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
 from matcheval.downloads.sources import SOURCES, published_files
-from matcheval.downloads.verification import Expected, check_format, file_digest
+from matcheval.downloads.verification import Expected, check_format
 from matcheval.errors import InputError
+from matcheval.io.files import file_digest
 from servers import serving
 
 DATA = np.random.default_rng(0).bytes(3_000_000)

@@ -1,13 +1,12 @@
 """Whether a file is the published one: by its checksum, or by the format that its name tells."""
 
-import hashlib
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from matcheval.errors import InputError
+from matcheval.io.files import file_digest
 
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
@@ -42,13 +41,6 @@ def verify_file(path: Path, expected: Expected) -> str:
     if expected.md5 and not expected.sha256 and (md5 := file_digest(path, "md5")) != expected.md5:
         raise InputError(f"has md5 {md5}, not {expected.md5}", file=path)
     return sha256
-
-
-def file_digest(path: Path, kind: str = "sha256") -> str:
-    """Compute a checksum of a file with constant memory."""
-    with path.open("rb") as file:
-        new = partial(hashlib.new, kind, usedforsecurity=False)
-        return hashlib.file_digest(file, new).hexdigest()
 
 
 def check_format(path: Path, name: str) -> None:

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
+from matcheval.io.files import file_digest
 from matcheval.io.json_files import digest_of
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
@@ -94,12 +95,6 @@ def recorded_inputs(path: Path) -> str | None:
         return str(found.decode())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
-
-
-def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def output_files(

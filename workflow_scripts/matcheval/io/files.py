@@ -2,6 +2,7 @@
 
 import errno
 import glob
+import hashlib
 import logging
 import os
 import platform
@@ -179,6 +180,14 @@ def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem:
         remedy = f"Use {', '.join(others)} or {last}"
         raise InputError(problem.format(f"'{suffix}'"), file=path, remedy=remedy)
     return suffix
+
+
+def file_digest(path: Path, kind: str = "sha256") -> str:
+    """Compute a checksum of a file with constant memory."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(
+            file, lambda: hashlib.new(kind, usedforsecurity=False)
+        ).hexdigest()
 
 
 def file_states(files: Sequence[str]) -> list[tuple[int, int]]:

@@ -11,8 +11,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.verification import file_digest
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, file_digest
 from matcheval.io.json_files import digest_of
 
 FOLDER = ".kept"  # of a study: results of its own that are kept

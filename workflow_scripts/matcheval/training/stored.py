@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.datasets.folders import read_description
-from matcheval.downloads.verification import file_digest
 from matcheval.errors import InputError
+from matcheval.io.files import file_digest
 from matcheval.models.checkpoints import read_info
 from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
