@@ -15,6 +15,7 @@ from matcheval.slurm_checks import check_profile
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """What is said of a cluster and a profile: `told(cluster, results)`."""
+    monkeypatch.chdir(tmp_path)
 
     def told(cluster, results, path="", **resources):
         for name, value in cluster.environment.items():

@@ -66,7 +66,8 @@ def test_a_study_file_that_is_edited_while_its_jobs_run(cluster, prepared, tmp_p
     process = run.start("predictions", "--retries", "0")
     run.wait(lambda: len(run.starts) >= 2, "the trainings")
     run.workflow.edit("small.yaml", "seeds: 4", "seeds: 5")
-    output = run.finish(process, code=1)
-    assert "was edited while the run goes on" in output
+    run.finish(process, code=1)
+    logs = (run.folder / ".snakemake" / "slurm_logs").rglob("*.log")
+    assert "was edited while the run goes on" in "".join(log.read_text() for log in logs)
     assert (run.folder / "results/checkpoints/linear.safetensors").exists()
     assert not list((run.folder / "results/predictions").rglob("*.parquet"))

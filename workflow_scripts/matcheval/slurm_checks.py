@@ -118,9 +118,9 @@ def _check_partition(
     given = {_OPTIONS[one]: value for one, value in default.items() if one in _OPTIONS}
     options = [f"--{option}={value}" for option, value in {"partition": name, **given}.items()]
     options += ["--gpus=1"] if key == "gpu_partition" else []
-    submit = ("sbatch", "--parsable", "--begin=now+1hour", "--output=/dev/null", *options, "--wrap=true")
+    later = ("--begin=now+1hour", "--output=/dev/null", "--wrap=true")
     try:
-        said = run_slurm(*submit).strip()
+        said = run_slurm("sbatch", "--parsable", *later, *options).strip()
     except InputError as error:
         yield Finding(key, PROBLEM, f"{' '.join(options)}: {error}", f"Change it in {PROFILE}")
         return
