@@ -15,6 +15,7 @@ from matcheval.slurm_checks import check_profile
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """What is said of a cluster and a profile: `told(cluster, results)`."""
+    monkeypatch.chdir(tmp_path)
 
     def told(cluster, results, path="", **resources):
         for name, value in cluster.environment.items():
@@ -37,8 +38,8 @@ def test_a_cluster_that_takes_the_jobs(cluster, told, tmp_path):
         ("status", OK), ("slurm_partition", OK), ("gpu_partition", OK),
     ]  # fmt: skip
     assert not list((tmp_path / "results").iterdir())
-    jobs = cluster.command("squeue", "-h", "-o", "%j", "--states=PENDING").split()
-    assert "wrap" not in jobs  # what it submitted is gone
+    # What it submitted, to begin later, is gone.
+    assert "BeginTime" not in cluster.command("squeue", "-h", "-o", "%r", "--partition=cpu,gpu")
 
 
 def test_what_does_not_fit(cluster, told, tmp_path):

@@ -6,8 +6,8 @@ from runs import StudyRun
 
 # Trainings on their own, though they are short, as of large models.
 ALONE = "training: {models_per_job: 1}\n"
-# Put into train.py. Trainings note their starts, and wait until two have a GPU; one of them goes no
-# further than its first epoch at its first start, until its time limit is near.
+# Put into train.py. Trainings note their starts, and wait until there are two; on a GPU, one of
+# them goes no further than its first epoch at its first start, until its time limit is near.
 HELD = """
 import os, pathlib, time
 
@@ -16,11 +16,12 @@ _train = train
 def train(name, *given, is_to_stop, **named):
     starts = pathlib.Path("starts")
     if "SLURM_JOB_ID" in os.environ:
+        gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
         with starts.open("a") as file:
-            file.write(f"{name}:{os.environ.get('CUDA_VISIBLE_DEVICES')} 0\\n")
+            file.write(f"{name}:{gpu} {os.environ['SLURM_JOB_ID']}\\n")
         while len(starts.read_text().splitlines()) < 2:
             time.sleep(0.1)
-        while name == "mlp" and starts.read_text().count("mlp:") == 1 and not is_to_stop():
+        while gpu and name == "mlp" and starts.read_text().count("mlp:") == 1 and not is_to_stop():
             time.sleep(0.1)
     _train(name, *given, is_to_stop=is_to_stop, **named)
 
@@ -45,9 +46,10 @@ def test_the_bytes_of_a_local_run(cluster, prepared, tmp_path):
     local.run()
     run = StudyRun(prepared.copy_to(tmp_path / "slurm"), cluster)
     run.workflow.edit("workflow_scripts/train.py", MAIN, HELD + MAIN)
-    # Ten seconds after the start of a job of fifteen minutes.
+    # Twelve seconds after the start of a job of fifteen minutes.
     run.workflow.edit("workflow_scripts/matcheval/execution/jobs.py", f"{LIMIT}5", f"{LIMIT}14.8")
-    wanted = ("gpu=1", "slurm_partition=gpu", "runtime=15")
+    runtime = "runtime=15 if wildcards.model == 'mlp' else 10"
+    wanted = ("gpu=1", "slurm_partition=gpu", runtime)
     output = run.run("--set-resources", *(f"train_model:{one}" for one in wanted))
     assert "mlp: stopped as its time is nearly over; the state after epoch 1 is in" in output
     gpus = {name.partition(":")[2] for name, _ in run.starts}
@@ -64,7 +66,8 @@ def test_a_study_file_that_is_edited_while_its_jobs_run(cluster, prepared, tmp_p
     process = run.start("predictions", "--retries", "0")
     run.wait(lambda: len(run.starts) >= 2, "the trainings")
     run.workflow.edit("small.yaml", "seeds: 4", "seeds: 5")
-    output = run.finish(process, code=1)
-    assert "was edited while the run goes on" in output
+    run.finish(process, code=1)
+    logs = (run.folder / ".snakemake" / "slurm_logs").rglob("*.log")
+    assert "was edited while the run goes on" in "".join(log.read_text() for log in logs)
     assert (run.folder / "results/checkpoints/linear.safetensors").exists()
     assert not list((run.folder / "results/predictions").rglob("*.parquet"))

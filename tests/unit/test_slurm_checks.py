@@ -77,7 +77,7 @@ def test_a_cluster_that_takes_the_jobs(commands, told, tmp_path):
     found = told({"slurm_account": "mine", "qos": "short"})
     assert {state for state, _ in found.values()} == {OK}
     given = (tmp_path / "given").read_text()
-    assert "--hold" in given
+    assert "--begin=now+1hour" in given
     assert {"--partition=cpu", "--account=mine", "--qos=short"} <= {*given.split()}
 
 

@@ -37,8 +37,7 @@ def run_slurm(*command: str) -> str:
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
         raise InputError(f"'{command[0]}' is not on PATH, or did not end: {error}") from error
     if done.returncode:
-        lines = (done.stderr.strip() or "no reason given").splitlines()
-        raise InputError(f"'{command[0]}' failed: {'; '.join(lines[-2:])}")
+        raise InputError(f"'{command[0]}' failed: {' '.join(done.stderr.split())}")
     return done.stdout
 
 
@@ -74,8 +73,8 @@ def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
     given = read_yaml(profile)
     default = given.get("default-resources") or {}
     for name in set(default) - set(_RESOURCES):
-        if close := get_close_matches(name, _RESOURCES, 1, 0.7):
-            yield Finding(name, PROBLEM, "this resource has no effect", f"Is it '{close[0]}'?")
+        for close in get_close_matches(name, _RESOURCES, 1, 0.7):
+            yield Finding(name, PROBLEM, "this resource has no effect", f"Is it '{close}'?")
     try:
         limits = partitions()
         yield _status(given)
@@ -93,16 +92,15 @@ def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
 
 def _status(given: Mapping[str, Any]) -> Finding:
     """Check that Snakemake can notice the end of jobs."""
-    shown = run_slurm("scontrol", "show", "config")
-    config = dict(re.findall(r"^(\w+) *= (\S+)", shown, re.MULTILINE))
+    config = dict(re.findall(r"(?m)^(\w+) *= (\S+)", run_slurm("scontrol", "show", "config")))
     wait = int(given.get("slurm-init-seconds-before-status-checks", 40))
     age, command = int(config["MinJobAge"]), given.get("slurm-status-command", "sacct")
     has_accounting = config["AccountingStorageType"] not in ("accounting_storage/none", "(null)")
     if has_accounting or (command == "squeue" and age >= 3 * wait):
         return Finding("status", OK, f"by {command}")
-    found = f"no accounting for sacct, and squeue knows ended jobs for {age} s: a run would hang"
-    remedy = "slurm-status-command: squeue, and slurm-init-seconds-before-status-checks: "
-    return Finding("status", PROBLEM, found, f"{remedy}{max(1, age // 3)} or less")
+    found = f"no accounting, and squeue knows ended jobs for {age} s: a run would hang"
+    most = f"slurm-init-seconds-before-status-checks: {max(1, age // 3)} or less"
+    return Finding("status", PROBLEM, found, f"slurm-status-command: squeue, and {most}")
 
 
 def _check_partition(
@@ -120,17 +118,17 @@ def _check_partition(
     given = {_OPTIONS[one]: value for one, value in default.items() if one in _OPTIONS}
     options = [f"--{option}={value}" for option, value in {"partition": name, **given}.items()]
     options += ["--gpus=1"] if key == "gpu_partition" else []
-    submit = ("sbatch", "--parsable", "--hold", "--output=/dev/null", *options, "--wrap=true")
+    later = ("--begin=now+1hour", "--output=/dev/null", "--wrap=true")
     try:
-        said = run_slurm(*submit).strip()
+        said = run_slurm("sbatch", "--parsable", *later, *options).strip()
     except InputError as error:
         yield Finding(key, PROBLEM, f"{' '.join(options)}: {error}", f"Change it in {PROFILE}")
         return
-    numbers = re.findall(r"\d+", said)
-    run_slurm("scancel", "--me", *numbers[-1:])
-    if len(numbers) > 1 and not re.fullmatch(r"\d+(;.*)?", said):
-        remedy = "docs/cluster.md has a remedy, below 'Faults'"
-        yield Finding(key, PROBLEM, f"sbatch says more than the job's number: {said!r}", remedy)
+    number, *others = reversed(re.findall(r"\d+", said.split(";")[0]))
+    run_slurm("scancel", "--me", number)
+    if others:
+        found = f"sbatch says more than the job's number: {said!r}"
+        yield Finding(key, PROBLEM, found, "docs/cluster.md, 'Faults'")
     yield _seen(key, options, results)
 
 
