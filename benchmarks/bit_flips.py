@@ -39,7 +39,6 @@ KINDS: tuple[tuple[str, str, Callable[[Path], object]], ...] = (
     ("datapoints", "datasets/*/datapoints.parquet", DATAPOINTS_SCHEMA.read),
     ("descriptions", "datasets/*/dataset.json", read_json),
     ("images", "datasets/*/images.npy", lambda path: read_dataset(path.parent)),
-    ("indexes", "*/inference/**/*.json", read_json),
     ("suites", "*/suites/*.json", read_json),
     ("pairs", "*/pairs/**/*.parquet", read_parquet),
     ("matched runs", "*/matched/**/*.parquet", read_parquet),

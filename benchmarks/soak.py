@@ -7,7 +7,7 @@ disk, a folder that cannot be written, another user, a second run, a clock that 
 undisturbed runs follow what the messages say, until one ends and `check` passes. Its results must
 be those of a run from nothing of the same study, byte for byte: `differing` and `lost` count files
 of that run, `strays` those that no study so far has had. Not compared are logs, times of jobs
-(`benchmarks`) and the records beside results, which hold times. What is wrong at the end of a round
+(`benchmarks`) and the settings of the last runs. What is wrong at the end of a round
 counts for each of its events.
 
 Lines of a run that tell of an error are `unexplained` unless EXPECTED has them, as are all in a
@@ -176,7 +176,7 @@ def contents(folder: Path, place: str = "results") -> dict[str, str]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
         and not NOT_COMPARED & set(path.relative_to(folder).parts)
-        and path.name != ".records.jsonl"
+        and path.name != ".made_with.json"
         and path.suffix != ".lock"
     }
 

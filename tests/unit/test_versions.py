@@ -60,16 +60,17 @@ def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
 # in the rules' parameters. Whoever edits a text so that results change raises the version of
 # the stage as well; in any case, enter the digest here.
 COMMANDS = {
-    "score_rotation": "627aa3d42a3c", "prepare_dataset": "eff76924f392",
-    "derive_dataset": "9664f672dde4", "download_file": "00f70664f30e",
-    "download_weights": "9834fee8580b", "extract_features": "fa5992beef4b",
-    "predict_datasets": "49c008b9b4df", "simulate_annotations": "88c6a71b93d8",
-    "count_selections": "57600fcb4aa4", "sample_dataset": "e6c417212aa2",
-    "train_model": "8ab759866947", "train_models": "8c3ee2040207",
-    "prepare_made_datasets": "6836e765aa82", "read_warehouse_set": "77eedcc7cfef",
-    "hash_warehouse_reference": "1678eced4b97", "search_warehouse": "8ad656135e3b",
-    "decide_warehouse_set": "438f46b90b4e", "export_warehouse_set": "e7a40022f3ef",
-    "document_warehouse": "a724cee649c3",
+    "prepare_dataset": "870f0d5d8ab7", "prepare_made_datasets": "be9e428ae32f",
+    "derive_dataset": "138001146e75", "simulate_annotations": "2039227d0d77",
+    "count_selections": "d6db76575b59", "sample_dataset": "8019449f45da",
+    "read_warehouse_set": "0e2f7a85f26d", "hash_warehouse_reference": "c309481fda6e",
+    "search_warehouse": "070217f40b58", "decide_warehouse_set": "d7256f35e9f3",
+    "export_warehouse_set": "fe87526246c0", "document_warehouse": "d6b07bc26320",
+    "predict_datasets": "b3943731f21d", "predict_models_": "b3943731f21d",
+    "predict_dataset": "b3943731f21d", "predict_tested": "b3943731f21d",
+    "extract_features": "0705b7b7c0a1", "train_model": "aeaaa4ad8de0",
+    "train_models_": "85a8c68c381a", "score_rotation": "b14a4a692d93",
+    "download_file": "2861b9ed95c6", "download_weights": "c218e61d2d8c",
 }  # fmt: skip
 
 
