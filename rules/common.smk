@@ -85,12 +85,11 @@ CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
 # Commands run a script by its path, beside which it finds the library: `PYTHON + "train.py ..."`.
-PYTHON = f"python {shlex.quote(str(SCRIPTS))}/"
+PYTHON = f"python {shlex.quote(str(SCRIPTS))}/".replace("{", "{{").replace("}", "}}")
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
 LEASE_GPU = f"{PYTHON}lease_gpu.py {{resources.gpu}} "
 # The script of all rules that call a function of the library: the parameter `function`.
 ANALYSE = "../workflow_scripts/analyse.py"
-
 # Option of commands that another job can continue: where the profile has a time limit, they save
 # their state and stop shortly before that of their job (execution/jobs.py).
 TIME_LIMIT = " --minutes {resources.runtime}" if "max_runtime" in DEFAULTS else ""

@@ -187,6 +187,7 @@ rule plot_matching:
         f"{OWN}/benchmarks/plot_matching/{{pair}}.tsv"
     conda:
         "../envs/analysis.yaml"
+    threads: 2
     resources:
         **REQUESTS.resources("plot_matching"),
     params:

@@ -12,10 +12,13 @@ def by_description(files):
     Snakemake compares the contents of small files only. Of large ones, such as images after a copy,
     it compares the times. The user's files count by a parameter.
     """
-    known = {"images.npy"}
     return {
         name: [
-            ancient(file) if Path(file).name in known or name == "pretrained" else file
+            (
+                ancient(file)
+                if name == "pretrained" or file.endswith("/images.npy")
+                else file
+            )
             for file in each
         ]
         for name, each in files.items()
