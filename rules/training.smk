@@ -12,17 +12,12 @@ def by_description(files):
     Snakemake compares the contents of small files only. Of large ones, such as images after a copy,
     it compares the times. The user's files count by a parameter.
     """
-    return {
-        name: [
-            (
-                ancient(file)
-                if name == "pretrained" or file.endswith("/images.npy")
-                else file
-            )
-            for file in each
-        ]
-        for name, each in files.items()
-    }
+
+    def marked(name, file):
+        is_told = name == "pretrained" or file.endswith("/images.npy")
+        return ancient(file) if is_told else file
+
+    return {name: [marked(name, file) for file in each] for name, each in files.items()}
 
 
 rule train_model:
