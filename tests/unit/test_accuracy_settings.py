@@ -184,17 +184,15 @@ def test_long_descriptions_of_jobs_fit_on_a_command_line():
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
     def names(scored, **settings):
         found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
-        wildcards = SimpleNamespace(suite="s", scored=scored)
-        given = found.score_arguments(wildcards)
-        return set(given["methods"]) - set(SCORES)
+        given = found.score_arguments(SimpleNamespace(suite="s"))
+        return set(given["members"][scored or found.models[0]]["methods"]) - set(SCORES)
 
     assert names(ALL_BUT_TWO[0]) == set()
-    assert names("e") == names(ALL_BUT_TWO[0], without=ALL_BUT_TWO) == {"ms_aol", "gde"}
+    assert names("e") == names("", without=ALL_BUT_TWO) == {"ms_aol", "gde"}
 
 
 def test_jobs_wait_for_the_description_that_they_read(tmp_path):
-    """It is in no index of predictions: without it as an input, nobody made it again."""
+    """Without it as an input, nobody made it again."""
     analysis = prediction(tmp_path)
-    wildcards = SimpleNamespace(suite="s", scored="linear-ce", model="linear-ce")
     base = f"{tmp_path}/results/datasets/digits-train/dataset.json"
-    assert base in analysis.score_inputs(wildcards)
+    assert base in analysis.suite_inputs(SimpleNamespace(suite="s"))

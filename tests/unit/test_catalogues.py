@@ -137,15 +137,18 @@ def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
         f"digits-{one}" for one in ("known", "new-writers", "train", "validation")
     ]
     jobs, folder = StageJobs(study), f"{tmp_path}/results/datasets"
-    arguments = {name: jobs.train_arguments(SimpleNamespace(model=name)) for name in study.models}
-    # What a job with one set depends on is as it was: the models are not trained again.
-    recipe = '--name m --recipe {"architecture": "linear", "augmentation": "none", "batch_size": 8'
-    assert " ".join(arguments["m"]).startswith(recipe)
-    assert arguments["own"][4:] == [
-        "--train", f"{folder}/digits-new-writers", f"{folder}/digits-known",
-        "--validation", f"{folder}/digits-validation",
+    option, trainings, *places = jobs.training_arguments(list(study.models))
+    assert option == "--trainings"
+    assert places == [
+        "--datasets", folder, "--checkpoints", f"{tmp_path}/results/checkpoints",
+        "--links", f"{study.folder}/checkpoints",
     ]  # fmt: skip
-    files = jobs.training_sets(SimpleNamespace(model="own"))
+    (m, recipe, *of_study), (own, _, *of_own) = json.loads(trainings)
+    assert (m, own) == ("m", "own")
+    assert json.loads(recipe)["architecture"] == "linear"
+    assert of_study == [["digits-train"], ["digits-validation"]]
+    assert of_own == [["digits-new-writers", "digits-known"], ["digits-validation"]]
+    files = jobs.training_inputs(["own"])
     assert [file for file in files["train"] if file.endswith(".json")] == [
         f"{folder}/digits-new-writers/dataset.json", f"{folder}/digits-known/dataset.json",
     ]  # fmt: skip

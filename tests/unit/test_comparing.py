@@ -107,8 +107,8 @@ def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path)
     row = "digits,T,{0},q,1,{0},,acc,max,\n"
     tables = ("replication/new-writers/top1", "accuracies/digits-known", "replication/changes")
     path.write_text(HEADER + "".join(map(row.format, tables)))
-    (rule,) = load(study).analyses["published_values"].rules
-    assert rule.input["tables"] == [f"results/digits/{table}.parquet" for table in tables]
+    found = load(study).analyses["published_values"].tables
+    assert found == [f"results/digits/{table}.parquet" for table in tables]
     path.write_text(HEADER + row.format("replication/new-writer/top1"))
     message = (
         r"line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "

@@ -1,6 +1,7 @@
 """Arguments of scripts: by name from a job, converted to the annotated types."""
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -125,11 +126,11 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
     monkeypatch, tmp_path
 ):
     (tmp_path / "train.py").write_text("raise SystemExit('theirs')\n")
-    for name in ("PATH", "PYTHONPATH", "PYTHONSAFEPATH"):
-        monkeypatch.setenv(name, os.environ.get(name, ""))
-    set_job_environment(Path(__file__).parents[2] / "workflow_scripts")
+    monkeypatch.setenv("PATH", os.environ["PATH"])
+    set_job_environment()
+    script = Path(__file__).parents[2] / "workflow_scripts/train.py"
     done = subprocess.run(
-        [sys.executable, "-m", "train", "--help"], cwd=tmp_path, capture_output=True, text=True,
-        check=True,
-    )  # fmt: skip
+        ["python", str(script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert shutil.which("python") == str(Path(sys.executable).parent / "python")
     assert "by their recipes" in done.stdout

@@ -356,11 +356,11 @@ def test_tf32_is_on_within_the_block_only():
 
 
 def test_the_command_line_refuses_in_one_line(files, tmp_path):
-    index = {"index": str(tmp_path / "i.json"), "key": "k", "sets": ["dataset"]}
+    place = {"stem": f"{tmp_path}/study/{{dataset}}/{{model}}", "sets": ["dataset"]}
     model = [asdict(ModelSource("m", "trained")), str(files / "m.safetensors")]
     line = [
         warm_python(), str(SCRIPTS / "predict.py"), "--models", json.dumps([model]),
-        "--indexes", json.dumps([index]), "--datasets", str(files),
+        "--places", json.dumps([place]), "--datasets", str(files),
         "--predictions", str(tmp_path / "out"), "--device", "abacus",
     ]  # fmt: skip
     refused = subprocess.run(line, capture_output=True, text=True)

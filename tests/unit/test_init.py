@@ -83,7 +83,7 @@ class TestImages:
         # Networks for images of 8 × 8 pixels are trained by one job, and run by another.
         assert study["training"]["device"] == study["inference"]["device"] == "cpu"
         loaded = load_study(study, default_study=Path("old-new.yaml"), analyses=ANALYSES)
-        (trained,), (run,) = loaded.trainings.batches.values(), loaded.predicting.together.values()
+        (trained,), (run,) = loaded.trainings.batches.values(), loaded.predicting.batches.values()
         assert trained == run == tuple(loaded.models)
         assert told["report"] == "results/old-new/report.html"
 

@@ -320,7 +320,7 @@ def test_the_command_of_the_rule_says_what_is_configured(tmp_path):
     sampling = load(config).analyses["sampling"]
     parser = argparse.ArgumentParser()
     add_sample(parser)
-    found = parser.parse_args(sampling.sample_arguments("top-images"))
+    found = parser.parse_args(sampling.sample_arguments(SimpleNamespace(dataset="top-images")))
     assert (found.name, found.output) == ("top-images", "r/datasets/top-images")
     assert [found.candidates, found.original, *found.against] == [
         f"r/datasets/digits-{name}" for name in ("new-writers", "known", "train", "validation")
@@ -332,9 +332,8 @@ def test_the_command_of_the_rule_says_what_is_configured(tmp_path):
     assert json.loads(found.settings) == given  # without defaults, which may be added to
     assert {found.provenance, found.excluded, found.strata} < {*sampling.targets}
     # The rule waits for every table that the command reads.
-    waited = {one.name: one for one in sampling.commands}["sample_dataset"].input
     of_dataset = SimpleNamespace(dataset="top-images")
-    assert len(waited["sets"](of_dataset)) == 4 * 3
-    assert {*waited["tables"](of_dataset)} == {
+    assert len(sampling.files_of_dataset(of_dataset)) == 4 * 3
+    assert {*sampling.tables_of_dataset(of_dataset)} == {
         found.frequencies, found.near_duplicates, found.previous,
     }  # fmt: skip

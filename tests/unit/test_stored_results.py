@@ -20,7 +20,7 @@ def study(tmp_path):
         pq.write_table(table, tmp_path / f"{model}.parquet")
     (tmp_path / "d.parquet").write_bytes(b"damaged")
     return SimpleNamespace(
-        predicting=SimpleNamespace(collection_of={"old": "old"}, batch_of=dict.fromkeys("abcd")),
+        predicting=SimpleNamespace(datasets=["old"], models=list("abcd")),
         predictions_file=lambda dataset, model: f"{tmp_path}/{model}.parquet",
         results=str(tmp_path), name="mine",
     )  # fmt: skip

@@ -152,13 +152,19 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     config["suites"] = {"s": {"members": ["digits-train", {"dataset": shifts}]}}
     study = load(config)
     sets = ("digits-train", "blur-1", "blur-2", "blur-10", "fog-1")
-    assert study.predicting.collections == {
-        "digits-known": ("digits-known",), "digits-new-writers": ("digits-new-writers",), "s": sets,
-    }  # fmt: skip
-    assert len(study.predicting.batches) == len(study.models)
+    assert study.predicting.single == ["digits-known", "digits-new-writers"]
+    assert study.predicting.suites == {"s": list(sets)}
+    together = {model for batch in study.predicting.batches.values() for model in batch}
+    assert together.isdisjoint(study.predicting.alone)
+    assert together.union(study.predicting.alone) == set(study.models)
     assert set(sets) < set(study.used)
-    index = study.predicting.index("s", "linear-ce")
-    assert study.results_inputs("fog-1", ["linear-ce"]) == [index]
+    folder = f"{tmp_path}/results/digits/predictions"
+    assert study.results_inputs("fog-1", ["linear-ce"]) == [f"{folder}/s/linear-ce"]
+    assert study.predictions_file("fog-1", "m.x") == f"{folder}/fog-1/m.x.parquet"  # an analysis's
+    assert study.predictions_file("fog-1", "linear-ce") == f"{folder}/s/linear-ce/fog-1.parquet"
+    assert study.results_inputs("digits-known", ["linear-ce"]) == [
+        f"{folder}/digits-known/linear-ce.parquet"
+    ]
     alone = {**config, "pairs": {}, "matching": {}}
     assert load(alone).analyses["matching"].targets == []
     with pytest.raises(InputError, match="names neither pairs nor suites"):
@@ -289,7 +295,8 @@ def test_a_prediction_of_the_group_is_right(tmp_path):
     suite = Suite("s", (Member("b", groups=ODD, all_labels=str(tmp_path / "labels.csv")),))
     specs = {name: DatasetSpec(name, "arrays", {}) for name in ("base", "b")}
     folders = {name: tmp_path / name for name in specs}
-    found = SuiteCorrectness(SuiteFiles(suite, "base", specs, folders, tmp_path / "p", ["m"]))
+    stems = {name: f"{tmp_path}/p/{name}/{{model}}" for name in specs}
+    found = SuiteCorrectness(SuiteFiles(suite, "base", specs, folders, stems, ["m"]))
     table = tabulate_suite(suite, "base", found, found.labels)
     assert table[["accuracy_set", "n_set", "accuracy_base", "n_base"]].to_numpy().tolist() == [
         [pytest.approx(2 / 3), 3, 0.5, 2]

@@ -108,6 +108,8 @@ def make_members(
         (first, reason), n = next(iter(failed.items())), len(members)
         if n == 1:
             raise InputError(reason)
+        for name, each in failed.items():
+            log.error("%s: %s", name, each)
         names = f": {listed(list(failed))}" if len(failed) > 1 else ""
         raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}")
     if _STOPPED in told.values():
@@ -134,7 +136,8 @@ def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
         log.info("%s", error)
         return _STOPPED  # it goes on in the next job
     except Exception as error:
-        log.exception("%s failed", member.name)
+        if not isinstance(error, InputError):
+            log.exception("%s failed", member.name)
         return one_line(cut_off_bytecode(error) or error)
     log.info("%s: %.1f s", member.name, time.perf_counter() - start)
     return ""
