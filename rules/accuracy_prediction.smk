@@ -29,4 +29,5 @@ rule score_rotation:
     shell:
         LEASE_GPU
         + "python -m score_rotation {params.arguments:q} --scores {output.scores:q}"
-        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        + TIME_LIMIT
+        + " --threads {threads} {resources.machine} > {log:q} 2>&1"

@@ -57,7 +57,8 @@ rule predict_datasets:
     shell:
         LEASE_GPU
         + "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-        " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        + TIME_LIMIT
+        + " {resources.machine} > {log:q} 2>&1"
 
 
 # Small models on a processor: a job for many, with an index for each. These have no wildcard in
@@ -93,7 +94,8 @@ for job in PREDICTING.together:
             f"Predicting with {len(PREDICTING.together[job])} small models"
         shell:
             "python -m predict {params.arguments:q} {params.outputs:q} --threads {threads}"
-            " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+            + TIME_LIMIT
+            + " {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains are run on the datasets that it names.

@@ -129,10 +129,12 @@ def test_larger_work_never_asks_for_less(size, data, factor):
         assert more.runtime >= less.runtime
 
 
-def test_further_attempts_ask_for_twice_as_much():
+def test_further_attempts_ask_for_up_to_three_times_as_much():
     request = ResourceRequest(mem_mb=1500, runtime=10, threads=2, gpu=1)
     assert request.on_attempt(1) == request
-    assert request.on_attempt(3) == ResourceRequest(mem_mb=6000, runtime=40, threads=2, gpu=1)
+    assert request.on_attempt(2) == ResourceRequest(mem_mb=3000, runtime=20, threads=2, gpu=1)
+    assert request.on_attempt(3) == ResourceRequest(mem_mb=4500, runtime=30, threads=2, gpu=1)
+    assert request.on_attempt(9) == request.on_attempt(3)
 
 
 def test_a_search_fits_what_was_measured():

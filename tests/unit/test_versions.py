@@ -60,12 +60,12 @@ def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
 # in the rules' parameters. Whoever edits a text so that results change raises the version of
 # the stage as well; in any case, enter the digest here.
 COMMANDS = {
-    "score_rotation": "627aa3d42a3c", "prepare_dataset": "eff76924f392",
+    "score_rotation": "40ad9bc85092", "prepare_dataset": "eff76924f392",
     "derive_dataset": "9664f672dde4", "download_file": "00f70664f30e",
     "download_weights": "9834fee8580b", "extract_features": "fa5992beef4b",
-    "predict_datasets": "49c008b9b4df", "simulate_annotations": "88c6a71b93d8",
+    "predict_datasets": "a0258e0c5635", "simulate_annotations": "88c6a71b93d8",
     "count_selections": "57600fcb4aa4", "sample_dataset": "e6c417212aa2",
-    "train_model": "8ab759866947", "train_models": "8c3ee2040207",
+    "train_model": "446e54d44509", "train_models": "e5b933136d28",
     "prepare_made_datasets": "6836e765aa82", "read_warehouse_set": "77eedcc7cfef",
     "hash_warehouse_reference": "1678eced4b97", "search_warehouse": "8ad656135e3b",
     "decide_warehouse_set": "438f46b90b4e", "export_warehouse_set": "e7a40022f3ef",
@@ -79,11 +79,12 @@ DECLARED = [one for one in declared_rules() if hasattr(one, "command")]
 def commands():
     """A digest of the text of every `shell:` command, by rule."""
     common = (ROOT / "rules" / "common.smk").read_text()
-    lease = re.search(r'^LEASE_GPU = (".*")$', common, re.MULTILINE)[1]
+    texts = dict(re.findall(r'^(LEASE_GPU|TIME_LIMIT) = (".*?")(?: if .*)?$', common, re.MULTILINE))
     found = {}
     for name, body in rule_bodies():
         if text := re.search(r"^    shell:\n((?:        .*\n)+)", body, re.MULTILINE):
-            command = eval(f"({text[1].replace('LEASE_GPU', lease)})").encode()
+            shell = re.sub("LEASE_GPU|TIME_LIMIT", lambda match: texts[match[0]], text[1])
+            command = eval(f"({shell})").encode()
             found[name] = hashlib.sha256(command).hexdigest()[:12]
     for one in DECLARED:
         found[one.name] = hashlib.sha256(one.command.encode()).hexdigest()[:12]
