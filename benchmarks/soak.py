@@ -674,6 +674,13 @@ def cancelled(soak: Soak) -> str:
     return run.end()
 
 
+def killed(soak: Soak) -> str:
+    """Kill Snakemake, whose jobs on SLURM go on, and cancel them as docs/cluster.md says."""
+    output = told(signal.SIGKILL, group=True)(soak)
+    soak.cluster.command("scancel", "--me")
+    return output
+
+
 FAULTS: dict[str, Event] = {
     "SIGTERM": told(signal.SIGTERM),
     "SIGINT": told(signal.SIGINT, group=True),
@@ -692,7 +699,7 @@ FAULTS: dict[str, Event] = {
 ON_CLUSTER: dict[str, Event] = {
     "SIGTERM": told(signal.SIGTERM),
     "SIGINT": told(signal.SIGINT, group=True),
-    "SIGKILL": told(signal.SIGKILL, group=True),
+    "SIGKILL": killed,
     "job cancelled": cancelled,
 }
 

@@ -57,4 +57,8 @@ def disturbed(
     time.sleep(3)  # a command of SLURM asks for nine seconds
     cluster.start_controller()
     cluster.kill_node("frail1")
+    (lost,) = run.numbers("frail")
+    run.wait(lambda: run.state(lost) == "PENDING", "SLURM to notice that a node died")
+    cluster.start_node("frail1")
+    (folder / "go").touch()
     return run, process

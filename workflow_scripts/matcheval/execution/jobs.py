@@ -44,17 +44,17 @@ def set_job_environment() -> None:
 MARGIN_MINUTES, SHORT_MINUTES = 5, 15
 
 
-def is_to_stop(minutes: int | None, start: float) -> Callable[[], bool]:
+def is_to_stop(minutes: int, start: float) -> Callable[[], bool]:
     """Return what says whether a job is to save its state and stop.
 
     Parameters
     ----------
-    minutes : int or None
-        Its time limit, if it has one.
+    minutes : int
+        Its time limit, or 0.
     start : float
         When it began, by `time.monotonic`.
     """
-    if minutes is None or minutes < SHORT_MINUTES:
+    if minutes < SHORT_MINUTES:
         return lambda: False
     end = start + 60 * (minutes - MARGIN_MINUTES)
     return lambda: time.monotonic() >= end
@@ -65,7 +65,7 @@ def add_time_limit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--minutes",
         type=lambda text: is_to_stop(int(text), time.monotonic()),
-        default=is_to_stop(None, 0),
+        default=is_to_stop(0, 0),
         dest="is_to_stop",
-        help=f"time limit: it saves its state and stops {MARGIN_MINUTES} minutes before",
+        help=f"time limit: it saves its state and stops {MARGIN_MINUTES} minutes before; 0: none",
     )
