@@ -36,9 +36,9 @@ rule score_rotation:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
     shell:
         LEASE_GPU
-        + PYTHON
-        + "score_rotation.py {params.arguments:q} --scores {output.scores:q}"
-        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        + 'python "$MATCHEVAL_JOB" score_rotation {params.arguments:q} --scores {output.scores:q}'
+        + TIME_LIMIT
+        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of

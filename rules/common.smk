@@ -3,7 +3,6 @@ import atexit
 import hashlib
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 
@@ -30,7 +29,7 @@ from matcheval.study.rules import one_of
 from matcheval.study.stages import StageJobs
 from preflight import with_message_only
 
-set_job_environment()
+set_job_environment(SCRIPTS)
 
 with with_message_only():
     # Snakemake takes the second of two equal keys without a word, and aliases without a limit.
@@ -84,10 +83,8 @@ REQUESTS = Requests(
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
-# Commands run a script by its path, beside which it finds the library: `PYTHON + "train.py ..."`.
-PYTHON = f"python {shlex.quote(str(SCRIPTS))}/".replace("{", "{{").replace("}", "}}")
 # Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
-LEASE_GPU = f"{PYTHON}lease_gpu.py {{resources.gpu}} "
+LEASE_GPU = 'python "$MATCHEVAL_JOB" lease_gpu {resources.gpu} '
 # The script of all rules that call a function of the library: the parameter `function`.
 ANALYSE = "../workflow_scripts/analyse.py"
 # Option of commands that another job can continue: where the profile has a time limit, they save
@@ -122,6 +119,20 @@ def arguments(given):
 def as_it_is(value):
     """Return a parameter whose braces are no wildcards."""
     return lambda wildcards: value
+
+
+def by_content(files):
+    """Mark inputs of which something else than their age tells whether they are the same.
+
+    Of images it is the digest in their description: Snakemake compares the contents of small files
+    only, of others the times. Of the user's files it is a parameter.
+    """
+
+    def marked(name, file):
+        is_told = name in ("pretrained", "custom") or Path(file).name == "images.npy"
+        return ancient(file) if is_told else file
+
+    return {name: [marked(name, file) for file in each] for name, each in files.items()}
 
 
 def shown(stem, artifact, **wildcards):

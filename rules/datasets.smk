@@ -29,8 +29,7 @@ rule prepare_dataset:
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        PYTHON
-        + "prepare.py dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" prepare dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1'
 
 
 # Of datasets whose images are made when they are read, there is no file of images. Those of a suite
@@ -56,8 +55,7 @@ rule prepare_made_datasets:
     message:
         "Preparing the made datasets {wildcards.batch}"
     shell:
-        PYTHON
-        + "prepare.py made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" prepare made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1'
 
 
 # Derived datasets are defined by analyses, not in the configuration.
@@ -80,7 +78,7 @@ rule derive_dataset:
     message:
         "Deriving dataset {wildcards.dataset}"
     shell:
-        PYTHON + "prepare.py derived {params.arguments:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" prepare derived {params.arguments:q} > {log:q} 2>&1'
 
 
 # Only for pairs whose classes are not known before the datasets are built; the classes of all other
@@ -130,8 +128,7 @@ rule simulate_annotations:
     message:
         "Simulating annotations of pool {wildcards.pool}"
     shell:
-        PYTHON
-        + "sample.py simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" sample simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1'
 
 
 rule count_selections:
@@ -155,8 +152,7 @@ rule count_selections:
     message:
         "Counting annotations of pool {wildcards.pool}"
     shell:
-        PYTHON
-        + "sample.py count {params.arguments:q} --annotations {input.annotations:q}"
+        'python "$MATCHEVAL_JOB" sample count {params.arguments:q} --annotations {input.annotations:q}'
         " --file {output:q} > {log:q} 2>&1"
 
 
@@ -184,7 +180,7 @@ rule sample_dataset:
     message:
         "Sampling dataset {wildcards.dataset}"
     shell:
-        PYTHON + "sample.py dataset {params.arguments:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" sample dataset {params.arguments:q} > {log:q} 2>&1'
 
 
 # --- Warehouses: from the user's images to reviewed, documented sets
@@ -215,8 +211,7 @@ rule read_warehouse_set:
     message:
         "Reading the images of {wildcards.set}"
     shell:
-        PYTHON
-        + "curate.py read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" curate read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1'
 
 
 rule hash_warehouse_reference:
@@ -238,7 +233,7 @@ rule hash_warehouse_reference:
     message:
         "Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with"
     shell:
-        PYTHON + "curate.py hash {params.arguments:q} --name {wildcards.compared}"
+        'python "$MATCHEVAL_JOB" curate hash {params.arguments:q} --name {wildcards.compared}'
         " --downloads {params.downloads:q} --threads {threads} > {log:q} 2>&1"
 
 
@@ -260,7 +255,7 @@ rule search_warehouse:
     message:
         "Searching {wildcards.warehouse} for duplicates"
     shell:
-        PYTHON + "curate.py search {params.arguments:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" curate search {params.arguments:q} > {log:q} 2>&1'
 
 
 rule decide_warehouse_set:
@@ -281,8 +276,7 @@ rule decide_warehouse_set:
     message:
         "Deciding on the images of {wildcards.set}"
     shell:
-        PYTHON
-        + "curate.py decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" curate decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1'
 
 
 rule export_warehouse_set:
@@ -305,8 +299,7 @@ rule export_warehouse_set:
     message:
         "Exporting {wildcards.dataset}"
     shell:
-        PYTHON
-        + "curate.py export {params.arguments:q} --threads {threads} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" curate export {params.arguments:q} --threads {threads} > {log:q} 2>&1'
 
 
 rule document_warehouse:
@@ -327,4 +320,4 @@ rule document_warehouse:
     message:
         "Documenting {wildcards.warehouse}"
     shell:
-        PYTHON + "curate.py document {params.arguments:q} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" curate document {params.arguments:q} > {log:q} 2>&1'

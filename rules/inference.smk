@@ -10,14 +10,6 @@ from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.inference import INFERENCE_VERSION
 
 
-def by_digest(files):
-    """Mark the user's files among inputs: a parameter tells whether they are the same."""
-    return {
-        name: list(map(ancient, each)) if name == "custom" else each
-        for name, each in files.items()
-    }
-
-
 rule index_suite:
     input:
         JOBS.suite_datasets,
@@ -47,7 +39,7 @@ SINGLE = PREDICTING.single or ["-"]
 
 rule predict_datasets:
     input:
-        unpack(lambda w: by_digest(JOBS.predicting_inputs([w.model]))),
+        unpack(lambda w: by_content(JOBS.predicting_inputs([w.model]))),
     output:
         expand(
             f"{OWN}/predictions/{{dataset}}/{{{{model}}}}{{suffix}}",
@@ -79,8 +71,10 @@ rule predict_datasets:
     message:
         "Predicting with {wildcards.model}"
     shell:
-        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        LEASE_GPU
+        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        + TIME_LIMIT
+        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
@@ -91,7 +85,7 @@ for number, models in PREDICTING.batches.items():
         name:
             f"predict_models_{number}"
         input:
-            **by_digest(JOBS.predicting_inputs(models)),
+            **by_content(JOBS.predicting_inputs(models)),
         output:
             expand(
                 f"{OWN}/predictions/{{dataset}}/{{model}}{{suffix}}",
@@ -124,8 +118,10 @@ for number, models in PREDICTING.batches.items():
         message:
             f"Predicting with {len(models)} models, batch {number}"
         shell:
-            LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-            " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+            LEASE_GPU
+            + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+            + TIME_LIMIT
+            + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains, and datasets that it derives, one by one.
@@ -134,7 +130,7 @@ ruleorder: predict_datasets > predict_dataset
 
 rule predict_dataset:
     input:
-        unpack(lambda w: by_digest(JOBS.model_inputs(w))),
+        unpack(lambda w: by_content(JOBS.model_inputs(w))),
     output:
         expand(
             f"{OWN}/predictions/{{{{dataset}}}}/{{{{model}}}}{{suffix}}",
@@ -159,14 +155,16 @@ rule predict_dataset:
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
-        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        LEASE_GPU
+        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        + TIME_LIMIT
+        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
 rule predict_tested:
     input:
-        unpack(lambda w: by_digest(JOBS.tested_inputs(w))),
+        unpack(lambda w: by_content(JOBS.tested_inputs(w))),
     output:
         directory(f"{OWN}/tested/{{tested}}"),
     log:
@@ -190,8 +188,10 @@ rule predict_tested:
     message:
         "Predicting with {wildcards.tested}"
     shell:
-        LEASE_GPU + PYTHON + "predict.py {params.arguments:q} {resources.outputs}"
-        " --threads {threads} {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        LEASE_GPU
+        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        + TIME_LIMIT
+        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 rule predictions:
@@ -236,6 +236,5 @@ rule extract_features:
         "Computing the features {wildcards.dataset}"
     shell:
         LEASE_GPU
-        + PYTHON
-        + "extract_features.py {params.arguments:q} --threads {threads}"
+        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --threads {threads}'
         " {resources.machine} > {log:q} 2>&1"

@@ -52,7 +52,7 @@ rule write_report:
 rule check:
     input:
         results=[
-            STUDY.predictions_targets,
+            PREDICTING.all_files,
             [analysis.targets for analysis in STUDY.analyses.values()],
         ],
         datasets=[

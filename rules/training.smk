@@ -6,23 +6,9 @@
 from matcheval.training import TRAINING_VERSION
 
 
-def by_description(files):
-    """Mark images among inputs: the digest in their description tells whether they are the same.
-
-    Snakemake compares the contents of small files only. Of large ones, such as images after a copy,
-    it compares the times. The user's files count by a parameter.
-    """
-
-    def marked(name, file):
-        is_told = name == "pretrained" or file.endswith("/images.npy")
-        return ancient(file) if is_told else file
-
-    return {name: [marked(name, file) for file in each] for name, each in files.items()}
-
-
 rule train_model:
     input:
-        unpack(lambda w: by_description(JOBS.training_inputs([w.model]))),
+        unpack(lambda w: by_content(JOBS.training_inputs([w.model]))),
     output:
         checkpoint=f"{OWN}/checkpoints/{{model}}.safetensors",
         history=f"{OWN}/checkpoints/{{model}}.history.csv",
@@ -48,8 +34,10 @@ rule train_model:
     message:
         "Training {wildcards.model}"
     shell:
-        LEASE_GPU + PYTHON + "train.py {params.arguments:q} --threads {threads}"
-        " {resources.machine}" + TIME_LIMIT + " > {log:q} 2>&1"
+        LEASE_GPU
+        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {threads}'
+        + TIME_LIMIT
+        + " {resources.machine} > {log:q} 2>&1"
 
 
 # Short trainings on a processor: a job for many. These have no wildcard in common, so that the
@@ -60,7 +48,7 @@ for number, models in STUDY.trainings.batches.items():
         name:
             f"train_models_{number}"
         input:
-            **by_description(JOBS.training_inputs(models)),
+            **by_content(JOBS.training_inputs(models)),
         output:
             expand(
                 f"{OWN}/checkpoints/{{model}}.{{suffix}}",
@@ -85,7 +73,6 @@ for number, models in STUDY.trainings.batches.items():
         message:
             f"Training {len(models)} models, batch {number}"
         shell:
-            PYTHON + "train.py {params.arguments:q} --threads {params.threads}"
-            " --processes $(( {threads} / {params.threads} )) {resources.machine}"
+            'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {params.threads}'
             + TIME_LIMIT
-            + " > {log:q} 2>&1"
+            + " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

@@ -39,7 +39,7 @@ def predict(
         ModelFiles(ModelSource(**source), Path(weights) if weights else None)
         for source, weights in models
     ]
-    members = [one.get("sets") or read_members(Path(one["suite"])) for one in places]
+    members = [one["sets"] if "sets" in one else read_members(Path(one["suite"])) for one in places]
     names = dict.fromkeys(name for each in members for name in each)
     n_processes = 1
     if processes:  # small models: to run several side by side is faster than one in threads

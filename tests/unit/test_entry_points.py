@@ -127,10 +127,9 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
 ):
     (tmp_path / "train.py").write_text("raise SystemExit('theirs')\n")
     monkeypatch.setenv("PATH", os.environ["PATH"])
-    set_job_environment()
-    script = Path(__file__).parents[2] / "workflow_scripts/train.py"
-    done = subprocess.run(
-        ["python", str(script), "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    monkeypatch.setenv("MATCHEVAL_JOB", "")
+    set_job_environment(Path(__file__).parents[2] / "workflow_scripts")
+    given = ["python", os.environ["MATCHEVAL_JOB"], "train", "--help"]
+    done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shutil.which("python") == str(Path(sys.executable).parent / "python")
     assert "by their recipes" in done.stdout

@@ -60,23 +60,23 @@ def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
 # in the rules' parameters. Whoever edits a text so that results change raises the version of
 # the stage as well; in any case, enter the digest here.
 COMMANDS = {
-    "prepare_dataset": "870f0d5d8ab7", "prepare_made_datasets": "be9e428ae32f",
-    "derive_dataset": "138001146e75", "simulate_annotations": "2039227d0d77",
-    "count_selections": "d6db76575b59", "sample_dataset": "8019449f45da",
-    "read_warehouse_set": "0e2f7a85f26d", "hash_warehouse_reference": "c309481fda6e",
-    "search_warehouse": "070217f40b58", "decide_warehouse_set": "d7256f35e9f3",
-    "export_warehouse_set": "fe87526246c0", "document_warehouse": "d6b07bc26320",
-    "predict_datasets": "b3943731f21d", "predict_models_": "b3943731f21d",
-    "predict_dataset": "b3943731f21d", "predict_tested": "b3943731f21d",
-    "extract_features": "0705b7b7c0a1", "train_model": "aeaaa4ad8de0",
-    "train_models_": "85a8c68c381a", "score_rotation": "b14a4a692d93",
-    "download_file": "2861b9ed95c6", "download_weights": "c218e61d2d8c",
+    "prepare_dataset": "9db4cc496791", "prepare_made_datasets": "348ab20617fe",
+    "derive_dataset": "8894a51f93d0", "simulate_annotations": "82eca15030a2",
+    "count_selections": "d8b8a03a4c60", "sample_dataset": "602f2cd46b2e",
+    "read_warehouse_set": "393829499f03", "hash_warehouse_reference": "6190849e5aa2",
+    "search_warehouse": "60f8e4529c34", "decide_warehouse_set": "9aa67c1bf5bd",
+    "export_warehouse_set": "cd3f5adb8eea", "document_warehouse": "209af515b9b8",
+    "predict_datasets": "6ad5ed0319a9", "predict_models_": "6ad5ed0319a9",
+    "predict_dataset": "6ad5ed0319a9", "predict_tested": "6ad5ed0319a9",
+    "extract_features": "a006fc2cf599", "train_model": "1a178472587e",
+    "train_models_": "59b727fe42df", "score_rotation": "59654b55b83a",
+    "download_file": "c888cc2675ed", "download_weights": "60c7b1cfd96b",
 }  # fmt: skip
 
 
 def commands():
     """A digest of the text of every `shell:` command, by rule."""
-    names = {"LEASE_GPU": "lease ", "PYTHON": "python ", "TIME_LIMIT": " --minutes"}
+    names = {"LEASE_GPU": "lease ", "TIME_LIMIT": " --minutes"}
     found = {}
     for name, body in rule_bodies():
         if text := re.search(r"^ *shell:\n((?: {8,}.*\n)+)", body, re.MULTILINE):

@@ -1,6 +1,5 @@
 """Corrupted datasets in the real workflow: made when they are read, or stored; rebuilt singly."""
 
-import re
 import shutil
 
 import pandas as pd
@@ -98,10 +97,14 @@ def test_a_deleted_file_of_a_set_of_a_suite_is_made_again_when_it_is_needed(copy
     labels.unlink()
     prediction = copy.results / "predictions/brightness/linear.parquet"
     prediction.unlink()
-    told = copy.run("predictions", fails=True)
-    assert "brightness/datapoints.parquet: no such file, to which there is a link in" in told
-    for folder in re.search(r"Delete (.*), to have it made again", told)[1].split(", "):
-        shutil.rmtree(copy.folder / folder)
+    for place, folder in (
+        ("predictions/brightness/linear.parquet", "predictions"),
+        ("datasets/brightness/datapoints.parquet", "datasets"),
+    ):
+        told = copy.run("predictions", fails=True)
+        assert f"results/{place}: no such file, to which results/shifts/{folder}/" in told
+        assert f"Delete results/shifts/{folder}, which has links only" in told
+        shutil.rmtree(copy.results / "shifts" / folder)
     copy.run("predictions")
     assert labels.is_file()
     assert prediction.is_file()

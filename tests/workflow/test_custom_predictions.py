@@ -262,7 +262,7 @@ figures: {formats: [png]}
     copy.run("--configfile", "alone.yaml")
     own = copy.results / "alone"
     made = {path.name for path in own.iterdir()}
-    folders = {"accuracies", "benchmarks", "figures", "logs", "replication"}
+    folders = {"accuracies", "figures", "logs", "replication"}
     assert made == folders | {".made_with.json", "report.html"}
     assert (own / "figures/both/replication/top3-linear.png").exists()
     options = ["--configfile", "alone.yaml", "--config", "replication={top: [4]}"]
@@ -277,8 +277,8 @@ def test_published_values_may_be_of_all_tables(workflow, tmp_path, monkeypatch):
     (tmp_path / "p.csv").write_text("".join([header, *rows]))
     given = yaml.safe_load(CONFIG) | {"published_values": {"file": str(tmp_path / "p.csv")}}
     monkeypatch.chdir(workflow.folder)
-    (rule,) = load(given).analyses["published_values"].rules
-    assert rule.input["tables"] == [f"results/mixed/{name}.parquet" for name in names]
+    found = load(given).analyses["published_values"].tables
+    assert found == [f"results/mixed/{name}.parquet" for name in names]
 
 
 @pytest.mark.parametrize(

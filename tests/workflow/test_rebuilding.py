@@ -113,7 +113,7 @@ def test_edits_that_change_nothing(copy):
     copy.edit(f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
     with (copy.folder / LIBRARY / "io/files.py").open("a") as module:
         module.write("\n\ndef nobody_calls_this():\n    return 1\n")
-    copy.edit("rules/training.smk", '"train.py {params', '"train.py  {params')
+    copy.edit("rules/training.smk", "train {params", "train  {params")
     for folder in ("rules", "workflow_scripts"):
         for path in (copy.folder / folder).rglob("*"):
             os.utime(path)
@@ -203,6 +203,8 @@ class TestResultsElsewhere:
         told = copy.run("matched", fails=True)
         assert f"{file}: these are no predictions of results/digits/checkpoints/linear" in told
         file.unlink()
+        assert "Delete results/digits/predictions, which has links" in copy.run(fails=True)
+        shutil.rmtree(copy.results / "digits/predictions")
         assert jobs(copy.plan("matched"))["predict_models_1"] == 1
 
 
@@ -265,7 +267,7 @@ class TestKilled:
     def test_the_whole_run(self, workflow, copy):
         """While a model is trained."""
         shutil.rmtree(copy.results)
-        copy.kill_when(lambda: any("/train.py " in line for line in processes(copy.folder)))
+        copy.kill_when(lambda: any("job.py train " in line for line in processes(copy.folder)))
         whole = workflow.artifacts()
         for name, content in copy.artifacts().items():
             assert ".partial-" in name or content == whole[name], f"{name} is half-written"
@@ -279,8 +281,9 @@ class TestKilled:
         """Its failure is told in a table; the others finish; the next run makes what is missing."""
         before = copy.artifacts()
         for model in ("mlp", "linear"):
-            (copy.results / f"checkpoints/{model}.safetensors").unlink()
-            (copy.results / f"predictions/digits-known/{model}.parquet").unlink()
+            for folder in (copy.results, copy.results / "digits"):
+                (folder / f"checkpoints/{model}.safetensors").unlink()
+                (folder / f"predictions/digits-known/{model}.parquet").unlink()
         kill_once = (
             "    import os, signal\n"
             "    if name == 'mlp' and not os.path.exists('spared'):\n"

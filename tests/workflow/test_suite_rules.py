@@ -89,14 +89,13 @@ def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, cop
     before = predictions(copy)
     (copy.results / "predictions/noise-1/mlp.parquet").unlink()
     told = copy.run("--dry-run", fails=True)
-    assert "results/predictions/noise-1/mlp.parquet: no such file, to which there is a link" in told
-    (folder,) = re.search(r"Delete (.*), to have it made again", told)[1].split(", ")
+    assert "results/predictions/noise-1/mlp.parquet: no such file, to which results/suites" in told
+    folder = re.search(r"Delete (\S+), which has links only", told)[1]
+    assert folder == "results/suites/predictions"
     shutil.rmtree(copy.folder / folder)
     damaged = copy.results / "predictions/digits-known/linear.parquet"
     damaged.write_bytes(damaged.read_bytes()[:300])
-    assert "linear.parquet: " in copy.run("matched", fails=True)
-    damaged.unlink()
-    assert copy.plan("predictions").predicted == ["linear", "mlp"]
+    assert len(copy.plan("predictions").predicted) == 3
     copy.run("predictions")
     changed = {name for name, value in predictions(copy).items() if value != before[name]}
     assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}
@@ -105,8 +104,8 @@ def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, cop
 
 
 def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, copy):
-    for name in copy.artifacts("predictions"):
-        (copy.results / "predictions" / name).unlink()
+    shutil.rmtree(copy.results / "predictions")
+    shutil.rmtree(copy.results / "suites/predictions")
     job = "workflow_scripts/matcheval/inference/job.py"
     start = "        with problems.collected():\n            start ="
     kill = "        if name == 'noise-2':\n            __import__('os').abort()\n"

@@ -33,8 +33,12 @@ def unpacked(text: str) -> Any:
     return json.loads(unpack_argument(text))
 
 
-def set_job_environment() -> None:
-    """Have the commands of jobs find this process's Python first, unless they run in conda."""
+def set_job_environment(scripts: Path) -> None:
+    """Have commands of jobs find the scripts, and this process's Python unless they run in conda.
+
+    `PYTHONPATH` does not reach jobs in conda.
+    """
+    os.environ["MATCHEVAL_JOB"] = str(scripts.resolve() / "job.py")
     places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     os.environ["PATH"] = os.pathsep.join(filter(None, places))
 

@@ -11,10 +11,10 @@ directory; in another one, the study must have the same settings.
 
 import hashlib
 import json
+import os
 import uuid
 from collections.abc import Mapping
 from functools import cache
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.datasets.folders import read_description
-from matcheval.errors import InputError, configuration_error, listed
+from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
@@ -185,43 +185,48 @@ def check_restored(study: Study) -> None:
             if recorded_inputs(link) != inputs:
                 raise InputError(
                     f"these are no predictions of {weights}, as it is now",
-                    file=link.resolve(), remedy="Delete it, and run the same command again",
+                    file=link.resolve(),
+                    remedy=f"Delete it and {study.folder}/predictions, which has links only",
                 )  # fmt: skip
 
 
 def check_links(study: Study) -> None:
-    """Refuse folders with links to files that are no more: Snakemake looks at folders as wholes.
+    """Refuse links to kept files that are no more, which Snakemake takes for files.
 
     Raises
     ------
     InputError
-        Naming the files, and what to delete.
+        Naming a missing file, and the folder of links to delete.
     """
-    broken: dict[str, str] = {}  # a missing file by folder
-    for batch, made in study.made_batches.items():
-        described = (file for name in made for file in study.description_files(name))
-        missing = next((file for file in described if not Path(file).exists()), None)
-        if missing and Path(study.made_folder(batch)).is_dir():
-            broken[study.made_folder(batch)] = missing
-    jobs, kept = study.predicting, Path(study.results, "predictions")
-    names_in = cache(
-        lambda folder: {one.name for one in folder.iterdir()} if folder.is_dir() else ()
-    )
-    for suite, sets in jobs.suites.items():
-        folders = names_in(Path(study.folder, "predictions", suite))
-        models = [name for name in jobs.models if name in folders]
-        for dataset, model, suffix in product(sets, models, jobs.suffixes):
-            if f"{model}{suffix}" not in names_in(kept / dataset):
-                folder = f"{study.folder}/predictions/{suite}/{model}"
-                broken.setdefault(folder, str(kept / dataset / f"{model}{suffix}"))
-    # Where a file of its own is missing, too, the job of a model runs in any case.
-    alone = [file for file in jobs.all_files if file.endswith(tuple(jobs.suffixes))]
-    if broken and all(map(Path.exists, map(Path, alone))):
-        raise InputError(
-            f"no such file, to which there is a link in {next(iter(broken))}",
-            file=next(iter(broken.values())),
-            remedy=f"Delete {listed(broken)}, to have it made again; all else is kept",
-        )
+    own, kept = Path(study.folder), Path(study.results)
+    names_in = cache(lambda folder: set(os.listdir(folder)) if folder.is_dir() else set())  # noqa: PTH208
+    places = [(own / "checkpoints", kept / "checkpoints")]  # of links, and of the files
+    for folder in (one for one in sorted(own.glob("datasets/*/*")) if one.is_dir()):
+        places.append((folder, kept / "datasets" / folder.name))
+    for folder in (*own.glob("predictions/*"), *own.glob("tested/*/*")):
+        if folder.name in study.predicting.suites:  # there, a folder of a model has all sets
+            models = {f"{name}{suffix}": name for name in names_in(folder)
+                      for suffix in study.predicting.suffixes}  # fmt: skip
+            for dataset in study.predicting.suites[folder.name]:
+                there = names_in(kept / "predictions" / dataset)
+                for file in models.keys() - there:
+                    link = folder / models[file] / (dataset + file.removeprefix(models[file]))
+                    if link.is_symlink():
+                        _refuse(link, kept / "predictions" / dataset / file, own / "predictions")
+        else:
+            places.append((folder, kept / "predictions" / folder.name))
+    for links, files in places:
+        for name in sorted(names_in(links) - names_in(files)):
+            if (links / name).is_symlink():
+                _refuse(links / name, files / name, own / links.relative_to(own).parts[0])
+
+
+def _refuse(link: Path, file: Path, folder: Path) -> None:
+    raise InputError(
+        f"no such file, to which {link} is a link", file=file,
+        remedy=f"Delete {folder}, which has links only: what is missing is made again, and all "
+        "else is kept",
+    )  # fmt: skip
 
 
 def _identity(study: Study) -> str:
