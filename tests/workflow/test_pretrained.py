@@ -86,6 +86,7 @@ def test_predictions_do_not_depend_on_the_other_models_of_a_job(copy):
     file = copy.results / "predictions" / "old" / f"{MODELS[0]}.parquet"
     before = file.read_bytes()
     file.unlink()
+    (copy.results / "pretrained/predictions/old" / file.name).unlink()
     copy.run("predictions", "--config", "inference={models_per_job: 1}")
     assert file.read_bytes() == before
     log = (copy.results / f"pretrained/logs/predict_datasets/{MODELS[0]}.log").read_text()
