@@ -29,6 +29,7 @@ include: "rules/report.smk"
 
 
 rule all:
+    """All results of the study."""
     default_target: True
     input:
         rules.predictions.input,

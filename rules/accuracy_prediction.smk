@@ -14,6 +14,7 @@ wildcard_constraints:
 
 # Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
+    """Score how well a model's features tell orientations of images."""
     input:
         unpack(PREDICTION.rotation_files),
     output:
@@ -44,6 +45,7 @@ rule score_rotation:
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of
 # links to them.
 rule score_accuracy:
+    """Score all models on the sets of a suite, without labels."""
     input:
         outputs=PREDICTION.suite_inputs,
     output:
@@ -70,6 +72,7 @@ rule score_accuracy:
 
 
 rule score_agreement:
+    """Score how often the models agree on the sets of a suite."""
     input:
         outputs=PREDICTION.base_inputs,
     output:
@@ -94,6 +97,7 @@ rule score_agreement:
 
 # How the matched evaluation protocol sees the gaps that are predicted; kept as scores are.
 rule compare_gaps:
+    """Match all models on the base and the sets of a suite."""
     input:
         outputs=PREDICTION.suite_inputs,
     output:
@@ -120,6 +124,7 @@ rule compare_gaps:
 
 
 rule predict_accuracy:
+    """Predict accuracies from scores, and tabulate the errors."""
     input:
         scored=f"{PREDICTION_FOLDER}/scores/{{suite}}",
         agreement=(
@@ -163,6 +168,7 @@ rule predict_accuracy:
 
 
 rule compare_suites:
+    """Compare how methods rank on two suites."""
     input:
         predicted=expand(
             f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet", suite=PREDICTED_SUITES
@@ -186,6 +192,7 @@ rule compare_suites:
 
 
 rule tabulate_model_errors:
+    """Tabulate the errors for one model or ensemble."""
     input:
         predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
     output:
@@ -215,6 +222,7 @@ rule tabulate_model_errors:
 
 
 rule compare_predictions:
+    """Compare predicted and matched gaps on a suite."""
     input:
         predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
         matched=f"{PREDICTION_FOLDER}/gaps/{{suite}}",
@@ -239,6 +247,7 @@ rule compare_predictions:
 
 # All figures in one job; some are of outputs of models, of which no table is kept.
 rule plot_accuracy_prediction:
+    """Draw all figures of accuracy prediction."""
     input:
         unpack(PREDICTION.figure_inputs),
     output:
@@ -278,6 +287,7 @@ rule plot_accuracy_prediction:
 
 
 rule accuracy_prediction:
+    """All files of accuracy prediction."""
     input:
         PREDICTION.targets,
     localrule: True

@@ -4,6 +4,7 @@
 for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
 
     rule:
+        """Write the table, and perhaps the figure, of one pair, dataset or suite."""
         name:
             one.name
         input:
@@ -38,6 +39,7 @@ NEAR_DUPLICATES = STUDY.analyses["near_duplicates"]
 
 
 rule search_near_duplicates:
+    """Search a dataset for near duplicates of another's images."""
     input:
         files=NEAR_DUPLICATES.images,
     output:
@@ -60,6 +62,7 @@ rule search_near_duplicates:
 
 
 rule plot_near_duplicates:
+    """Draw a contact sheet of near duplicates, for a review."""
     input:
         files=NEAR_DUPLICATES.images,
         nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
@@ -90,6 +93,7 @@ HARD_IMAGES = STUDY.analyses["hard_images"]
 
 
 rule plot_hard_images:
+    """Draw the images that the fewest models classify correctly."""
     input:
         dataset=lambda w: STUDY.dataset_inputs(w.dataset),
         table=f"{OWN}/hard_images/{{dataset}}.parquet",
@@ -117,6 +121,7 @@ DIFFICULTY = STUDY.analyses["difficulty"]
 
 
 rule model_difficulty:
+    """Fit the Gaussian model of difficulty to the probit fits of a pair."""
     input:
         results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
         fits=f"{OWN}/replication/{{pair}}/top{{top}}.fits.parquet",
@@ -146,6 +151,7 @@ PUBLISHED_VALUES = STUDY.analyses["published_values"]
 
 
 rule compare_published:
+    """Compare values printed in a paper with those of the study."""
     input:
         tables=PUBLISHED_VALUES.tables,
         published=PUBLISHED_VALUES.settings.file or [],
@@ -179,6 +185,7 @@ OWN_TARGETS = (
 for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
 
     rule:
+        """All files of the analysis."""
         name:
             analysis.name
         input:

@@ -8,6 +8,7 @@ DATASET_FILES = ["dataset.json", "images.npy", "datapoints.parquet"]
 
 
 rule prepare_dataset:
+    """Build a dataset: description, images, and a table of labels."""
     input:
         lambda wildcards: STUDY.files_before(wildcards.dataset),
     output:
@@ -35,6 +36,7 @@ rule prepare_dataset:
 # Of datasets whose images are made when they are read, there is no file of images. Those of a suite
 # are described together; their descriptions are kept, and the output is a folder of links to them.
 rule prepare_made_datasets:
+    """Describe datasets whose images are made when they are read."""
     input:
         JOBS.made_sources,
     output:
@@ -60,6 +62,7 @@ rule prepare_made_datasets:
 
 # Derived datasets are defined by analyses, not in the configuration.
 rule derive_dataset:
+    """Make a part or a union of datasets, as analyses define them."""
     input:
         JOBS.derivation_sources,
     output:
@@ -84,6 +87,7 @@ rule derive_dataset:
 # Only for pairs whose classes are not known before the datasets are built; the classes of all other
 # pairs are compared when the configuration is checked.
 rule compare_classes:
+    """Check that both sets of a pair have the same classes."""
     input:
         JOBS.described_before,
     output:
@@ -110,6 +114,7 @@ SAMPLING = STUDY.analyses["sampling"]
 
 
 rule simulate_annotations:
+    """Simulate the annotations of a pool of candidates."""
     input:
         sets=SAMPLING.files_of_pool,
     output:
@@ -132,6 +137,7 @@ rule simulate_annotations:
 
 
 rule count_selections:
+    """Count how often annotators selected each candidate of a pool."""
     input:
         sets=SAMPLING.files_of_pool,
         annotations=SAMPLING.annotations_of,
@@ -157,6 +163,7 @@ rule count_selections:
 
 
 rule sample_dataset:
+    """Sample a test set from a pool, with its provenance."""
     input:
         sets=SAMPLING.files_of_dataset,
         tables=SAMPLING.tables_of_dataset,
@@ -196,6 +203,7 @@ wildcard_constraints:
 
 
 rule read_warehouse_set:
+    """Read the images of a set of a warehouse."""
     output:
         read=f"{WAREHOUSE_FOLDER}/read/{{set}}.parquet",
     log:
@@ -215,6 +223,7 @@ rule read_warehouse_set:
 
 
 rule hash_warehouse_reference:
+    """Hash the images of a set that a warehouse is compared with."""
     input:
         published=WAREHOUSE.reference_files,
     output:
@@ -238,6 +247,7 @@ rule hash_warehouse_reference:
 
 
 rule search_warehouse:
+    """Search a warehouse for duplicates."""
     input:
         read=lambda w: WAREHOUSE.tables_of_sets(w, WAREHOUSE.read),
         hashes=WAREHOUSE.all_hashes,
@@ -259,6 +269,7 @@ rule search_warehouse:
 
 
 rule decide_warehouse_set:
+    """Decide which images of a set of a warehouse are kept."""
     input:
         read=f"{WAREHOUSE_FOLDER}/read/{{set}}.parquet",
         duplicates=f"{WAREHOUSE_FOLDER}/duplicates.parquet",
@@ -280,6 +291,7 @@ rule decide_warehouse_set:
 
 
 rule export_warehouse_set:
+    """Export the kept images of a set as a dataset."""
     input:
         images=WAREHOUSE.export_input,
     output:
@@ -303,6 +315,7 @@ rule export_warehouse_set:
 
 
 rule document_warehouse:
+    """Write the tables, figures and pages of a warehouse."""
     input:
         duplicates=f"{WAREHOUSE_FOLDER}/duplicates.parquet",
         images=lambda w: WAREHOUSE.tables_of_sets(w, WAREHOUSE.images),

@@ -8,6 +8,7 @@ TABLE_AND_CSV = ["parquet", "csv"]
 
 
 rule plan_domain_generalization:
+    """Check sources and targets, and list all trainings."""
     input:
         descriptions=DOMAINS.descriptions,
     output:
@@ -30,6 +31,7 @@ rule plan_domain_generalization:
 
 
 rule collect_domain_runs:
+    """Collect the runs of all trainings, and their accuracies."""
     input:
         plan=f"{DOMAINS_FOLDER}/plan.parquet",
         histories=DOMAINS.histories,
@@ -57,6 +59,7 @@ rule collect_domain_runs:
 
 
 rule compare_domain_algorithms:
+    """Select hyper-parameters, and compare algorithms with ERM."""
     input:
         runs=f"{DOMAINS_FOLDER}/runs.parquet",
         accuracies=f"{DOMAINS_FOLDER}/accuracies.parquet",
@@ -85,6 +88,7 @@ rule compare_domain_algorithms:
 
 # Tables in the layout of a paper's, by design (`view`) and selection.
 rule lay_out_domain_results:
+    """Lay out the results as tables of a paper."""
     input:
         results=f"{DOMAINS_FOLDER}/results.parquet",
     output:
@@ -116,6 +120,7 @@ rule lay_out_domain_results:
 
 # A table for each trained model. Those that are made are kept, and the output is a folder of links.
 rule score_domain_models:
+    """Score trained models on the sets of a suite, without labels."""
     input:
         outputs=DOMAINS.score_inputs,
     output:
@@ -144,6 +149,7 @@ rule score_domain_models:
 
 
 rule compare_domain_scores:
+    """Compare scores with accuracies of generalised models."""
     input:
         runs=f"{DOMAINS_FOLDER}/runs.parquet",
         accuracies=f"{DOMAINS_FOLDER}/accuracies.parquet",
@@ -171,6 +177,7 @@ rule compare_domain_scores:
 
 
 rule plot_domain_generalization:
+    """Draw all figures of domain generalisation."""
     input:
         expand(
             f"{DOMAINS_FOLDER}/{{table}}.parquet",
@@ -205,6 +212,7 @@ rule plot_domain_generalization:
 
 
 rule domain_generalization:
+    """All files of domain generalisation."""
     input:
         DOMAINS.targets,
     localrule: True

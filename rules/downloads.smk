@@ -13,6 +13,7 @@ localrules:
 
 
 rule download_file:
+    """Download a published file, or go on with it, and verify it."""
     output:
         update(f"{SHARED}/downloads/{{file}}"),
     log:
@@ -32,6 +33,7 @@ rule download_file:
 
 
 rule download_weights:
+    """Download the published weights of a model."""
     output:
         update(f"{SHARED}/weights/{{weights}}"),
     log:
@@ -54,6 +56,7 @@ rule download_weights:
 
 # Everything that the study downloads, for example before it runs on a cluster.
 rule prefetch:
+    """Everything that the study downloads, for example before it runs on a cluster."""
     input:
         STUDY.downloads,
     message:

@@ -11,6 +11,7 @@ from matcheval.inference import INFERENCE_VERSION
 
 
 rule index_suite:
+    """Check the datasets of a suite against each other."""
     input:
         JOBS.suite_datasets,
     output:
@@ -38,6 +39,7 @@ SINGLE = PREDICTING.single or ["-"]
 
 
 rule predict_datasets:
+    """Run one model on all datasets: predictions and further outputs."""
     input:
         unpack(lambda w: by_content(JOBS.predicting_inputs([w.model]))),
     output:
@@ -82,6 +84,7 @@ rule predict_datasets:
 for number, models in PREDICTING.batches.items():
 
     rule:
+        """Run several models on all datasets."""
         name:
             f"predict_models_{number}"
         input:
@@ -129,6 +132,7 @@ ruleorder: predict_datasets > predict_dataset
 
 
 rule predict_dataset:
+    """Run a model on a dataset, of which an analysis trains or makes one."""
     input:
         unpack(lambda w: by_content(JOBS.model_inputs(w))),
     output:
@@ -163,6 +167,7 @@ rule predict_dataset:
 
 # Models that an analysis trains and runs together on the same datasets.
 rule predict_tested:
+    """Run models that an analysis trains together on its datasets."""
     input:
         unpack(lambda w: by_content(JOBS.tested_inputs(w))),
     output:
@@ -195,6 +200,7 @@ rule predict_tested:
 
 
 rule predictions:
+    """All predictions of the study."""
     input:
         STUDY.predictions_targets,
     localrule: True
@@ -209,6 +215,7 @@ FEATURES = STUDY.analyses["features"]
 
 
 rule extract_features:
+    """Compute the features of the images of a dataset, as a dataset."""
     input:
         FEATURES.images,
     output:

@@ -6,6 +6,7 @@ FIGURES_OF_PAIR = f"{OWN}/figures/{{pair}}"
 
 
 rule match_predictions:
+    """Match a batch of models on a pair by all matchings and seeds."""
     input:
         predictions=MATCHING.batch_inputs,
     output:
@@ -37,31 +38,34 @@ rule match_predictions:
 
 # Of models whose pairs the study saves, or whose reliability it draws.
 rule save_matched_pairs:
+    """Write the matched pairs of the models that the study names."""
     input:
-        predictions=MATCHING.model_inputs,
+        predictions=MATCHING.saved_inputs,
     output:
         pairs=expand(
-            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{{{model}}}}.parquet",
+            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{model}}.parquet",
             matching=MATCHINGS,
+            model=MATCHING.saved_models or ["-"],
         ),
     log:
-        f"{OWN}/logs/save_matched_pairs/{{pair}}/{{model}}.log",
+        f"{OWN}/logs/save_matched_pairs/{{pair}}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("save_matched_pairs"),
     params:
         function="matcheval.protocol.jobs:save_matched_pairs",
-        job=arguments(MATCHING.model_arguments),
-        custom_files=MATCHING.model_state,
+        job=arguments(MATCHING.saved_arguments),
+        custom_files=MATCHING.saved_state,
         code=digest("matcheval.protocol.jobs:save_matched_pairs"),
     message:
-        "Saving the matched pairs of {wildcards.model} on {wildcards.pair}"
+        "Saving the matched pairs of some models on {wildcards.pair}"
     script:
         ANALYSE
 
 
 rule tabulate_runs:
+    """Average the runs of a pair over seeds."""
     input:
         runs=expand(
             f"{OWN}/matched/{{{{pair}}}}/{{matching}}/{{batch}}.parquet",
@@ -91,6 +95,7 @@ rule tabulate_runs:
 
 
 rule estimate_gaps:
+    """Estimate the gaps of a pair before and after matching, and their parts."""
     input:
         predictions=MATCHING.gap_inputs,
     output:
@@ -122,6 +127,7 @@ rule estimate_gaps:
 
 
 rule write_summary:
+    """Write the summary page of the study."""
     input:
         means=expand(f"{OWN}/gaps/{{pair}}.parquet", pair=MATCHING.pairs),
         tables=expand(
@@ -154,6 +160,7 @@ rule write_summary:
 
 # All figures of a pair in one job: to start a job takes longer than to draw a figure.
 rule plot_matching:
+    """Draw all figures of the matching of a pair."""
     input:
         tables=expand(
             f"{OWN}/tables/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS
@@ -209,6 +216,7 @@ rule plot_matching:
 
 # Runs and matched pairs; tables and the summary; figures; all of them.
 rule matched:
+    """All runs and matched pairs."""
     input:
         MATCHING.stages["matched"],
     localrule: True
@@ -217,6 +225,7 @@ rule matched:
 
 
 rule tables:
+    """All tables of the matching, and the summary."""
     input:
         MATCHING.stages["tables"],
     localrule: True
@@ -225,6 +234,7 @@ rule tables:
 
 
 rule figures:
+    """All figures of the matching."""
     input:
         MATCHING.stages["figures"],
     localrule: True
@@ -233,6 +243,7 @@ rule figures:
 
 
 rule matching:
+    """All files of the matching."""
     input:
         MATCHING.targets,
     localrule: True

@@ -11,6 +11,7 @@ wildcard_constraints:
 
 
 rule count_correct:
+    """Count each model's correct predictions on a dataset."""
     input:
         files=REPLICATION.count_inputs,
     output:
@@ -33,6 +34,7 @@ rule count_correct:
 
 
 rule tabulate_replication:
+    """Tabulate accuracies, gaps and ranks of the models on a pair."""
     input:
         images=REPLICATION.results_of_same_images,
         original=lambda w: REPLICATION.accuracies_of(w, "original"),
@@ -56,6 +58,7 @@ rule tabulate_replication:
 
 
 rule fit_replication:
+    """Fit lines to the accuracies of the models on a pair."""
     input:
         results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
     output:
@@ -78,6 +81,7 @@ rule fit_replication:
 
 
 rule summarize_replication:
+    """Tabulate the average changes of all pairs."""
     input:
         files=list(REPLICATION.selection_frequencies.values()),
         results=expand(
@@ -102,6 +106,7 @@ rule summarize_replication:
 
 
 rule plot_replication:
+    """Draw the figures of the replication of a pair."""
     input:
         expand(
             f"{OWN}/replication/{{{{pair}}}}/top{{top}}{{table}}.parquet",
@@ -139,6 +144,7 @@ rule plot_replication:
 
 
 rule replication:
+    """All files of the replication."""
     input:
         REPLICATION.targets,
     localrule: True

@@ -22,6 +22,7 @@ REPORTED = {
 
 
 rule write_report:
+    """Write the study's report, one HTML file."""
     input:
         files=reported.section_files(SECTIONS),
     output:
@@ -50,6 +51,7 @@ rule write_report:
 # `snakemake --cores 1 check`: every time, as it has no output. It is given the names of this study's
 # files: files of an earlier configuration are ignored.
 rule check:
+    """Check the study's results against each other and against the study file."""
     input:
         results=[
             PREDICTING.all_files,

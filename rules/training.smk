@@ -7,6 +7,7 @@ from matcheval.training import TRAINING_VERSION
 
 
 rule train_model:
+    """Train one model: checkpoint and history."""
     input:
         unpack(lambda w: by_content(JOBS.training_inputs([w.model]))),
     output:
@@ -45,6 +46,7 @@ rule train_model:
 for number, models in STUDY.trainings.batches.items():
 
     rule:
+        """Train small models together: checkpoints and histories."""
         name:
             f"train_models_{number}"
         input:

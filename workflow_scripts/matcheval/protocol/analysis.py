@@ -395,17 +395,17 @@ class Matching(Analysis):
         """Return size and time of the user's files that a batch is read from."""
         return self.custom_files_state(wildcards.pair, self.batches[wildcards.batch], groups=False)
 
-    def model_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what `batch_inputs` returns, for one model."""
-        return [*self.inputs(wildcards.pair, [wildcards.model]), *self._classes(wildcards.pair)]
+    def saved_inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return what `batch_inputs` returns, for the models whose pairs are saved."""
+        return [*self.inputs(wildcards.pair, self.saved_models), *self._classes(wildcards.pair)]
 
-    def model_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+    def saved_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `save_matched_pairs`."""
-        return {"files": self.files(wildcards.pair, [wildcards.model], groups=False)}
+        return {"files": self.files(wildcards.pair, self.saved_models, groups=False)}
 
-    def model_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that one model is read from."""
-        return self.custom_files_state(wildcards.pair, [wildcards.model], groups=False)
+    def saved_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that these models are read from."""
+        return self.custom_files_state(wildcards.pair, self.saved_models, groups=False)
 
     def gap_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the predictions of all models on a pair, with what tells what belongs together."""

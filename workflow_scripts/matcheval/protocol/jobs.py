@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -32,11 +33,11 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
 
 
 def save_matched_pairs(*, files: PairFiles, pairs: Sequence[Path]) -> None:
-    """Write the pairs that each matching finds for one model."""
-    (comparison,) = files.comparisons()
-    matched = matched_by(comparison, files.matchings, files.seeds)
-    for path, one in zip(pairs, matched, strict=True):
-        write_table(one.pairs(), path)
+    """Write the pairs that each matching finds for each model."""
+    paths = dict(zip(product(files.matchings, files.models), pairs, strict=True))
+    for comparison in files.comparisons():
+        for matched in matched_by(comparison, files.matchings, files.seeds):
+            write_table(matched.pairs(), paths[matched.name, comparison.model])
 
 
 def write_model_tables(
