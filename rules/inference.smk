@@ -35,7 +35,7 @@ rule index_suite:
 
 
 # A study whose models are all known by their predictions runs none; rules have outputs nevertheless.
-SINGLE = PREDICTING.single or ["-"]
+SINGLE = PREDICTING.single if PREDICTING.datasets else ["-"]
 
 
 rule predict_datasets:
@@ -92,7 +92,7 @@ for number, models in PREDICTING.batches.items():
         output:
             expand(
                 f"{OWN}/predictions/{{dataset}}/{{model}}{{suffix}}",
-                dataset=SINGLE if PREDICTING.single else [],
+                dataset=SINGLE,
                 model=models,
                 suffix=PREDICTING.suffixes,
             ),

@@ -68,6 +68,6 @@ def test_a_study_file_that_is_edited_while_its_jobs_run(cluster, prepared, tmp_p
     run.workflow.edit("small.yaml", "seeds: 4", "seeds: 5")
     run.finish(process, code=1)
     logs = (run.folder / ".snakemake" / "slurm_logs").rglob("*.log")
-    assert "was edited while the run goes on" in "".join(log.read_text() for log in logs)
+    assert "was edited since this run began" in "".join(log.read_text() for log in logs)
     assert (run.folder / "results/checkpoints/linear.safetensors").exists()
     assert not list((run.folder / "results/predictions").rglob("*.parquet"))

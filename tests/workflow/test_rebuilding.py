@@ -159,6 +159,17 @@ class TestResultsElsewhere:
         copy.edit("small.yaml", "{epsilon: 0.01, seeds: 4", "{seeds: 4")
         assert jobs(copy.plan(*results)) == {}
 
+    def test_one_job_does_not_make_the_others_known(self, copy):
+        """Nor a folder without what the study ran with."""
+        shutil.rmtree(copy.folder / ".snakemake")
+        (copy.results / "digits/summary.md").unlink()
+        copy.run("results/digits/summary.md")
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        assert "were made with matching.epsilon" in copy.run("--dry-run", fails=True)
+        (copy.results / "digits/.made_with.json").unlink()
+        told = copy.run("--dry-run", fails=True)
+        assert "it is not known what the results in here were made with. Delete" in told
+
     @pytest.mark.slow
     def test_the_way_out_computes_no_network_again(self, copy):
         """Also after a run of some targets, when results are of two settings."""

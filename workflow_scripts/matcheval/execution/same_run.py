@@ -18,7 +18,8 @@ from matcheval.io.provenance import library_digest
 VARIABLE = "MATCHEVAL_RUN"
 _LIBRARY = "library"
 # Of files that a study names, those that say what to do; others hold data, and have digests.
-_READ_WITH_THE_STUDY = (".csv", ".py", ".yaml", ".yml")
+_READ_WITH_THE_STUDY = (".py", ".yaml", ".yml")
+_TABLES = ("models", "manifest")  # keys of tables that do so
 
 
 def begin_run(configuration: Mapping[str, Any]) -> None:
@@ -62,23 +63,22 @@ def _edited(file: object) -> InputError:
 def _digests_of(configuration: Mapping[str, Any]) -> dict[str, str]:
     """SHA-256 of a configuration, by its study's name and folder, and of files by their paths."""
     results = str(configuration.get("results", "results"))
-    files = {
-        Path(text)
-        for text in _texts(configuration)
-        if text.endswith(_READ_WITH_THE_STUDY) and not text.startswith(f"{results}/")
-    }
+    files = {Path(text) for text in _texts(configuration) if not text.startswith(f"{results}/")}
     contents = {str(file): file.read_bytes() for file in files if file.is_file()}
     study = f"study {configuration.get('study')} in {results}"
-    contents[study] = json.dumps(configuration, sort_keys=True, default=str).encode()
+    plain = json.loads(json.dumps(configuration, default=str))  # keys may be numbers
+    contents[study] = json.dumps(plain, sort_keys=True).encode()
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any, key: object = "") -> Iterator[str]:
+    """Yield the names of files that are read with the study."""
     if isinstance(value, str):
-        yield value
+        if value.endswith(_READ_WITH_THE_STUDY) or key in _TABLES:
+            yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _texts(each)
+        for name, each in value.items():
+            yield from _texts(each, name)
     elif isinstance(value, list):
         for each in value:
             yield from _texts(each)

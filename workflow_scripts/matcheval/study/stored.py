@@ -9,7 +9,6 @@ no job. A study's folder therefore has a record of its settings, with the identi
 directory; in another one, the study must have the same settings.
 """
 
-import hashlib
 import json
 import os
 import uuid
@@ -95,7 +94,8 @@ def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | 
 
 
 _RECORD = ".made_with.json"
-_IDENTITY = Path(".snakemake", "matcheval-id")
+# By study's folder: the last run, and whether Snakemake remembers all that is in the folder.
+_MEMORY = Path(".snakemake", "matcheval-runs.json")
 # Settings that results do not depend on.
 _OF_MACHINES = {
     "": ("results", "mirror", "downloads", "models"),
@@ -124,38 +124,58 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
     InputError
         Naming the setting, and both values.
     """
-    file = Path(study.folder, _RECORD)
+    file, own = Path(study.folder, _RECORD), Path(study.folder)
     if not file.is_file():
+        # Of version 0.3, all that depends on predictions is made again.
+        is_taken_over = (own / "inference").is_dir() and study.predicting.datasets
+        if not is_taken_over and any(not one.is_symlink() for one in own.rglob("*.parquet")):
+            problem = "it is not known what the results in here were made with"
+            raise InputError(problem, file=own, remedy=_way_out([str(own)]).capitalize())
         return
-    record = read_json(file)
-    if record["identity"] == _identity(study):
+    record, memory = read_json(file), _memory().get(study.folder, {})
+    if memory.get("is_whole") and memory["run"] == record["run"]:
         return
     now = settings_of(study, given)
     for before in record["settings"]:
         if difference := _difference(now, before):
             key, mine, other = difference
-            folders = [study.folder]
-            if key.startswith("datasets."):
-                folders.append(study.dataset_folder(key.split(".")[1]))
+            sets, earlier = now.get("datasets", {}), before.get("datasets", {})
+            changed = [name for name in sets if sets[name] != earlier.get(name)]
+            folders = [study.folder, *map(study.dataset_folder, changed)]
+            if any(now.get(one) != before.get(one) for one in _BUILDING):
+                folders = [study.folder, f"{study.results}/datasets"]
             raise InputError(
                 f"these results were made with {key} {other}, and the study file says {mine}; "
                 "as they were moved, or .snakemake was deleted, it is not known which of them are "
                 "of which",
-                file=study.folder,
-                remedy=f"Set {key} back, or delete {' and '.join(folders)}: trained models and "
-                "predictions are kept elsewhere, and are not computed again",
-            )
+                file=study.folder, remedy=f"Set {key} back, or {_way_out(folders)}",
+            )  # fmt: skip
+
+
+_BUILDING = ("suites", "sampling", "features")  # blocks by which datasets are built
+
+
+def _way_out(folders: list[str]) -> str:
+    kept = "trained models and predictions are kept elsewhere, and are not computed again"
+    return f"delete {' and '.join(folders)}: {kept}"
 
 
 def record_made_with(study: Study, given: Mapping[str, Any], *, is_complete: bool = False) -> None:
     """Record the settings of a run that starts; once it is complete, no others count any more."""
     file, now = Path(study.folder, _RECORD), settings_of(study, given)
-    before = [] if is_complete or not file.is_file() else read_json(file)["settings"]
-    if not _IDENTITY.is_file():
-        _IDENTITY.parent.mkdir(exist_ok=True)
-        _IDENTITY.write_text(uuid.uuid4().hex, encoding="utf-8")
+    memory, run = _memory(), uuid.uuid4().hex
+    record = read_json(file) if file.is_file() else None
+    of_study = memory.get(study.folder, {})
+    is_same = record is not None and of_study.get("run") == record["run"]
+    is_whole = record is None or (is_same and of_study["is_whole"])
+    before = [] if is_complete or record is None else record["settings"]
     settings = [one for one in before if one != now] + [now]
-    write_json({"identity": _identity(study), "settings": settings}, file)
+    write_json(memory | {study.folder: {"run": run, "is_whole": is_whole}}, _MEMORY)
+    write_json({"run": run, "settings": settings}, file)
+
+
+def _memory() -> dict[str, Any]:
+    return dict(read_json(_MEMORY, remedy="Delete it")) if _MEMORY.is_file() else {}
 
 
 def check_restored(study: Study) -> None:
@@ -177,8 +197,10 @@ def check_restored(study: Study) -> None:
             folder = Path(study.dataset_folder(dataset))
             if not (link.is_file() and weights.is_file() and folder.is_dir()):
                 continue
-            is_made_later = link.lstat().st_mtime_ns > weights.lstat().st_mtime_ns
-            if not is_made_later or link.stat().st_mtime_ns >= weights.stat().st_mtime_ns:
+            made, of = link.lstat().st_mtime_ns, weights.stat().st_mtime_ns
+            # Else Snakemake runs the model again.
+            is_taken = made > weights.lstat().st_mtime_ns and made > of
+            if not is_taken or link.stat().st_mtime_ns >= of:
                 continue
             digest = digest or ModelFiles(source, weights).digest()
             inputs = inputs_digest(digest, read_description(folder), deciding(study.inference))
@@ -227,12 +249,6 @@ def _refuse(link: Path, file: Path, folder: Path) -> None:
         remedy=f"Delete {folder}, which has links only: what is missing is made again, and all "
         "else is kept",
     )  # fmt: skip
-
-
-def _identity(study: Study) -> str:
-    """Return what tells Snakemake's memory of a results folder from that of others."""
-    known = _IDENTITY.read_text(encoding="utf-8") if _IDENTITY.is_file() else ""
-    return hashlib.sha256(f"{known} {study.results}".encode()).hexdigest()
 
 
 # Of what prediction files name, what can change the last digits of results.
