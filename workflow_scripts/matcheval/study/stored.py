@@ -130,7 +130,7 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
         is_taken_over = (own / "inference").is_dir() and study.predicting.datasets
         if not is_taken_over and any(not one.is_symlink() for one in own.rglob("*.parquet")):
             problem = "it is not known what the results in here were made with"
-            raise InputError(problem, file=own, remedy=_way_out([str(own)]).capitalize())
+            raise InputError(problem, file=own, remedy=f"D{_way_out([str(own)])[1:]}")
         return
     record, memory = read_json(file), _memory().get(study.folder, {})
     if memory.get("is_whole") and memory["run"] == record["run"]:
