@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import subprocess
 import sys
@@ -26,7 +27,11 @@ def check(
         json.dump(given, file, default=str)
         file.flush()
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--given", file.name]
-        ran = subprocess.run([*command, checks], capture_output=True, text=True, check=False)
+        library = {"PYTHONPATH": str(Path(__file__).parent)}  # which need not be installed
+        ran = subprocess.run(
+            [*command, checks], capture_output=True, text=True, check=False,
+            env=os.environ | library,
+        )  # fmt: skip
     logging.info("%s", ran.stdout + ran.stderr)
     if ran.returncode:
         failed = re.findall(r"^(?:FAILED|ERROR) \S*::(.+)", ran.stdout, re.MULTILINE)
