@@ -183,7 +183,7 @@ class AccuracyPrediction(CheckedPrediction):
 
     @property
     def _all_models(self) -> list[str]:
-        """The models, and the members of ensembles."""
+        """Names of the models whose accuracies are predicted, including members of ensembles."""
         of = (name for scored in self.scored for name in self.members_of(scored))
         return list(dict.fromkeys([*self.models, *of]))
 
@@ -395,13 +395,11 @@ class AccuracyPrediction(CheckedPrediction):
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
 
-    @property
-    def model_error_arguments(self) -> Callable[[Wildcards], dict[str, Any]]:
-        """The arguments of `write_model_errors`."""
-        level, published = self.study.confidence, self.settings.published
-        return lambda wildcards: {
+    def model_error_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `write_model_errors`."""
+        return {
             "settings": self._noted_settings(wildcards.suite),
-            "confidence": level, "published": published,
+            "confidence": self.study.confidence, "published": self.settings.published,
         }  # fmt: skip
 
     def comparison_arguments(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -163,7 +163,7 @@ def of_designs(
 def simulate(
     design: Design, f: FloatArray, y: FloatArray, n: int, seeds: Iterable[int], level: float
 ) -> dict[str, float]:
-    """Draw n labels by each seed, and compare the estimates with the accuracy on the set."""
+    """Draw n labels per seed, and compare the estimates with the accuracy on all labels."""
     truth, exact = float(y.mean()), dict[int, Found]()
     halves, errors, holds = list[float](), list[float](), list[bool]()
     for seed in seeds:
@@ -206,14 +206,14 @@ _PANELS = 6  # sets that have one each; of more, medians over sets are shown
 
 
 def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add the name of a row's panel."""
+    """Add a column that names each row's figure panel."""
     sets = table["dataset"].unique()
     is_few = len(sets) <= _PANELS
     return table.assign(panel=table["dataset"] if is_few else f"{len(sets)} sets")
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarise models and sets by panel and design."""
+    """Summarize the results over models and sets, for each panel and design."""
     rows, keys = _by_panel(table), ["panel", "design"]
     once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
     coverage = rows.groupby(keys, sort=False)["coverage"]

@@ -201,7 +201,7 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
 def write_comparison(
     *, study: str, published: Path, folder: Path, outputs: Sequence[Path]
 ) -> None:  # fmt: skip
-    """Compare published and computed values, and write the comparison as tables and as a page."""
+    """Compare published values with computed ones; write the Parquet, LaTeX and Markdown files."""
     compared = compare_published(read_published(published, study), folder)
     write_readable(compared, COMPARED, compared_columns, outputs, page=page(compared, study))
     known = compared[compared["computed"].notna()]
@@ -225,7 +225,7 @@ def page(compared: pd.DataFrame, study: str) -> str:
 
 
 def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
-    """Format the comparison for a LaTeX table."""
+    """Format the comparison as a LaTeX table."""
     return lay_out(compared, {
         "Source": "{source}", "Of": "{name}", "Quantity": "{quantity}", "": "{part}",
         "Paper": "{published:.{digits}f}", "Computed": "{computed:.{digits}f}",
@@ -269,7 +269,7 @@ def _paper(group: pd.DataFrame) -> str:
 
 
 def _computed(group: pd.DataFrame) -> str:
-    """Format what was computed likewise; in bold, with one more digit, if it differs."""
+    """Format a computed value like the printed one; if it differs, bold, with one more digit."""
     computed, digits = group["computed"], group["digits"]
     if computed.isna().any():
         return "–"

@@ -67,7 +67,7 @@ class Warehouse(Analysis):
 
     @cached_property
     def exported(self) -> dict[str, WarehouseSet]:
-        """The datasets that are sets of warehouses, by name."""
+        """The study's datasets that are built by a warehouse, by name."""
         return {
             name: WarehouseSet.model_validate({"kind": spec.kind, **spec.options})
             for name, spec in self.study.datasets.items()
@@ -76,7 +76,7 @@ class Warehouse(Analysis):
 
     @cached_property
     def used(self) -> dict[str, UsedWarehouse]:
-        """The warehouses by name."""
+        """The study's warehouses, by name."""
         found: dict[str, UsedWarehouse] = {}
         for dataset in self.exported.values():
             one = UsedWarehouse(dataset.warehouse)
@@ -106,7 +106,7 @@ class Warehouse(Analysis):
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """The sets of warehouses."""
+        """The datasets that warehouses build."""
         return {name: BuiltDataset((), WAREHOUSE_VERSION) for name in self.exported}
 
     @property

@@ -225,15 +225,15 @@ class Sources(ExitStack):
         return expanded
 
     def archive(self, name: str, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open the wanted files of a published archive, as `published` and `tree` do."""
+        """Open a published archive: `published`, then `tree`."""
         return self.tree(self.published(name), wanted)
 
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open the wanted files of a folder or tar archive, until the dataset is built."""
+        """Open a folder or tar archive, which stays open until the dataset is built."""
         return self.enter_context(open_tree(path, wanted))
 
     def dataset(self, name: str, *, verify: bool = True) -> Dataset:
-        """Read another dataset of the study; with `verify`, its images are compared."""
+        """Read another dataset of the study; `verify` checks its images, too."""
         return self._read(self.datasets / name, verify)
 
 

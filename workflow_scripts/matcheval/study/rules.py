@@ -108,7 +108,7 @@ class Wildcards(Protocol):
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule of an analysis with a table per pair, dataset or suite (rules/analyses.smk).
+    """An analysis whose rule writes a table per pair, dataset or suite (rules/analyses.smk).
 
     Attributes
     ----------

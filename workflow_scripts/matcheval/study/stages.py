@@ -53,7 +53,7 @@ class StageJobs:
 
     @property
     def inference_options(self) -> str:
-        """Command-line options for batch size and processes of an inference job."""
+        """Command-line options for the device, batch size and speed of an inference job."""
         return self._study.inference.machine_options
 
     # --- datasets and suites
