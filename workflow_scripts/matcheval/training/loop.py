@@ -167,10 +167,12 @@ def train_to_checkpoint(
     )  # fmt: skip
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
+    # An earlier checkpoint keeps its history until the new one is there.
+    partial_history = checkpoint_file.with_suffix(".partial.csv")
     trained = train(
         name, recipe, train_sets, validation_sets, engine=engine, resume_file=resume_file,
         identity={"data": data, "versions": versions},
-        on_epoch=lambda history: _write_history(history, history_file),
+        on_epoch=lambda history: _write_history(history, partial_history),
         is_to_stop=is_to_stop, progress=progress,
     )  # fmt: skip
     info = CheckpointInfo(
@@ -181,5 +183,6 @@ def train_to_checkpoint(
     )  # fmt: skip
     _write_history(trained.history, history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
-    resume_file.unlink(missing_ok=True)
+    for file in (resume_file, partial_history):
+        file.unlink(missing_ok=True)
     return trained.history[kept_epoch(trained.history, recipe.keep) - 1]
