@@ -7,7 +7,6 @@ import pytest
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.execution.sizes import DIGITS, together
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.stages import StageJobs
@@ -157,8 +156,6 @@ def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
 
 
 def test_sizes_of_several_training_sets_add_up(tmp_path):
-    assert together([DIGITS, DIGITS]).images == 1200
-
     def minutes(row, **training):
         study = digits(tmp_path, [{"epochs": 10**8} | row], **training)
         return Requests(study, Machine()).of("train_model", SimpleNamespace(model="m")).runtime

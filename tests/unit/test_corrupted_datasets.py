@@ -24,13 +24,11 @@ from matcheval.datasets.corruptions.names import ARCHIVE
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
 from matcheval.errors import InputError
-from matcheval.execution.sizes import DIGITS as DIGITS_SIZE
-from matcheval.execution.sizes import IMAGENET, prepared_size
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
 from matcheval.study.requests import Machine, Requests
-from matcheval.study.sizes import dataset_size
+from matcheval.study.sizes import ImageSet, _prepared_size, dataset_size
 from photos import encoded_dataset, jpeg, photo
 from studies import load
 
@@ -274,12 +272,12 @@ def test_what_a_made_set_consists_of_and_depends_on():
 
 def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
     found = study(NOISE | {"size": 32}, tmp_path)
-    assert dataset_size(found, "made") == replace(DIGITS_SIZE, side=32, channels=3, made=True)
+    assert dataset_size(found, "made") == ImageSet(600, 32, made=True)
     for name, spec in found.datasets.items():
         folder = Path(found.dataset_folder(name))
         options = {**spec.options, **({"rows": [0, 50]} if name == "digits" else {})}
         prepare_dataset(name, spec.kind, options, folder, tmp_path)
-    prepared_size.cache_clear()
+    _prepared_size.cache_clear()
     assert dataset_size(found, "made").images == 50
 
 
@@ -289,9 +287,10 @@ def test_the_size_of_ones_own_images_is_known_from_the_settings(tmp_path):
     folder = {"kind": "image_folder", "path": "photos", "classes": "cifar10", "resize": 96}
     some = mine | {"rows": [20, 60], "resize": 32}
     found = study(NOISE, tmp_path / "results", mine=mine, some=some, photos=folder)
-    assert dataset_size(found, "mine") == replace(IMAGENET, images=70)
-    assert dataset_size(found, "some") == replace(IMAGENET, images=40, side=32, encoded=False)
-    assert dataset_size(found, "photos") == replace(IMAGENET, side=96, encoded=False)
+    photographs = ImageSet(50_000, 224, classes=1000, encoded=True)
+    assert dataset_size(found, "mine") == replace(photographs, images=70)
+    assert dataset_size(found, "some") == replace(photographs, images=40, side=32, encoded=False)
+    assert dataset_size(found, "photos") == replace(photographs, side=96, encoded=False)
 
 
 def test_no_memory_for_all_images_is_asked_for(tmp_path):

@@ -19,13 +19,10 @@ from matcheval.datasets.label_spaces import class_subset, imagenet_classes
 from matcheval.domain_generalization import results, tables
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
-from network_costs import check_costs
 from studies import ROOT, configuration, digit_domains, load
 
 STUDIES = ROOT / "studies"
 MODELS = read_catalogue(STUDIES / "cifar10-warehouse-models.csv")
-RECIPES = [model.recipe for model in MODELS.values() if model.recipe]
-SIZES = list(dict.fromkeys((r.architecture, r.width, r.depth, r.groups) for r in RECIPES))
 
 
 def load_study(name):
@@ -150,12 +147,6 @@ def test_printed_values_of_the_warehouse_have_one_counterpart(
         sets = 180 * np.array([1, 300]) + [0, 179 * 180 / 2]
         assert counted["C10-W"][["Sets", "Images"]].tolist() == sets.tolist()
         assert counted["C10-Cs", "Sets"] == 188
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_costs_of_a_network_are_about_those_estimated(size):
-    check_costs(*size)
 
 
 def test_the_warehouses_sets_are_those_of_the_papers_columns():

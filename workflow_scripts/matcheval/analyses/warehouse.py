@@ -8,7 +8,6 @@ from pydantic import Field
 
 from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, check_known
-from matcheval.execution.sizes import ImageSet
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
@@ -17,10 +16,6 @@ from matcheval.study.study import Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.sets import reading_state, reference_state
 from matcheval.warehouse.settings import read_warehouse, reference_settings
-
-# Collected images of a set, of unknown number and size: as large as the largest of
-# CIFAR-10-Warehouse, as photographs.
-_A_SET = ImageSet(images=8000, side=500, channels=3, encoded=True)
 
 
 class WarehouseSet(DatasetKind):

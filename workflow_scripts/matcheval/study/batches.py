@@ -7,9 +7,8 @@ larger networks, a job per training stays: it can be repeated, and run elsewhere
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
-from matcheval.execution.sizes import CORE_FLOPS
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import dataset_size, model_size
+from matcheval.study.sizes import CORE_FLOPS, dataset_size, model_size
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.

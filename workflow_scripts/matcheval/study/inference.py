@@ -5,11 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from matcheval.execution.sizes import CORE_FLOPS, ImageSet
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.batches import INFERENCE_SECONDS, in_batches
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import dataset_size, model_size
+from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size
 
 
 class Predicting:

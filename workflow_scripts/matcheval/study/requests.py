@@ -14,22 +14,23 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from matcheval.execution import sizes
-from matcheval.execution.sizes import (
+from matcheval.study.rules import Wildcards
+from matcheval.study.sizes import (
     CORE_FLOPS,
-    DECODED_PER_SECOND,
-    GPU_FLOPS,
-    MADE_PER_SECOND,
+    LARGE,
     ImageSet,
     ModelSize,
-)  # fmt: skip
-from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import dataset_size, model_size
+    dataset_size,
+    model_size,
+)
 from matcheval.study.study import Study
 
 # Resident memory in MB without data: Snakemake's own process and Python, with torch, with CUDA.
 BASE_MB, BASE_TORCH_MB, BASE_CUDA_MB = 800, 1500, 4000
 START_SECONDS, TIME_MARGIN, STEP_MINUTES = 120, 3, 10
+GPU_FLOPS = 5e12  # per second, that even a slow GPU reaches
+# What one core does in a second: images that it decodes, values of images that it makes.
+DECODED_PER_SECOND, MADE_PER_SECOND = 150, 2e6
 MANY_CORES = 4  # of jobs that decode images, or run small models side by side
 _BATCH = 256  # images at a time that an automatic batch size is taken for
 
@@ -117,7 +118,7 @@ class Requests:
                 (w.model,), tuple(4 * prediction.rotated_with_base(w.suite))
             ),
             "extract_features": lambda w: self._of_networks(
-                [(self._size(features.sets[w.dataset].of), [sizes.UNKNOWN_PUBLISHED])]
+                [(self._size(features.sets[w.dataset].of), [LARGE])]
             ),
             "match_predictions": lambda w: self._of_matching(
                 len(self._matching.batches[w.batch]), w.pair
@@ -175,7 +176,8 @@ class Requests:
         recipe = trained.model.recipe
         assert recipe is not None, model
         assert settings is not None, model
-        data = sizes.together(map(self._size, trained.train))
+        first, *others = map(self._size, trained.train)
+        data = replace(first, images=first.images + sum(one.images for one in others))
         batch_size = recipe.batch_size * len(trained.train)
         epochs = recipe.epochs * (recipe.epoch_steps * batch_size / data.images or 1)
         size = model_size(self._study, model, data)

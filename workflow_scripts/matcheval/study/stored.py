@@ -188,10 +188,11 @@ def check_restored(study: Study) -> None:
     InputError
         Naming the file.
     """
-    for model in (name for name in study.predicting.models if name in study.trained):
-        weights, source = Path(str(study.weights_file(model))), study.runnable[model].source
-        assert source is not None, model
-        digest = ""
+    for model in study.predicting.models:
+        place, source = study.weights_file(model), study.runnable[model].source
+        if place is None or source is None:
+            continue
+        weights, digest = Path(place), ""
         for dataset in study.predicting.datasets:
             link = Path(study.predictions_file(dataset, model))
             folder = Path(study.dataset_folder(dataset))
