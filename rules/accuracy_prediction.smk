@@ -272,11 +272,11 @@ rule plot_accuracy_prediction:
     resources:
         **REQUESTS.resources("plot_accuracy_prediction"),
     params:
-        function="matcheval.execution.calls:make_all",
+        function="matcheval.execution.batches:make_all",
         job=arguments(PREDICTION.figure_arguments),
         custom_files=PREDICTION.figure_state,
         code=digest(
-            "matcheval.execution.calls:make_all",
+            "matcheval.execution.batches:make_all",
             "matcheval.accuracy_prediction.figures:plot_tables",
             "matcheval.accuracy_prediction.output_figures:plot_outputs",
         ),

@@ -199,10 +199,10 @@ rule plot_domain_generalization:
     resources:
         **REQUESTS.resources("plot_domain_generalization"),
     params:
-        function="matcheval.execution.calls:make_all",
+        function="matcheval.execution.batches:make_all",
         job=arguments(lambda w: DOMAINS.figure_arguments),
         code=digest(
-            "matcheval.execution.calls:make_all",
+            "matcheval.execution.batches:make_all",
             "matcheval.domain_generalization.figures:plot_results",
         ),
     message:

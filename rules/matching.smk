@@ -198,11 +198,11 @@ rule plot_matching:
     resources:
         **REQUESTS.resources("plot_matching"),
     params:
-        function="matcheval.execution.calls:make_all",
+        function="matcheval.execution.batches:make_all",
         job=arguments(MATCHING.figure_arguments),
         custom_files=MATCHING.reliability_state,
         code=digest(
-            "matcheval.execution.calls:make_all",
+            "matcheval.execution.batches:make_all",
             "matcheval.protocol.analysis:draw_confidence",
             "matcheval.protocol.analysis:draw_matched_accuracy",
             "matcheval.protocol.analysis:draw_gaps",

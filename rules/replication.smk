@@ -131,10 +131,10 @@ rule plot_replication:
     resources:
         **REQUESTS.resources("plot_replication"),
     params:
-        function="matcheval.execution.calls:make_all",
+        function="matcheval.execution.batches:make_all",
         job=arguments(REPLICATION.figure_arguments),
         code=digest(
-            "matcheval.execution.calls:make_all",
+            "matcheval.execution.batches:make_all",
             "matcheval.replication.analysis:draw_fit",
         ),
     message:

@@ -60,7 +60,7 @@ def train_models(
             "history": checkpoints / f"{name}.history.csv",
         }  # fmt: skip
         make = partial(train, **arguments, is_to_stop=is_to_stop, **engine)
-        members.append(Member(name, partial(is_trained, **arguments), make))
+        members.append(Member(name, make, partial(is_trained, **arguments)))
         files += [arguments["output"], arguments["history"]]
     make_members(members, n_processes=n_processes, is_to_stop=is_to_stop)
     for file in files:

@@ -12,8 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError, StoppedError
-from matcheval.execution.batches import Member, kept_member, make_calls, make_members
-from matcheval.execution.calls import make_all
+from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
 from matcheval.io.kept import is_made_from, origin_of, publish
 from matcheval.study.batches import in_batches
 
@@ -80,10 +79,7 @@ def test_a_failure_is_named_and_the_others_are_kept(made):
 def test_a_killed_process_takes_no_other_with_it(tmp_path):
     for name in "ab":
         (tmp_path / name).write_text("killed" if name == "a" else "1")
-    members = [
-        Member(name, lambda: False, partial(write, name, tmp_path, tmp_path / name))
-        for name in "ab"
-    ]
+    members = [Member(name, partial(write, name, tmp_path, tmp_path / name)) for name in "ab"]
     (tmp_path.parent / "log").touch()
     with pytest.raises(InputError, match="1 of 2 failed; a: killed by SIGKILL"):
         make_members(members, n_processes=2)
@@ -93,7 +89,7 @@ def test_a_killed_process_takes_no_other_with_it(tmp_path):
 def test_what_no_time_is_left_for_is_named(made, tmp_path):
     assert made(a="1", b="2", c="3") == "abc"
     members = [
-        Member(name, lambda name=name: name != "b", partial(write, name, tmp_path, tmp_path))
+        Member(name, partial(write, name, tmp_path, tmp_path), lambda name=name: name != "b")
         for name in "abc"
     ]
     with pytest.raises(StoppedError, match="b: stopped as its time is nearly over"):
@@ -150,6 +146,6 @@ def test_calls_of_one_job(tmp_path, threads, caplog):
     assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
     calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")
     files[3].unlink()
-    with pytest.raises((RuntimeError, InputError), match="below"):
+    with pytest.raises(InputError, match="below"):
         make_all(calls=calls, threads=threads)
-    assert files[3].exists() == (threads > 1)
+    assert files[3].exists()  # a failure costs the others nothing

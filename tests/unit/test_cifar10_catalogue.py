@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -8,14 +8,14 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
-from matcheval.execution.calls import converted, named_function
+from matcheval.execution.calls import Call, converted, named_function, run_call
 from matcheval.execution.entry_points import cut_off_bytecode
 from matcheval.execution.processes import in_processes, one_line
 from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
@@ -30,15 +30,15 @@ class Member:
     Attributes
     ----------
     name : str
-    is_current : callable
-        Whether there is nothing to do.
     make : callable
         Makes the result.
+    is_current : callable or None
+        Whether there is nothing to do; None if the result is always made.
     """
 
     name: str
-    is_current: Callable[[], bool]
     make: Callable[[], object]
+    is_current: Callable[[], bool] | None = None
 
 
 def kept_member(
@@ -58,7 +58,7 @@ def kept_member(
     make : callable
     """
     return Member(
-        name, partial(_has_origin, files, key, reads), partial(_record, files, key, reads, make)
+        name, partial(_record, files, key, reads, make), partial(_has_origin, files, key, reads)
     )
 
 
@@ -98,36 +98,33 @@ def make_members(
     StoppedError
         If it was stopped; the next job makes the others.
     """
-    tasks = {one.name: partial(_make, one, is_to_stop) for one in members}
-    made: Iterable[tuple[str, str]] = ((name, make()) for name, make in tasks.items())
+    tasks = {member.name: partial(_make, member, is_to_stop) for member in members}
     if min(n_processes, len(members)) > 1:
-        made = in_processes(tasks, n_processes)
-    told = dict(made)
-    failed = {name: reason for name, reason in told.items() if reason not in ("", _STOPPED)}
+        reasons = dict(in_processes(tasks, n_processes))
+    else:
+        reasons = {name: make() for name, make in tasks.items()}
+    stopped = [name for name, reason in reasons.items() if reason == _STOPPED]
+    failed = [name for name, reason in reasons.items() if reason not in ("", _STOPPED)]
+    if failed and len(members) == 1:
+        raise InputError(reasons[failed[0]])
     if failed:
-        (first, reason), n = next(iter(failed.items())), len(members)
-        if n == 1:
-            raise InputError(reason)
-        for name, each in failed.items():
-            log.error("%s: %s", name, each)
-        names = f": {listed(list(failed))}" if len(failed) > 1 else ""
-        raise InputError(f"{len(failed)} of {n} failed{names}; {first}: {reason}")
-    if _STOPPED in told.values():
-        raise StoppedError("stopped as its time is nearly over", file=_named(told))
+        for name in failed:
+            log.error("%s: %s", name, reasons[name])
+        names = f": {listed(failed)}" if len(failed) > 1 else ""
+        first = f"{failed[0]}: {reasons[failed[0]]}"
+        raise InputError(f"{len(failed)} of {len(members)} failed{names}; {first}")
+    if stopped:
+        raise StoppedError("stopped as its time is nearly over", file=listed(stopped))
 
 
 _STOPPED = "stopped"
-
-
-def _named(told: Mapping[str, str]) -> str:
-    return listed([name for name, reason in told.items() if reason == _STOPPED])
 
 
 def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
     """Make a member if it is not current; return why it failed."""
     start = time.perf_counter()
     try:
-        if member.is_current():
+        if member.is_current is not None and member.is_current():
             return ""
         if is_to_stop():
             return _STOPPED
@@ -141,6 +138,22 @@ def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
         return one_line(cut_off_bytecode(error) or error)
     log.info("%s: %.1f s", member.name, time.perf_counter() - start)
     return ""
+
+
+def _make_side_by_side(members: Sequence[Member], threads: int) -> None:
+    """Make members in processes, one per thread, which share what the first one imports."""
+    n_first = 1 if threads > 1 else 0
+    make_members(members[:n_first])
+    make_members(members[n_first:], n_processes=threads)
+
+
+def make_all(*, calls: Sequence[Call], threads: int) -> None:
+    """Run calls, as many at a time as there are threads, which make a job's outputs."""
+    names = (f"{n}. {call['function'].partition(':')[2]}" for n, call in enumerate(calls, 1))
+    members = [
+        Member(name, partial(run_call, call)) for name, call in zip(names, calls, strict=True)
+    ]
+    _make_side_by_side(members, threads)
 
 
 def make_calls(
@@ -197,8 +210,6 @@ def make_calls(
         files.append(file)
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     with threadpool_limits(1):
-        first = batch[: threads > 1]  # what it imports, the processes share
-        make_members(first)
-        make_members(batch[len(first) :], n_processes=threads)
+        _make_side_by_side(batch, threads)
     for file in files:
         publish(file, declared / file.name)

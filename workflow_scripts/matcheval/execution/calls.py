@@ -1,14 +1,9 @@
 """Call functions of the library by name, with arguments as JSON values, as rules declare them."""
 
 import inspect
-import logging
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
-
-log = logging.getLogger(__name__)
-
 
 Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
 
@@ -35,36 +30,3 @@ def run_call(call: Call) -> None:
     """Run a function with its arguments."""
     function = named_function(call["function"])
     function(**converted(function, call["arguments"]))
-
-
-def make_all(*, calls: Sequence[Call], threads: int) -> None:
-    """Run calls, as many at a time as there are threads, which make a job's outputs.
-
-    Raises
-    ------
-    RuntimeError
-        If calls in processes of their own fail, with the first one's reason; their tracebacks are
-        in the log.
-    """
-    from matcheval.execution.processes import in_processes  # not needed to plan
-
-    alone = 1 if threads > 1 else len(calls)  # what the first one imports, the processes share
-    for call in calls[:alone]:
-        run_call(call)
-    tasks = {str(n): partial(_reason, call) for n, call in enumerate(calls[alone:], alone)}
-    failed = [reason for _, reason in in_processes(tasks, threads) if reason]
-    if failed:
-        raise RuntimeError(f"{len(failed)} of {len(calls)} failed: {failed[0]}")
-    log.info("%d made", len(calls))
-
-
-def _reason(call: Call) -> str:
-    """Run a call; return why it failed."""
-    from matcheval.execution.processes import one_line
-
-    try:
-        run_call(call)
-    except Exception as error:
-        log.exception("%s failed", call["function"])
-        return one_line(error)
-    return ""

@@ -142,7 +142,7 @@ class Rule:
 
 
 def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:
-    """Return a call of a library function as JSON values, for `execution.calls.make_all`."""
+    """Return a call of a library function as JSON values, for `execution.batches.make_all`."""
     return {"function": function_name(function), "arguments": arguments}
 
 
