@@ -96,6 +96,8 @@ def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | 
 _RECORD = ".made_with.json"
 # By study's folder: the last run, and whether Snakemake remembers all that is in the folder.
 _MEMORY = Path(".snakemake", "matcheval-runs.json")
+_KEPT = "trained models and predictions are kept elsewhere, and are not computed again"
+_BUILDING = ("suites", "sampling", "features")  # blocks by which datasets are built
 # Settings that results do not depend on.
 _OF_MACHINES = {
     "": ("results", "mirror", "downloads", "models"),
@@ -128,9 +130,9 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
     if not file.is_file():
         # Of version 0.3, all that depends on predictions is made again.
         is_taken_over = (own / "inference").is_dir() and study.predicting.datasets
-        if not is_taken_over and any(not one.is_symlink() for one in own.rglob("*.parquet")):
+        if not is_taken_over and any(not file.is_symlink() for file in own.rglob("*.parquet")):
             problem = "it is not known what the results in here were made with"
-            raise InputError(problem, file=own, remedy=f"D{_way_out([str(own)])[1:]}")
+            raise InputError(problem, file=own, remedy=f"Delete {own}: {_KEPT}")
         return
     record, memory = read_json(file), _memory().get(study.folder, {})
     if memory.get("is_whole") and memory["run"] == record["run"]:
@@ -142,22 +144,15 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
             sets, earlier = now.get("datasets", {}), before.get("datasets", {})
             changed = [name for name in sets if sets[name] != earlier.get(name)]
             folders = [study.folder, *map(study.dataset_folder, changed)]
-            if any(now.get(one) != before.get(one) for one in _BUILDING):
+            if any(now.get(block) != before.get(block) for block in _BUILDING):
                 folders = [study.folder, f"{study.results}/datasets"]
             raise InputError(
                 f"these results were made with {key} {other}, and the study file says {mine}; "
                 "as they were moved, or .snakemake was deleted, it is not known which of them are "
                 "of which",
-                file=study.folder, remedy=f"Set {key} back, or {_way_out(folders)}",
-            )  # fmt: skip
-
-
-_BUILDING = ("suites", "sampling", "features")  # blocks by which datasets are built
-
-
-def _way_out(folders: list[str]) -> str:
-    kept = "trained models and predictions are kept elsewhere, and are not computed again"
-    return f"delete {' and '.join(folders)}: {kept}"
+                file=study.folder,
+                remedy=f"Set {key} back, or delete {' and '.join(folders)}: {_KEPT}",
+            )
 
 
 def record_made_with(study: Study, given: Mapping[str, Any], *, is_complete: bool = False) -> None:
