@@ -4,13 +4,17 @@ python docs/make_settings.py
 """
 
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import make_json_schema
 import make_tables
 
+from matcheval.names import NAME_PATTERN
 from matcheval.registry import ANALYSES
-from matcheval.study.schema import json_schema, settings_page
+from matcheval.study.configuration import json_schema
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
@@ -18,15 +22,151 @@ PAGE = ROOT / "docs" / "settings.md"
 TABLES = ROOT / "docs" / "tables.md"
 RESULTS = ROOT / "workflow_scripts" / "matcheval" / "results.schema.json"
 
+Schema = dict[str, Any]
+# Number of blocks with the same key from which on the key is explained once for all of them.
+MANY = 3
+HEAD = """# All settings
+
+<!-- Generated from the typed settings by `make settings`; do not edit. -->
+
+Keys without a default must be given. docs/configuration.md explains study files.
+
+## Keys that several blocks have
+
+Each block below names those that it has.
+"""
+WORDS = {"integer": "whole number", "number": "number", "boolean": "`true` or `false`"}
+BOUNDS = {
+    "exclusiveMinimum": "above", "minimum": "at least", "exclusiveMaximum": "below",
+    "maximum": "at most",
+}  # fmt: skip
+
+
+class SettingsPage:
+    """The page of all settings, from the JSON schema of study files."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema, self._definitions = schema, schema["$defs"]
+
+    def text(self) -> str:
+        """A table of every block, and one of the keys that many blocks have."""
+        properties = dict(self._schema["properties"])
+        datasets = properties.pop("datasets")
+        plain = {k: v for k, v in properties.items() if not [*self._blocks_in(v)]}
+        blocks = [("## Top level", {"properties": plain, "required": self._schema["required"]})]
+        for name in (name for name in properties if name not in plain):
+            blocks += self._blocks(f"`{name}`", properties[name])
+        blocks.append(("## `datasets`: a block per dataset, by `kind`", {"properties": {}}))
+        blocks += self._blocks("", datasets, "###")
+        rows = Counter(row for _, block in blocks for row in self._rows(block).values())
+        shared = {row for row, count in rows.items() if count >= MANY}
+        parts = [HEAD, table([row for row in rows if row in shared])]
+        for heading, block in blocks:
+            parts += [f"{heading}\n", *self._parts(block, shared)]
+        return "\n".join(parts)
+
+    def _blocks_in(self, schema: Any) -> Iterator[Schema]:
+        """Definitions of blocks that a value can be or hold, but not those within them."""
+        for part in schema if isinstance(schema, list) else [schema]:
+            if "$ref" in part:
+                definition = self._definitions[part["$ref"].rpartition("/")[2]]
+                if "properties" in definition:
+                    yield definition
+                continue
+            for key in ("anyOf", "oneOf", "items", "prefixItems"):
+                yield from self._blocks_in(part.get(key, []))
+            yield from self._blocks_in(by_name(part) or [])
+
+    def _blocks(self, title: str, schema: Schema, level: str = "##") -> list[tuple[str, Schema]]:
+        """Headings and definitions of blocks, each with those within."""
+        blocks: list[tuple[str, Schema]] = []
+        for block in self._blocks_in(schema):
+            kind = block["properties"].get("kind", {}).get("const")
+            heading = ", ".join(filter(None, (title, kind and f"kind `{kind}`")))
+            blocks.append((f"{level} {heading}", block))
+            for name, value in block["properties"].items():
+                inner = f"{title[:-1]}.{name}`" if title else f"{heading}, `{name}`"
+                blocks += self._blocks(inner, value, "###")
+        return blocks
+
+    def _parts(self, block: Schema, shared: set[str]) -> Iterator[str]:
+        """Description of a block and its keys: those that many blocks have by name only."""
+        rows = self._rows(block)
+        own = [row for row in rows.values() if row not in shared]
+        others = ", ".join(f"`{name}`" for name, row in rows.items() if row in shared)
+        if "description" in block:
+            yield block["description"] + "\n"
+        if own:
+            yield table(own)
+        if others:
+            yield f"{'Also' if own else 'Keys'}: {others} (above).\n"
+
+    def _rows(self, block: Schema) -> dict[str, str]:
+        """The row of the table for each key, but that of its kind."""
+        rows = {}
+        for name, value in block["properties"].items():
+            if "const" not in value:
+                is_required = name in block.get("required", ())
+                default = "" if is_required else f"`{self._default(value)}`"
+                cells = name, default, self._values(value), value.get("description", "")
+                rows[name] = "| `{}` | {} | {} | {} |".format(*cells).replace("|  |", "| |")
+        return rows
+
+    def _default(self, value: Schema) -> str:
+        default = value.get("default")
+        if isinstance(default, dict) and [*self._blocks_in(value)]:
+            return "{}"
+        if default == "":
+            return '""'
+        return str(default) if isinstance(default, str) else json.dumps(default).replace('"', "")
+
+    def _values(self, schema: Schema) -> str:
+        """The type of a value in words."""
+        if "$ref" in schema:
+            schema = self._definitions[schema["$ref"].rpartition("/")[2]]
+        options = schema.get("anyOf") or schema.get("oneOf")
+        if "properties" in schema:
+            return "a block, below"
+        if options:
+            words = [self._values(one) for one in options if one != {"type": "null"}]
+            return " or ".join(dict.fromkeys(words))
+        if "const" in schema or "enum" in schema:
+            return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+        if schema.get("type") == "array":
+            return f"list of {self._values(schema.get('items') or schema['prefixItems'][0])}"
+        if schema.get("type") == "object":
+            values = by_name(schema)
+            if values and [*self._blocks_in(values)]:
+                return "blocks by name, below"
+            words = self._values(values or {})
+            return f"for each name, {words}" if "by name" in words else f"{words} by name"
+        if schema.get("type") == "string":
+            return "name" if schema.get("pattern") == NAME_PATTERN else "text"
+        bounds = [f"{word} {schema[key]}" for key, word in BOUNDS.items() if key in schema]
+        return ", ".join([WORDS.get(schema.get("type", ""), "value"), *bounds])
+
+
+def by_name(schema: Schema) -> Schema | None:
+    """The schema of an object's values, where their names are free."""
+    patterns = schema.get("patternProperties")
+    values = next(iter(patterns.values())) if patterns else schema.get("additionalProperties")
+    return values if isinstance(values, dict) else None
+
+
+def table(rows: list[str]) -> str:
+    """A table of keys."""
+    head = ["| key | default | values | meaning |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *rows]) + "\n"
+
 
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
-    schema = json.dumps(json_schema(ANALYSES), indent=2, ensure_ascii=False) + "\n"
-    results = json.dumps(make_json_schema.schema(), indent=1, ensure_ascii=False) + "\n"
+    schema = json_schema(ANALYSES)
+    results = make_json_schema.schema()
     return {
-        SCHEMA: schema,
-        RESULTS: results,
-        PAGE: settings_page(ANALYSES),
+        SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
+        RESULTS: json.dumps(results, indent=1, ensure_ascii=False) + "\n",
+        PAGE: SettingsPage(schema).text(),
         TABLES: make_tables.page(),
     }
 
