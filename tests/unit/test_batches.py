@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from matcheval.errors import InputError, StoppedError
 from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
 from matcheval.io.kept import is_made_from, origin_of, publish
-from matcheval.study.batches import in_batches
+from matcheval.study.study import in_batches
 
 
 def write(name: str, folder: Path, source: Path) -> None:
