@@ -190,12 +190,9 @@ class Requests:
 
     @cache  # noqa: B019
     def _of_running(self, models: tuple[str, ...], datasets: tuple[str, ...]) -> Request:
-        images = Counter[ImageSet]()  # by shape and kind
-        for data in map(self._size, datasets):
-            images[replace(data, images=1)] += data.images
         work = [
-            (replace(data, images=n), [model_size(self._study, name, data) for name in models])
-            for data, n in images.items()
+            (data, [model_size(self._study, name, data) for name in models])
+            for data in self._sizes(datasets)
         ]
         asked = self._of_networks(work)
         if len(models) == 1 or not self._study.predicting.are_small:
@@ -229,6 +226,14 @@ class Requests:
         n_runs = len(self._matching.seeds) * len(self._matching.matchings)
         seconds = n_models * (n_runs + 10) * 0.001 * max(1.0, images / 50_000)
         return Request.of_work(min(n_models, len(self._study.models)) * images * 16, seconds)
+
+    @cache  # noqa: B019
+    def _sizes(self, datasets: tuple[str, ...]) -> list[ImageSet]:
+        """Sizes of datasets; those with images of one shape and kind count as one."""
+        images = Counter[ImageSet]()
+        for data in map(self._size, datasets):
+            images[replace(data, images=1)] += data.images
+        return [replace(data, images=n) for data, n in images.items()]
 
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:
