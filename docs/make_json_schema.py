@@ -110,16 +110,6 @@ COMMANDS: dict[str, Schema] = {
     "compare-models": record(
         {**OF_TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
     ),
-    "leaderboard": record({
-        "models": list_of(record({
-            "results": TEXT, "model": TEXT, "n": WHOLE, "finding": TEXT,
-            **dict.fromkeys(("accuracy", "gap", "gap_low", "gap_high"), NUMBER),
-        })),
-        "changes": list_of(record({
-            "pair": TEXT, "first": TEXT, "last": TEXT, "model": TEXT, "change": NUMBER,
-            "low": NUMBER, "high": NUMBER, "strength": TEXT,
-        })), **FILES,
-    }),
     "match": record({
         "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
         **FILES,

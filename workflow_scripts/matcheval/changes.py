@@ -5,6 +5,10 @@ Error messages name it.
 
 # Keys of study files.
 KEYS = {
+    **dict.fromkeys(
+        ("permutation_null", "target_orders", "maximum_matching"),
+        "leave the block out; docs/protocol.md says what this analysis showed on the digits",
+    ),
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
 }
 # Commands and flags of `matched-eval`.
