@@ -9,6 +9,7 @@ KEYS = {
         ("permutation_null", "target_orders", "maximum_matching"),
         "leave the block out; docs/protocol.md says what this analysis showed on the digits",
     ),
+    "export.png": "leave it out; Pillow writes the images of images.npy: `Image.fromarray(array)`",
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
 }
 # Commands and flags of `matched-eval`.
@@ -35,6 +36,9 @@ FLAGS = {
     },
     "matched-eval domainbed": (
         "`python -m domainbed.scripts.collect_results` of DomainBed prints the same tables"
+    ),
+    "matched-eval warehouse worklist --predictions FILES": (
+        "leave it out, the sheets have all images of a class in the order of their files"
     ),
     "matched-eval duplicates --no-ssim": "leave it out, the similarity is always computed",
     "matched-eval duplicates --rows": (
