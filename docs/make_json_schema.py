@@ -81,10 +81,6 @@ DISAGREEMENT = {
     "index": WHOLE, "datapoint": TEXT, "label": TEXT, "first": TEXT, "first_probability": NUMBER,
     "second": TEXT, "second_probability": NUMBER, "wrong": TEXT, "wrong_probability": NUMBER,
 }  # fmt: skip
-GPU_CHECK = record({
-    "check": TEXT, "ok": FLAG, "seconds": NUMBER, "problem": TEXT, "numbers": {"type": "object"},
-    "traceback": TEXT,
-})  # fmt: skip
 STRENGTH = {"enum": [str(one) for one in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
 CLAIM = record({
@@ -139,10 +135,6 @@ COMMANDS: dict[str, Schema] = {
         "findings": list_of(
             record({"subject": TEXT, "state": TEXT, "found": TEXT, "remedy": TEXT})
         ),
-    }),
-    "doctor-gpu": record({
-        "works": FLAG, "versions": by_name(TEXT_OR_NONE), "gpus": list_of(list_of(GPU_CHECK)),
-        **FILES,
     }),
     "duplicates": record({"neighbours": table(NEAREST_IMAGES), **FILES}),
     "warehouse-plan": record({"plan": table(PLAN_SCHEMA), **FILES}),

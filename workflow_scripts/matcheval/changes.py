@@ -27,7 +27,9 @@ FLAGS = {
         "`--output DIR --pairs`, which writes runs.csv, runs.parquet and pairs.parquet to DIR; the "
         "larger set is the source, unless `--source` says otherwise"
     ),
-    "matched-eval doctor --output FILE": "`--file FILE`",
+    "matched-eval doctor --output, --file": (
+        "in a clone, `make gpu-test` writes results/gpu-test.xml, a file to send"
+    ),
     "matched-eval duplicates --output FILE": "`--file FILE`",
     "matched-eval warehouse plan --output FILE": "`--file FILE`",
     **{
