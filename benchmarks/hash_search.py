@@ -15,8 +15,8 @@ import numpy as np
 from common import peak_mib, write_results
 
 from matcheval.warehouse.duplicates import similar_pairs
-from matcheval.warehouse.reading import read_image
-from matcheval.warehouse.sets import Facts, ImageFile
+from matcheval.warehouse.images import read_image
+from matcheval.warehouse.sets import ImageFile, ImageMetadata
 from matcheval.warehouse.settings import DecodingSettings
 
 DISTANCE = 4
@@ -63,7 +63,7 @@ def decoding(folder: Path) -> dict[str, object]:
     settings = DecodingSettings()
     start, worked = time.perf_counter(), time.process_time()
     for file in files:
-        read_image("set", settings, ImageFile(file, file.name, "class", Facts()))
+        read_image("set", settings, ImageFile(file, file.name, "class", ImageMetadata()))
     return {"what": "decoding", "n": len(files), "pairs": "", **spent(start, worked)}
 
 

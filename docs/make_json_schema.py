@@ -81,10 +81,6 @@ DISAGREEMENT = {
     "index": WHOLE, "datapoint": TEXT, "label": TEXT, "first": TEXT, "first_probability": NUMBER,
     "second": TEXT, "second_probability": NUMBER, "wrong": TEXT, "wrong_probability": NUMBER,
 }  # fmt: skip
-GPU_CHECK = record({
-    "check": TEXT, "ok": FLAG, "seconds": NUMBER, "problem": TEXT, "numbers": {"type": "object"},
-    "traceback": TEXT,
-})  # fmt: skip
 STRENGTH = {"enum": [str(one) for one in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
 CLAIM = record({
@@ -110,16 +106,6 @@ COMMANDS: dict[str, Schema] = {
     "compare-models": record(
         {**OF_TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
     ),
-    "leaderboard": record({
-        "models": list_of(record({
-            "results": TEXT, "model": TEXT, "n": WHOLE, "finding": TEXT,
-            **dict.fromkeys(("accuracy", "gap", "gap_low", "gap_high"), NUMBER),
-        })),
-        "changes": list_of(record({
-            "pair": TEXT, "first": TEXT, "last": TEXT, "model": TEXT, "change": NUMBER,
-            "low": NUMBER, "high": NUMBER, "strength": TEXT,
-        })), **FILES,
-    }),
     "match": record({
         "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
         **FILES,
@@ -149,10 +135,6 @@ COMMANDS: dict[str, Schema] = {
         "findings": list_of(
             record({"subject": TEXT, "state": TEXT, "found": TEXT, "remedy": TEXT})
         ),
-    }),
-    "doctor-gpu": record({
-        "works": FLAG, "versions": by_name(TEXT_OR_NONE), "gpus": list_of(list_of(GPU_CHECK)),
-        **FILES,
     }),
     "duplicates": record({"neighbours": table(NEAREST_IMAGES), **FILES}),
     "warehouse-plan": record({"plan": table(PLAN_SCHEMA), **FILES}),

@@ -126,7 +126,7 @@ class TestCompare:
 
     @pytest.mark.slow
     def test_further_analyses_have_the_workflows_numbers(self, folder, patterns, capsys, tmp_path):
-        names = ["mcnemar", "class_gaps", "maximum_matching", "epsilon_sweep"]
+        names = ["mcnemar", "class_gaps", "epsilon_sweep"]
         result = me.compare(*patterns, seeds=2, analyses=names)
         options = [*patterns, "--seeds", 2]
         told = printed(capsys, "compare", *options, "--json", "--analyses", ",".join(names))

@@ -5,6 +5,11 @@ Error messages name it.
 
 # Keys of study files.
 KEYS = {
+    **dict.fromkeys(
+        ("permutation_null", "target_orders", "maximum_matching"),
+        "leave the block out; docs/protocol.md says what this analysis showed on the digits",
+    ),
+    "export.png": "leave it out; Pillow writes the images of images.npy: `Image.fromarray(array)`",
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
 }
 # Commands and flags of `matched-eval`.
@@ -22,7 +27,9 @@ FLAGS = {
         "`--output DIR --pairs`, which writes runs.csv, runs.parquet and pairs.parquet to DIR; the "
         "larger set is the source, unless `--source` says otherwise"
     ),
-    "matched-eval doctor --output FILE": "`--file FILE`",
+    "matched-eval doctor --output, --file": (
+        "in a clone, `make gpu-test` writes results/gpu-test.xml, a file to send"
+    ),
     "matched-eval duplicates --output FILE": "`--file FILE`",
     "matched-eval warehouse plan --output FILE": "`--file FILE`",
     **{
@@ -31,6 +38,9 @@ FLAGS = {
     },
     "matched-eval domainbed": (
         "`python -m domainbed.scripts.collect_results` of DomainBed prints the same tables"
+    ),
+    "matched-eval warehouse worklist --predictions FILES": (
+        "leave it out, the sheets have all images of a class in the order of their files"
     ),
     "matched-eval duplicates --no-ssim": "leave it out, the similarity is always computed",
     "matched-eval duplicates --rows": (

@@ -360,7 +360,7 @@ def compare(
         Whether a name of a group means the same group in both sets.
     analyses : str or sequence of str
         Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
-        `maximum_matching`, `epsilon_sweep` and others of a pair's matched predictions
+        `epsilon_sweep` and others of a pair's matched predictions
         (docs/analyses.md). Their tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.

@@ -66,10 +66,6 @@ _COMMANDS = (
         "matcheval.cli.one_set.add_compare_models", "compare-models released.csv candidate.csv",
     ),
     _Command(
-        "leaderboard", "put the results of several studies and comparisons on one page",
-        "matcheval.cli.leaderboard.add_leaderboard", "leaderboard results/march results/april",
-    ),
-    _Command(
         "match", "write the measured quantities of every seed, and optionally matched pairs",
         "matcheval.cli.predictions.add_match", "match old.csv new.csv --output matched --pairs",
     ),
