@@ -11,7 +11,6 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from helpers import told_json
-from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
     N_RESAMPLES,
@@ -21,6 +20,7 @@ from matcheval.accuracy_prediction.estimation import (
 from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
+from matcheval.accuracy_prediction.recommendation import describe
 from matcheval.accuracy_prediction.scores.confidence import BRACKET
 from matcheval.accuracy_prediction.scores.outputs import from_logits
 from matcheval.accuracy_prediction.scores.score import NO_SPREAD

@@ -60,7 +60,6 @@ def grouped(**groups):
         ({"members": grouped(odd=["1"], even=["eight"])}, r"'digits-known'.*unknown class 'eight'"),
         ({"members": grouped(odd=["1"], even=["2"]), "inference": TOP}, r"a part .*Add logits"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
-        ({"single": FIRST, "without": FIRST}, "is left out, too"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
         ({"one": {"calibrations": [{"fit": "blue"}]}}, "unknown group 'blue'"),
         ({"ensembles": {"e": [*FIRST, "tow"]}}, r"ensembles\.e.*unknown model 'tow'"),
@@ -134,7 +133,7 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     assert pool["single"] == tuple(single)
     assert pool["methods"] == ["ms_aol", "gde"]
     job = found.prediction_arguments(suite)
-    assert job["uncounted"] == [*single, "e"]
+    assert job["excluded_from_mean"] == [*single, "e"]
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
     assert job["settings"]["single models, not counted"] == ", ".join(single)
 
@@ -160,8 +159,7 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
         found = prediction(tmp_path, members=members, one={"rotation": "all"})
         of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
         scores = (
-            found.score_arguments(of), found.agreement_arguments(of), found.gap_arguments(of),
-            found.rotation_arguments(of),
+            found.score_arguments(of), found.agreement_arguments(of), found.rotation_arguments(of),
         )  # fmt: skip
         return scores, found.prediction_arguments(of)["places"]["digits-known"]
 

@@ -11,12 +11,11 @@ from test_accuracy_tables import LEFT_OUT
 from drawings import draw, lines_of, texts_of
 from helpers import predictions
 from matcheval.accuracy_prediction import errors, figures, output_figures, predicting
-from matcheval.accuracy_prediction.drawing import Results
 from matcheval.accuracy_prediction.errors import ALL, tabulate_errors
 from matcheval.accuracy_prediction.figures import KINDS
-from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.output_figures import BASE, embed, plot_features
 from matcheval.accuracy_prediction.output_files import OutputFiles
+from matcheval.accuracy_prediction.plots import Results
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.outputs import ClassRule
 from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
@@ -62,10 +61,7 @@ def results(**options):
     every = scores(**options)
     found = predicting.predict_accuracies(every, [predicting.Calibration(("Syn",))])
     table = tabulate_errors(found[found["model"] != "both"], resamples=20)
-    gaps = every.drop_duplicates(["model", "dataset"]).reindex(columns=GAPS.names)
-    names = ["gap", "matched_gap", "confidence_part", "conditional_part"]
-    gaps[names] = np.random.default_rng(1).uniform(0, 0.3, (len(gaps), len(names)))
-    return Results(found, table, errors.tabulate_correlations(every), gaps, ("both",))
+    return Results(found, table, errors.tabulate_correlations(every), ("both",))
 
 
 def without(method, where):
@@ -150,7 +146,9 @@ def test_points_are_those_of_the_table(kind, options, columns, said):
 def test_two_methods_are_compared_on_the_sets_that_both_predict(by):
     options = {"first": "ac", "second": "doc", "by": by, "procedure": CALIBRATED}
     lacking = without("doc", "Natural-1")
-    (axes,) = laid_out("two_methods", replace(lacking, uncounted=("both",)), **options).axes
+    (axes,) = laid_out(
+        "two_methods", replace(lacking, excluded_from_mean=("both",)), **options
+    ).axes
     rows = lacking.predicted.query("group != 'Syn' and dataset != 'Natural-1'")
     rows = rows if by == "model" else rows[rows["model"] != "both"]
     names = rows_of(axes)
@@ -162,9 +160,9 @@ def test_two_methods_are_compared_on_the_sets_that_both_predict(by):
 
 
 def test_matrices_show_the_tables():
-    figure = laid_out("correlations", RESULTS)
+    figure = laid_out("correlations", RESULTS, model="m0")
     values = figure.axes[0].images[0].get_array()
-    own = RESULTS.correlations.query("method == 'doc' and model != 'both' and group == 'Natural'")
+    own = RESULTS.correlations.query("method == 'doc' and model == 'm0' and group == 'Natural'")
     names = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert "Adv" not in names  # of a single set there is no correlation
     mean = own[own["subgroup"] == ALL]["spearman"].mean()
@@ -190,8 +188,10 @@ def test_models_vary_by_method_and_methods_by_model():
     rows = RESULTS.predicted[RESULTS.predicted["protocol"] == "leave_one_out"]
     means = 100 * rows.groupby(["method", "model"], sort=False)["error"].mean()
     counted = means.drop("both", level="model")
-    medians = [line.get_xdata()[0] for line in left.lines if len(set(line.get_xdata())) == 1]
-    assert all(np.isclose(medians, value).any() for value in counted.groupby("method").median())
+    (dots,) = left.lines
+    for row, (_, of_method) in enumerate(counted.groupby("method", sort=False)):
+        np.testing.assert_allclose(dots.get_xdata()[dots.get_ydata() == row], of_method)
+    assert rows_of(left) == ["AC", "DoC", "MMD", "Entropy"]
     (container,) = right.containers
     by_model = means.groupby(level="model", sort=False).mean().sort_values()
     np.testing.assert_allclose(container.lines[0].get_xdata().astype(float), by_model)
@@ -222,12 +222,6 @@ def test_sizes_and_missing_classes_compare_the_same_sets():
     change = means[["without ape", "without ape+bee"]] - means["all"]
     shown = laid_out("missing_classes", lacking).axes[0].images[0].get_array()
     np.testing.assert_allclose(shown, [change])
-
-
-def test_protocol_shows_matched_gaps_and_errors_of_models_that_count():
-    found = points(laid_out("protocol", RESULTS).axes[0])["Syn"]
-    own = RESULTS.gaps.query("model != 'both' and group == 'Syn'")
-    np.testing.assert_allclose(found, 100 * own[["gap", "matched_gap"]])
 
 
 @pytest.mark.slow
@@ -268,7 +262,7 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
     monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
     output_figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "a"},
-        given=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(stems)),
+        stored=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(stems)),
         members=["m"], outputs=[],
     )  # fmt: skip
     draw(shown[0])

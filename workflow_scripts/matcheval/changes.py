@@ -11,6 +11,16 @@ KEYS = {
     ),
     "export.png": "leave it out; Pillow writes the images of images.npy: `Image.fromarray(array)`",
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
+    "accuracy_prediction.group_probability": (
+        "leave it out, the probability of a group of classes is the largest of its classes'"
+    ),
+    "accuracy_prediction.test_size_accuracy": (
+        "leave it out, the true accuracy on a reduced set is that of the datapoints drawn"
+    ),
+    "accuracy_prediction.matching": (
+        "leave it out, gaps are matched and decomposed for pairs (`matching`) and suites "
+        "(`severity`), not beside predictions"
+    ),
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {

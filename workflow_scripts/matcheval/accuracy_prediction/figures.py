@@ -1,15 +1,13 @@
-"""Figures of accuracy prediction: a function per kind of figure, not per figure of a paper."""
+"""Which figures of accuracy prediction a study has, and how those of tables are written."""
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.accuracy_prediction import correlation_figures, error_figures
-from matcheval.accuracy_prediction.drawing import Results
+from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
-from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PREDICTED
 from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.settings import (
@@ -23,20 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS: Mapping[str, Callable[..., "Figure"]] = {
-    "errors": error_figures.plot_errors,
-    "scores": correlation_figures.plot_scores,
-    "predictions": correlation_figures.plot_predictions,
-    "errors_by_accuracy": correlation_figures.plot_errors_by_accuracy,
-    "two_methods": error_figures.plot_two_methods,
-    "correlations": correlation_figures.plot_correlations,
-    "rankings": correlation_figures.plot_rankings,
-    "models": error_figures.plot_models,
-    "sizes": error_figures.plot_sizes,
-    "missing_classes": error_figures.plot_missing_classes,
-    "protocol": correlation_figures.plot_protocol,
+    "errors": plots.plot_errors,
+    "scores": plots.plot_scores,
+    "predictions": plots.plot_predictions,
+    "errors_by_accuracy": plots.plot_errors_by_accuracy,
+    "two_methods": plots.plot_two_methods,
+    "correlations": plots.plot_correlations,
+    "rankings": plots.plot_rankings,
+    "models": plots.plot_models,
+    "sizes": plots.plot_sizes,
+    "missing_classes": plots.plot_missing_classes,
 }
-
-
 Procedure = tuple[str, str, str]  # of `PROCEDURE`
 ChosenFigure = tuple[str, dict[str, Any]]  # kind and options
 
@@ -52,8 +47,6 @@ _SHOWN = {  # by what the names of figures begin with
     "models": "mean errors of all models by method, and of all methods by model",
     "sizes": "errors on sets of fewer datapoints",
     "missing_classes": "errors on sets without some of the classes",
-    "protocol": "matched gaps and parts of gaps against gaps, and errors of "
-    "predictions against the part at equal confidence",
     "confidences": "histograms of a model's confidences on the base and on the set",
     "features": "features of one class in two dimensions",
 }
@@ -70,36 +63,30 @@ def figures_of_tables(
     settings: AccuracyPredictionSettings, suite: Suite, chosen: Sequence[AnyScore]
 ) -> dict[str, ChosenFigure]:
     """Return the figures that are drawn from the tables of a suite: kind and options, by name."""
-    found: dict[str, ChosenFigure] = {}
-
-    def add(kind: str, suffix: str = "", **options: Any) -> None:
-        found[kind + suffix] = kind, options
-
-    for kind in ("scores", "correlations", "models"):
-        add(kind)
+    figures: dict[str, ChosenFigure] = {"scores": ("scores", {}), "models": ("models", {})}
     for model in settings.figure_models:
         for kind in ("scores", "correlations"):
-            add(kind, f"-of-{model}", model=model)
-    divided = len({(m.group, m.subgroup) for m in suite.members}) > 1
+            figures[f"{kind}-of-{model}"] = (kind, {"model": model})
+    kinds = ["errors", "predictions", "errors_by_accuracy"]
+    if len({(m.group, m.subgroup) for m in suite.members}) > 1:
+        kinds.append("rankings")
     for name, procedure in procedures(settings, suite.name).items():
-        for kind in ("errors", "predictions", "errors_by_accuracy", "rankings"):
-            if kind != "rankings" or divided:
-                add(kind, f"-{name}", procedure=procedure)
+        for kind in kinds:
+            figures[f"{kind}-{name}"] = (kind, {"procedure": procedure})
         for model in settings.figure_models:
-            add("predictions", f"-{name}-of-{model}", procedure=procedure, model=model)
+            options: dict[str, Any] = {"procedure": procedure, "model": model}
+            figures[f"predictions-{name}-of-{model}"] = ("predictions", options)
         # AC beside DoC; left out one by one, both predict the same.
         second = {CALIBRATED: "doc", DIRECT: "doc_feat"}.get(procedure[0], "")
         if {"ac", second} <= {score.name for score in chosen}:
             for by in ("dataset", "subgroup", "model"):
                 options = {"first": "ac", "second": second, "by": by, "procedure": procedure}
-                found[f"ac-and-{second}-by-{by}-{name}"] = ("two_methods", options)
+                figures[f"ac-and-{second}-by-{by}-{name}"] = ("two_methods", options)
     if settings.test_sizes:
-        add("sizes")
+        figures["sizes"] = ("sizes", {})
     if settings.missing_classes != "none":
-        add("missing_classes")
-    if settings.matching:
-        add("protocol")
-    return found
+        figures["missing_classes"] = ("missing_classes", {})
+    return figures
 
 
 def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
@@ -110,43 +97,39 @@ def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Pr
     for on in dict.fromkeys(on for on, _ in settings.suites[suite].regressions):
         for regressor in settings.regressors:
             parts = ["calibrated", *on, *([regressor] if regressor != "linear" else [])]
-            found[_free(_file_name(parts), found)] = (CALIBRATED, regressor, "+".join(on))
+            found[_file_name(parts, found)] = (CALIBRATED, regressor, "+".join(on))
     return found or {"direct": (DIRECT, "", "")}
 
 
 def figures_of_outputs(settings: SuitePredictionSettings) -> dict[str, ChosenFigure]:
     """Return the figures that are drawn from outputs of models: kind and options, by name."""
-    found: dict[str, ChosenFigure] = {}
-    for one in settings.histograms:
-        name = f"confidences-of-{one.model}-on-{one.dataset}"
-        found[name] = ("confidences", one.model_dump(mode="json"))
-    for embedding in settings.embeddings:
-        parts = [embedding.model, embedding.class_name, embedding.group or "all"]
-        name = f"features-of-{_file_name(parts)}-by-{embedding.by}"
-        found[_free(name, found)] = ("features", embedding.model_dump(mode="json"))
-    return found
+    figures: dict[str, ChosenFigure] = {}
+    for histogram in settings.histograms:
+        name = f"confidences-of-{histogram.model}-on-{histogram.dataset}"
+        figures[name] = ("confidences", histogram.model_dump(mode="json"))
+    for shown in settings.embeddings:
+        group = shown.group or "all"
+        parts = ["features-of", shown.model, shown.class_name, group, "by", shown.by]
+        figures[_file_name(parts, figures)] = ("features", shown.model_dump(mode="json"))
+    return figures
 
 
-def _file_name(parts: Sequence[str]) -> str:
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    """Return a name, with a number if another figure has it."""
+def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:
+    """Return a name of parts for files, with a number if another figure has it."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(one for one in names if one not in taken)
+    return next(name for name in names if name not in taken)
 
 
 def plot_tables(
-    *, kind: str, options: Mapping[str, Any], uncounted: Sequence[str], predicted: Path,
-    errors: Path, correlations: Path, gaps: Sequence[Path], outputs: Sequence[Path],
+    *, kind: str, options: Mapping[str, Any], excluded_from_mean: Sequence[str], predicted: Path,
+    errors: Path, correlations: Path, outputs: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write a figure that is drawn from the tables of a suite."""
-    results = Results(
+    results = plots.Results(
         PREDICTED.read(predicted).to_pandas(),
         ERRORS.read(errors).to_pandas(),
         CORRELATIONS.read(correlations).to_pandas(),
-        GAPS.read(gaps[0]).to_pandas() if gaps else None,
-        tuple(uncounted),
+        tuple(excluded_from_mean),
     )
     save_figure(KINDS[kind](results, **options), *outputs)

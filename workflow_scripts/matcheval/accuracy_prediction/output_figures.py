@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction import drawing
+from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.scores.features import features_of
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
@@ -32,21 +32,22 @@ MIN_IMAGES = 5
 BASE = "base"
 
 
-def plot_confidences(model: str, sides: Mapping[str, Outputs]) -> "Figure":
-    """Draw histograms of confidences with accuracies: P1, Figure 1, left."""
-    edges = np.linspace(0, 100, BINS + 1)
-    with drawing.drawing(style.COLUMN_WIDTH, 1.35 * len(sides) + 0.75, f"Model {model}.") as figure:
-        panels = figure.subplots(len(sides), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
-        for axes, (name, one), color in zip(panels, sides.items(), drawing.COLORS, strict=False):
-            percent = 100 * one.confidences
-            counts = np.histogram(percent, edges)[0]
-            axes.stairs(100 * counts / max(len(one), 1), edges, fill=True, color=color, alpha=0.5)
+def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "Figure":
+    """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
+    edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
+    with plots.new_figure(style.COLUMN_WIDTH, height, f"Model {model}.") as figure:
+        panels = figure.subplots(len(outputs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+        for axes, (name, of_set), color in zip(panels, outputs.items(), plots.COLORS, strict=False):
+            percent, accuracy = 100 * of_set.confidences, 100 * of_set.accuracy
+            share = 100 * np.histogram(percent, edges)[0] / max(len(of_set), 1)
+            axes.stairs(share, edges, fill=True, color=color, alpha=0.5)
             mean = percent.mean()
             axes.axvline(mean, color="k", label=f"mean confidence (AC) {mean:.1f} %")
-            if np.isfinite(one.accuracy):
-                label = f"accuracy {100 * one.accuracy:.1f} %"
-                axes.axvline(100 * one.accuracy, color="k", linestyle=(0, (3, 1.5)), label=label)
-            axes.set_title(f"{style.shortened(name)}, n = {len(one):,}")
+            if np.isfinite(accuracy):
+                dashes = (0, (3, 1.5))
+                label = f"accuracy {accuracy:.1f} %"
+                axes.axvline(accuracy, color="k", linestyle=dashes, label=label)
+            axes.set_title(f"{style.shortened(name)}, n = {len(of_set):,}")
             axes.legend(loc="upper left")
             axes.set_ylabel("Datapoints (%)")
         panels[-1].set_xlabel("Confidence (%)")
@@ -71,23 +72,19 @@ def embed(features: Features) -> Floats:
 
 def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
     """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
-    known = {label: part for label, part in features.items() if len(part)}
-    total = sum(map(len, known.values()))
-    points = embed(np.concatenate(list(known.values())) if known else np.empty((0, 1), np.float32))
-    ends = np.cumsum([len(part) for part in known.values()])
+    parts = {label: part for label, part in features.items() if len(part)}
+    total = sum(map(len, parts.values()))
+    points = embed(np.concatenate(list(parts.values() or features.values())))
+    looks = plots.colors_and_markers(label for label in parts if label != BASE)
     note = (
         f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
         "groups have no scale."
     )
-    with drawing.drawing(4.6, 3.6, note) as figure:
-        axes = figure.add_subplot()
-        number = 0
-        for (label, part), end in zip(known.items(), ends, strict=True):
-            own = points[end - len(part) : end]
-            color, marker = drawing.GREY, "o"
-            if label != BASE:
-                color, marker = drawing.color_and_marker(number)
-                number += 1
+    with plots.new_figure(4.6, 3.6, note) as figure:
+        axes, start = figure.add_subplot(), 0
+        for label, part in parts.items():
+            own, start = points[start : start + len(part)], start + len(part)
+            color, marker = looks.get(label, (plots.GREY, "o"))
             axes.plot(
                 *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
@@ -97,7 +94,6 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
     return figure
 
 
-_ROW, _HEADS, _PANEL, _LABELS = 0.17, 0.85, 1.85, 1.25  # inches
 _COLUMNS = 3  # panels in a row
 _NOTE = (
     "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "
@@ -112,47 +108,46 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
     shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
-    width, height = _LABELS + _PANEL * max(n_columns, 1.1), n_rows * (_ROW * n_methods + _HEADS)
-    with drawing.drawing(width, height + 0.3, _NOTE) as figure:
-        panels = drawing.add_panels(
+    width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
+    with plots.new_figure(width, height, _NOTE) as figure:
+        panels = plots.add_panels(
             figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
         )
         for axes, target in zip(panels, targets, strict=True):
-            _panel(axes, table[table["target"] == target])
+            _draw_estimates(axes, table[table["target"] == target])
             axes.set_title(style.shortened(target, 28))
     return figure
 
 
-def _panel(axes: "Axes", rows: pd.DataFrame) -> None:
-    predicted, low, high = (
-        100 * rows[f"predicted{end}"].to_numpy(np.float64) for end in ("", "_low", "_high")
-    )
+def _draw_estimates(axes: "Axes", rows: pd.DataFrame) -> None:
+    """Draw the accuracies that methods predict on a set with their intervals, a row each."""
+    columns = ["predicted", "predicted_low", "predicted_high"]
+    predicted, low, high = 100 * rows[columns].to_numpy(np.float64).T
     axes.errorbar(
-        predicted, np.arange(len(rows)), xerr=drawing.error_sizes(predicted, low, high),
-        fmt=style.ORIGINAL.marker, color=style.ORIGINAL.color, markersize=3,
-        elinewidth=0.8,
+        predicted, np.arange(len(rows)), xerr=plots.bar_lengths(predicted, low, high),
+        fmt=style.ORIGINAL.marker, color=style.ORIGINAL.color, markersize=3, elinewidth=0.8,
     )  # fmt: skip
     base, true = (100 * float(rows[name].iloc[0]) for name in ("accuracy_base", "accuracy"))
     axes.axvline(base, **style.REFERENCE)
     if np.isfinite(true):
         axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
     for row in np.flatnonzero(np.isnan(predicted)):
-        drawing.add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
-    drawing.add_names(axes, titles(rows))
+        plots.add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
+    plots.name_rows(axes, titles(rows))
     axes.grid(visible=False, axis="y")
 
 
 def plot_outputs(
-    *, kind: str, options: Mapping[str, Any], given: SuiteOutputs, members: Sequence[str],
+    *, kind: str, options: Mapping[str, Any], stored: SuiteOutputs, members: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write a figure of the confidences or features of one model on a suite."""
-    suite, base = given.suite, given.base
-    reader = SuiteReader(given, given.files.reader(members, options["model"]))
+    suite, base, model = stored.suite, stored.base, options["model"]
+    reader = SuiteReader(stored, stored.files.reader(members, model))
     if kind == "confidences":
         (member,) = (m for m in suite.members if m.dataset == options["dataset"])
-        named = dict(zip((base, member.dataset), reader.sides(member), strict=True))
-        save_figure(plot_confidences(options["model"], named), *outputs)
+        by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
+        save_figure(plot_confidences(model, by_name), *outputs)
         return
     wanted = options["class_name"]
     if wanted not in reader.classes:
@@ -163,8 +158,8 @@ def plot_outputs(
         if options["group"] in (None, member.group):
             name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
             parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
-    features = {name: np.concatenate(found) for name, found in parts.items()}
-    save_figure(plot_features(options["model"], wanted, features), *outputs)
+    features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    save_figure(plot_features(model, wanted, features), *outputs)
 
 
 def _some(outputs: Outputs, label: int, name: str) -> Features:

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )  # fmt: skip
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
-from matcheval.accuracy_prediction.recommendation import Recommendation, recommend
+from matcheval.accuracy_prediction.recommendation import Recommendation, describe, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.api.inputs import (
     Data,

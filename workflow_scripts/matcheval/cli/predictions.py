@@ -424,8 +424,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
     for path in [arguments.base, *arguments.calibrate_on, *arguments.targets]:
         check_is_file(path)
-    from matcheval.accuracy_prediction.estimates_text import describe
-    from matcheval.accuracy_prediction.recommendation import recommend
+    from matcheval.accuracy_prediction.recommendation import describe, recommend
     from matcheval.api.predicting import GivenSets, predict_given
 
     targets = {str(path): path for path in arguments.targets}

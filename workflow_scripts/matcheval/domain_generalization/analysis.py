@@ -257,7 +257,7 @@ class DomainGeneralization(Analysis):
             trained, stems = self.trained[name], self._stems(suite, name)
             members[name] = {
                 "scored": name, "members": [name], "reference": trained.train_text,
-                "given": {
+                "stored": {
                     "suite": asdict(Suite(suite, study.suites[suite].members)),
                     "base": trained.validation_text,
                     "classes": study.dataset_files(trained.validation[0])[0],
@@ -271,7 +271,7 @@ class DomainGeneralization(Analysis):
             reads[name] = [f"{stem.format(model=name)}.parquet" for stem in stems.values()]
             reads[name].append(study.dataset_files(trained.validation[0])[0])
         shared = {
-            "methods": list(settings.methods), "views": {}, "seeds": [0],
+            "methods": list(settings.methods), "subsets": {}, "seeds": [0],
             "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
         }  # fmt: skip
         return kept_calls(study, write_scores, f"{self.name}/scores/{suite}") | {

@@ -60,13 +60,13 @@ _CONSTANT: Mapping[str, Request] = {
     **dict.fromkeys(("download_file", "download_weights"), Request(BASE_MB, 60)),
     **dict.fromkeys(("prepare_made_datasets", "plan_domain_generalization"), _TABLES),
     **dict.fromkeys(("plot_matching", "score_agreement", "collect_domain_runs"), _TABLES),
-    **dict.fromkeys(("tabulate_model_errors", "compare_predictions"), _TABLES),
+    "tabulate_model_errors": _TABLES,
     **dict.fromkeys(("prepare_dataset", "derive_dataset", "predict_accuracy"), _DATA),
     **dict.fromkeys(("simulate_annotations", "count_selections", "estimate_gaps"), _DATA),
     **dict.fromkeys(("search_warehouse", "decide_warehouse_set", "document_warehouse"), _DATA),
     **dict.fromkeys(("read_warehouse_set", "hash_warehouse_reference"), _DATA),
     **dict.fromkeys(("export_warehouse_set", "plot_accuracy_prediction"), _DATA),
-    **dict.fromkeys(("score_accuracy", "compare_gaps", "score_domain_models"), _LARGE),
+    **dict.fromkeys(("score_accuracy", "score_domain_models"), _LARGE),
     **dict.fromkeys(("sample_dataset", "search_near_duplicates"), _LARGE),
 }
 # Rules whose jobs may run on a GPU.

@@ -6,12 +6,8 @@ To add a score: a function with the decorator `add` of the family's `SCORES`, in
 from matcheval.accuracy_prediction.scores import (
     classwise,
     confidence,
-    dispersion,
     features,
-    importance,
-    mano,
     probabilities,
-    rotation,
     transport,
 )
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
@@ -24,11 +20,10 @@ SCORES: dict[str, Score] = {
     **features.SCORES,
     **probabilities.SCORES,
     **features.PROTOTYPES,
-    **rotation.SCORES,
+    **features.ROTATION,
     **transport.SCORES,
-    **mano.SCORES,
-    **dispersion.SCORES,
+    **probabilities.MANO,
+    **features.DISPERSION,
     **classwise.SCORES,
-    **importance.SCORES,
 }
 ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}

@@ -1,4 +1,8 @@
-"""Scores computed from features: distances between sets, and classifiers that tell them apart."""
+"""Scores computed from features.
+
+Distances between sets, classifiers that tell sets apart, prototypes, how far apart the means by
+predicted class are, and how well features say by how much an image was rotated.
+"""
 
 import logging
 import warnings
@@ -20,6 +24,8 @@ from matcheval.accuracy_prediction.scores.score import (
     Sides,
     Sources,
 )
+from matcheval.errors import InputError
+from matcheval.predictions.softmax import softmax
 
 LOGGER = logging.getLogger(__name__)
 SCORES = Scores()
@@ -224,7 +230,7 @@ def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
 
 # --- Classifiers of base and target
 
-_FEWEST = 10  # datapoints of a set: one to tune on
+_FEWEST = 10  # datapoints of a set, or images: one to tune on
 _HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
 
 
@@ -382,3 +388,133 @@ def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
     features = features_of(sides.target)
     _check_widths(codebook.prototypes.shape[1], features.shape[1])
     return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))
+
+
+# --- Dispersion score: how far apart the means of features are by predicted class (Xie et al. 2023,
+# NeurIPS, arXiv 2303.15488). The published score grows with the number of datapoints, so that sets
+# of unequal size cannot be compared; the default divides by it, and `as_published` does not.
+
+DISPERSION = Scores()
+
+
+def dispersion(
+    features: npt.NDArray[Any], predicted: npt.NDArray[Any], *, per_row: bool = False
+) -> float:
+    """Compute the logarithm of the weighted spread of the means by predicted class.
+
+    Parameters
+    ----------
+    features : float array, shape (n, n_features)
+        Finite, as they enter the last layer, not normalised.
+    predicted : int array, shape (n,)
+        Predicted classes, at least two different ones.
+    per_row : bool
+        Whether to divide the spread by n, for sets of unequal size.
+
+    Raises
+    ------
+    InputError
+        If all predictions are of one class, features are not finite, or the means of all predicted
+        classes are equal, as they are of constant features: the logarithm of 0 is no score.
+
+    References
+    ----------
+    Xie et al. (2023), arXiv 2303.15488; common/distance.py of its code, which divides by the number
+    of predicted classes minus 1 where the paper has all classes.
+    """
+    values, classes = np.asarray(features, np.float64), np.unique(predicted)
+    if len(classes) < 2:
+        raise InputError("all predictions are of one class", field="predicted")
+    if not np.isfinite(values).all():
+        raise InputError("has non-finite numbers", field="features")
+    mean = values.mean(axis=0)
+    spread = 0.0
+    for label in classes:
+        of_class = values[predicted == label]
+        spread += len(of_class) * float(((of_class.mean(axis=0) - mean) ** 2).sum())
+    if spread == 0 or not np.ptp(values, axis=0).any():  # constants are not 0 after rounding
+        raise InputError("have the same mean in every predicted class", field="features")
+    return float(np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1)))
+
+
+def _dispersion_of(per_row: bool, sides: Sides) -> float:
+    features = features_of(sides.target)
+    try:
+        return dispersion(features, sides.target.predicted, per_row=per_row)
+    except InputError as error:
+        raise NotAvailableError(str(error)) from None
+
+
+for _variant, _per_row in (("", True), ("as_published", False)):
+    DISPERSION.add(
+        "dispersion", "Dispersion", Predicts.BY_REGRESSION, 1, variant=_variant,
+        needs=(Need.FEATURES,), source="Xie et al. (2023)",
+    )(partial(_dispersion_of, _per_row))  # fmt: skip
+
+
+# --- Rotation: how well features say by how much an image was rotated. A linear classifier of four
+# orientations is fitted on the base, once per model (P1); its accuracy on all images of a target,
+# all four orientations of each, is the score.
+
+ROTATION = Scores()
+_ORIENTATIONS = np.arange(4)
+
+
+def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearClassifier:
+    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %."""
+    if len(features) < _FEWEST:
+        raise InputError(
+            f"{len(features)} images are too few to fit a classifier of orientations",
+            field="rotation", remedy=f"Give a base of at least {_FEWEST} images",
+        )  # fmt: skip
+    if not np.isfinite(features).all():
+        raise InputError("features of the base are not finite numbers", field="rotation")
+    train, tune, _ = (
+        (features[rows].reshape(-1, features.shape[2]), np.tile(_ORIENTATIONS, len(rows)))
+        for rows in cut_in_three(len(features), seed)
+    )
+    return fit_linear(train, tune)
+
+
+def orientation_logits(
+    head: LinearClassifier, features: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Classify the orientations of rotated images."""
+    logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
+    return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
+
+
+def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
+    """Return the share of rotated images whose orientation is recognised."""
+    return float((logits.argmax(axis=2) == _ORIENTATIONS).mean())
+
+
+def orientation_auc(logits: npt.NDArray[Any]) -> float:
+    """Return the area under the ROC curve of one orientation against the rest, mean over the four.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, 4, 4)
+        As returned by `orientation_logits`; images are ordered by the softmax.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    true = np.tile(_ORIENTATIONS, len(logits))
+    return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
+
+
+def _recognised_by(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+    logits = sides.target.orientations
+    assert logits is not None  # as `missing_inputs` makes sure
+    if not len(logits):
+        raise NotAvailableError("there are no datapoints")
+    if not np.isfinite(logits).all():
+        raise NotAvailableError("features are not finite numbers")
+    return measure(logits)
+
+
+for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc)):
+    ROTATION.add(
+        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Need.IMAGES,),
+        source="P1, Table 3",
+    )(partial(_recognised_by, _measure))  # fmt: skip
