@@ -20,11 +20,11 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
 from matcheval.figures import style
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions import correctness
 from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
 from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
-from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
+from matcheval.statistics.intervals import clopper_pearson, percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
@@ -51,7 +51,14 @@ SCHEMA = tables.TableSchema(
         tables.Column("seed", pa.int64(), "1", "seed of the resamples"),
         tables.CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{model}", "Scale": "{scale}",
+        "First base (%)": with_interval("accuracy_base"),
+        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
+        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
+        "Models fitted": "{n_standard:d}",
+    },
+)  # fmt: skip
 _MOST_NAMED = 20  # in a figure
 
 
@@ -114,17 +121,6 @@ def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFram
             remedy="List the models under effective_robustness.without",
         )  # fmt: skip
     return of_top.loc[list(models)]
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the effective robustness of models for a readable table."""
-    return lay_out(table, {
-        "Model": "{model}", "Scale": "{scale}",
-        "First base (%)": with_interval("accuracy_base"),
-        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
-        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
-        "Models fitted": "{n_standard:d}",
-    })  # fmt: skip
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
@@ -219,7 +215,7 @@ def write_robustness(
         for name, spec in specs.items()
     }
     table = tabulate(read, models, known=known, **options)
-    write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
+    SCHEMA.at_level(options["confidence"]).write(table, outputs)
     logging.info("%s: %d models", names[0], len(models))
 
 
@@ -233,9 +229,9 @@ class EffectiveRobustness(TableAnalysis):
     caption: ClassVar[str] = (
         "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
         "fit to the standard models, without the model itself, expects from its accuracy on the "
-        "base sets. Intervals of 95 % hold the sampling of the test sets and of the models fitted. "
-        "Resampled are images, the same for all models; of sets with accuracies only, each model's "
-        "count of correct predictions, which makes intervals too wide; or both."
+        "base sets. Intervals of {level} hold the sampling of the test sets and of the models "
+        "fitted. Resampled are images, the same for all models; of sets with accuracies only, each "
+        "model's count of correct predictions, which makes intervals too wide; or both."
     )
     Settings: ClassVar[type[EffectiveRobustnessSettings]] = EffectiveRobustnessSettings
     settings: EffectiveRobustnessSettings

@@ -23,12 +23,9 @@ from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import (
-    TextColumn,
     accuracy_cells,
-    lay_out,
     markdown,
     with_interval,
-    write_readable,
 )
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
@@ -85,7 +82,11 @@ SCHEMA = TableSchema(
         fraction("accuracy_high", "Clopper-Pearson upper bound"),
         CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
+        "Accuracy (%) [{level} CI]": with_interval("accuracy"),
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -102,14 +103,6 @@ def tabulate(
             })  # fmt: skip
     problems.raise_any()
     return pd.DataFrame(rows, columns=SCHEMA.names)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    return lay_out(table, {
-        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
-        f"Accuracy (%) [{100 * table['confidence'].iloc[0]:g} % CI]": with_interval("accuracy"),
-    })  # fmt: skip
 
 
 Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
@@ -372,7 +365,7 @@ def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
     for base, rows in table.groupby("base", sort=False):
         lines = kind.findings(rows, original, replication)
         parts.append("\n".join([f"**{base}**", "", *(f"- {line}" for line in lines), ""]))
-    return "\n".join([*parts, markdown(text_columns(table))])
+    return "\n".join([*parts, markdown(SCHEMA.text_columns(table))])
 
 
 def tabulate_retraining(
@@ -388,7 +381,7 @@ def tabulate_retraining(
     """Write the table of one experiment, and its page in Markdown."""
     table = tabulate(experiment, kind, trials, files, confidence)
     page = write_page(table, pair.original, pair.replication)
-    write_readable(table, SCHEMA, text_columns, outputs, page=page)
+    SCHEMA.write(table, outputs, page=page)
     logging.info("%s: %d accuracies", experiment, len(table))
 
 

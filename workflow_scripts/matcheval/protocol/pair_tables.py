@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import pandas as pd
 from pydantic import Field
 
-from matcheval.io.text_tables import TextColumn, lay_out, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import Names, Settings
-from matcheval.statistics.intervals import schema_at_level
 from matcheval.study.rules import Wildcards
-from matcheval.study.tables import TableAnalysis, for_level
+from matcheval.study.tables import TableAnalysis, schema_of
 
 
 def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
@@ -37,8 +36,7 @@ def tabulate_pair(
     """Write the table of one pair, from the files of all models on both sets."""
     module = import_module(analysis)
     table, level = module.tabulate(files.read(), **options), files.pair.confidence
-    columns = for_level(module.text_columns, level)
-    write_readable(table, schema_at_level(module.SCHEMA, level), columns, outputs)
+    schema_of(module, level).write(table, outputs)
     logging.info("%d rows, of %d models", len(table), len(files.models))
 
 

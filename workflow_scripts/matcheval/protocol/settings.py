@@ -14,6 +14,7 @@ from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
 from matcheval.protocol.criteria import N_SEEDS as N_SEEDS
 from matcheval.protocol.criteria import N_SEEDS_COMPARED as N_SEEDS_COMPARED
 from matcheval.protocol.criteria import Criterion as Criterion
+from matcheval.protocol.criteria import matching_label as matching_label
 from matcheval.settings import (
     Count,
     Integer,
@@ -27,11 +28,6 @@ from matcheval.settings import (
 
 if TYPE_CHECKING:
     from matcheval.predictions.records import Predictions
-
-
-def matching_label(name: str) -> str:
-    """Return what readers call a matching where there is little room."""
-    return Criterion(name).label if name in list(Criterion) else name
 
 
 class Order(StrEnum):

@@ -2,17 +2,17 @@
 
 Such an analysis is one file, which holds its settings, a class derived from `DatasetTableAnalysis`,
 `SuiteTableAnalysis` or `protocol.pair_tables.PairTableAnalysis`, and what the class names by
-convention: `SCHEMA` (a `TableSchema`), `tabulate`, `text_columns` (which lays a table out for
-reading) and, for a figure, `plot`.
+convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -23,13 +23,13 @@ from matcheval.errors import ErrorCollector, check_known
 from matcheval.execution.calls import Call, run_call
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
-from matcheval.io.text_tables import write_readable
+from matcheval.io.tables import TableSchema
 from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
 from matcheval.settings import Name, Named, Names, PathText, Settings
-from matcheval.statistics.intervals import LEVEL, schema_at_level
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards, call, function_name
 
@@ -103,7 +103,8 @@ class TableAnalysis(Analysis):
     @property
     def rule(self) -> Rule:
         """The rule of the table, and of the figure if there is one."""
-        names = ("SCHEMA", "tabulate", "text_columns", *(["plot"] if self.has_figure else []))
+        names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
+        names += ["text_columns"] * hasattr(import_module(self.module), "text_columns")
         write = type(self).write_table
         return Rule(
             name=f"tabulate_{self.name}",
@@ -133,6 +134,13 @@ def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., 
     """Return a function of a module, given the level of intervals if it asks for it by name."""
     asks = "confidence" in signature(function).parameters
     return partial(function, confidence=confidence) if asks else function
+
+
+def schema_of(module: ModuleType, level: float = LEVEL) -> TableSchema:
+    """Return the schema of an analysis's table for intervals of a level."""
+    schema: TableSchema = module.SCHEMA.at_level(level)
+    own = getattr(module, "text_columns", None)
+    return replace(schema, shown=for_level(own, level)) if own else schema
 
 
 def make_table(
@@ -175,7 +183,7 @@ def tabulate_dataset(
     module = import_module(analysis)
     known = dataset_correctness(spec, models, predictions)
     table = module.tabulate(known, spec.name, file, **options)
-    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    schema_of(module, options.get("confidence", LEVEL)).write(table, outputs)
     logging.info("%d rows, of %d images and %d models", len(table), len(known), len(models))
 
 
@@ -323,8 +331,7 @@ def tabulate_suite(
     """Write the table of one suite."""
     module = import_module(analysis)
     table = module.tabulate(files, **options)
-    schema = schema_at_level(module.SCHEMA, options.get("confidence", LEVEL))
-    write_readable(table, schema, module.text_columns, outputs)
+    schema_of(module, options.get("confidence", LEVEL)).write(table, outputs)
     n_sets, n_models = len(files.suite.members), len(files.models)
     logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
 

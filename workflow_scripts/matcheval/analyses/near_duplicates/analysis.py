@@ -15,7 +15,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
-from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
+from matcheval.io.text_tables import with_interval
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Name, Named, Names, PathText, Settings
@@ -40,6 +40,14 @@ SCHEMA = TableSchema(
         fraction("change", "accuracy on the rest minus accuracy on all images"),
         CONFIDENCE_LEVEL,
     ),
+    shown={
+        "Model": "{model}",
+        "All {n_all:,} (%) [{level} CI]": with_interval("accuracy_all"),
+        "{n_duplicates:,} duplicates (%)": with_interval("accuracy_duplicates"),
+        "Other {n_rest:,} (%)": with_interval("accuracy_rest"),
+        "At least (%)": "{least_accuracy_rest:.1%}",
+        "Change": "{change:+.2%}",
+    },
 )
 
 
@@ -65,20 +73,6 @@ def tabulate(
         row["change"] = row["accuracy_rest"] - row["accuracy_all"]
         rows.append(row)
     return pd.DataFrame(rows, columns=SCHEMA.names)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
-        TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
-        TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
-        TextColumn("At least (%)", [percent_cell(x) for x in table["least_accuracy_rest"]]),
-        TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
-    ]
 
 
 class Search(Settings):
