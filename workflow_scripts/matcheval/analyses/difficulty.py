@@ -25,7 +25,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
-from matcheval.settings import Names, Number, Seed, Settings
+from matcheval.settings import ModelNames, Number, PairName, Seed, Settings, UniqueTuple
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
@@ -246,14 +246,14 @@ def write_difficulty(
 class DifficultySettings(Settings):
     """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
 
-    pairs: Names = Field(
+    pairs: UniqueTuple[PairName] = Field(
         (), description="Pairs of datasets that the model of difficulty is fitted to"
     )
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0, description="Standard deviation of the original's difficulties, a free choice"
     )
     seed: Seed = Field(0, description="Seed of the simulated datasets")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Difficulty(Analysis):
@@ -282,10 +282,7 @@ class Difficulty(Analysis):
         return self.study.analysis(Replication)
 
     def check(self) -> None:
-        """Check names of pairs and models, and that there are probit fits."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
+        """Check that there are probit fits."""
         if self.settings.pairs and "probit" not in self.replication.fitted_scales:
             raise configuration_error(
                 "the model of difficulty requires a probit fit",

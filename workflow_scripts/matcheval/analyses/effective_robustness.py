@@ -23,7 +23,15 @@ from matcheval.io import tables
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions import correctness
 from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
-from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
+from matcheval.settings import (
+    Count,
+    EvaluatedName,
+    EvaluatedNames,
+    ModelNames,
+    Seed,
+    Settings,
+    SomeUnique,
+)
 from matcheval.statistics.intervals import clopper_pearson, percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
@@ -182,14 +190,18 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 class EffectiveRobustnessSettings(Settings):
     """New sets with their base sets, and what is fitted."""
 
-    sets: Named[NameOrNames] = Field({}, description="By new set, its base set, or a list of them")
-    standard: Names = Field((), description="Models that are fitted; [] for all. None fits itself")
+    sets: dict[EvaluatedName, EvaluatedNames] = Field(
+        {}, description="By new set, its base set, or a list of them"
+    )
+    standard: ModelNames = Field(
+        (), description="Models that are fitted; [] for all. None fits itself"
+    )
     scales: SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
     resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
     seed: Seed = Field(0, description="Seed of the resamples")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def write_robustness(
@@ -237,9 +249,7 @@ class EffectiveRobustness(TableAnalysis):
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check names of sets and models, and that fits have enough models."""
-        for key in ("standard", "without"):
-            self.study.check_models(getattr(self.settings, key), self.field(key))
+        """Check that fits have enough models."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             raise configuration_error(
@@ -247,8 +257,6 @@ class EffectiveRobustness(TableAnalysis):
                 field=self.field("standard"), remedy="Take it from one of the lists",
             )  # fmt: skip
         for new, bases in self.settings.sets.items():
-            for name in (new, *bases):
-                self.check_has_accuracies(name, self.field("sets", new))
             if new in bases:
                 raise configuration_error(
                     f"'{new}' is its own base", field=self.field("sets", new),

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -30,7 +30,7 @@ from matcheval.io.text_tables import (
 )
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.settings import Named, Names, PathText, Settings
+from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
@@ -140,10 +140,10 @@ def tabulate_human_accuracy(
 class HumanAccuracySettings(Settings):
     """Pairs whose images participants classified, each with the file of their annotations."""
 
-    pairs: Named[PathText] = Field(
+    pairs: dict[Annotated[Name, Ref("pair", Need.CORRECTNESS)], PathText] = Field(
         {}, description="CSV file of the participants' annotations, by pair"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class HumanAccuracy(TableAnalysis):
@@ -160,12 +160,9 @@ class HumanAccuracy(TableAnalysis):
     settings: HumanAccuracySettings
 
     def check(self) -> None:
-        """Check names of pairs and models, and that the files exist."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair, file in self.settings.pairs.items():
-            self.study.check_pair(pair, self.field("pairs"))
-            for dataset in self.study.pairs[pair].datasets.values():
-                self.check_has_correctness(dataset, self.field("pairs"))
+        """Check that the files exist."""
+        super().check()
+        for file in self.settings.pairs.values():
             self.check_file(file, self.field("pairs"), COLUMNS)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:

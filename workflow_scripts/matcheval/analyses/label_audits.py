@@ -35,7 +35,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
-from matcheval.settings import Named, PathText
+from matcheval.settings import DatasetName, PathText
 from matcheval.statistics.intervals import normal_quantile, percent, wilson
 from matcheval.study.rules import Wildcards
 
@@ -216,7 +216,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 class LabelAuditsSettings(PairTableSettings):
     """Pairs whose gaps are measured with audited labels, too."""
 
-    labels: Named[PathText] = Field(
+    labels: dict[DatasetName, PathText] = Field(
         {}, description="By dataset: cifar10h, cifar10-label-errors, real, or your file"
     )
 
@@ -241,7 +241,6 @@ class LabelAudits(PairTableAnalysis):
         pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
-            self.study.check_dataset(dataset, field)
             if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
                 raise configuration_error(
                     f"'{dataset}' is in none of the pairs", field=field,

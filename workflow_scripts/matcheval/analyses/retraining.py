@@ -31,12 +31,15 @@ from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
     Integer,
+    ModelName,
     Name,
     Named,
+    Need,
     OpenFraction,
+    Ref,
     Seed,
     Settings,
-    SomeNames,
+    SomeUnique,
     Unique,
     UniqueItems,
 )
@@ -112,11 +115,7 @@ class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
-        study.check_pair(settings.pair, f"{place}.pair")
-        study.check_models(settings.models, f"{place}.models")
         self.kind, self.pair = settings.kind, study.pairs[settings.pair]
-        for dataset in self.pair.datasets.values():
-            study.check_dataset(dataset, f"{place}.pair", images=True)
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")
@@ -165,8 +164,12 @@ class ExperimentSettings(Settings):
 
     title: ClassVar[str]
     kind: str
-    models: SomeNames = Field(description="Models of the catalogue, with a recipe, that are varied")
-    pair: Name = Field(description="Pair of datasets that the experiment examines")
+    models: SomeUnique[ModelName] = Field(
+        description="Models of the catalogue, with a recipe, that are varied"
+    )
+    pair: Annotated[Name, Ref("pair", Need.IMAGES)] = Field(
+        description="Pair of datasets that the experiment examines"
+    )
 
     @abstractmethod
     def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:

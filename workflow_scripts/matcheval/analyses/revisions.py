@@ -17,7 +17,13 @@ from matcheval.errors import InputError
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
-from matcheval.settings import Named, Names, Settings, SomeNames
+from matcheval.settings import (
+    EvaluatedName,
+    ModelNames,
+    Named,
+    Settings,
+    SomeUnique,
+)
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
@@ -100,10 +106,10 @@ def write_revisions(
 class RevisionsSettings(Settings):
     """Series of datasets, each with the successive revisions of one dataset."""
 
-    series: Named[SomeNames] = Field(
+    series: Named[SomeUnique[EvaluatedName]] = Field(
         {}, description="Datasets of each series, from the first to the last revision"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Revisions(TableAnalysis):
@@ -118,13 +124,6 @@ class Revisions(TableAnalysis):
     )
     Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
     settings: RevisionsSettings
-
-    def check(self) -> None:
-        """Check names of datasets and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for name, datasets in self.settings.series.items():
-            for dataset in datasets:
-                self.check_has_accuracies(dataset, self.field("series", name))
 
     @property
     def subjects(self) -> list[str]:

@@ -38,7 +38,7 @@ from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
-from matcheval.settings import Name, Named, SomeNames
+from matcheval.settings import DatasetName, ModelName, Named, SomeUnique
 from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.study.rules import Wildcards
 
@@ -414,13 +414,13 @@ def _draw(
 class ScoreComparisonSettings(PairTableSettings):
     """Pairs that are matched on several uncertainty scores."""
 
-    validation: Name | None = Field(
+    validation: DatasetName | None = Field(
         None, description="Dataset that a temperature is fitted on; no set of the pairs"
     )
-    class_means: Name | None = Field(
+    class_means: DatasetName | None = Field(
         None, description="Dataset of labelled features for class means, such as training images"
     )
-    ensembles: Named[SomeNames] = Field(
+    ensembles: Named[SomeUnique[ModelName]] = Field(
         {}, description="Models whose votes are counted, by name of the ensemble"
     )
 
@@ -443,7 +443,6 @@ class ScoreComparison(PairTableAnalysis):
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
-            self.study.check_models(members, field)
             problem = f"'{name}' is a model, too" if name in self.study.models else ""
             left_out = [member for member in members if member not in self.models]
             if left_out:
@@ -452,7 +451,6 @@ class ScoreComparison(PairTableAnalysis):
                 raise configuration_error(problem, field=field)
         for name, dataset in self._known.items():
             field = self.field(name)
-            self.study.check_dataset(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no prediction files", field=field)
             for pair in self.settings.pairs:

@@ -24,7 +24,7 @@ from matcheval.io.files import readable
 from matcheval.io.text_tables import columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import Named, Names, Settings
+from matcheval.settings import CorrectName, ModelNames, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis
 
@@ -141,8 +141,10 @@ class SelectionFrequencySettings(Settings):
     annotations.
     """
 
-    datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, str] = Field(
+        {}, description="File of selection frequencies, by dataset"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class SelectionFrequency(DatasetTableAnalysis):

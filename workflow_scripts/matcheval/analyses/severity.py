@@ -37,7 +37,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.settings import Boolean, Name, Named
+from matcheval.settings import Boolean, EvaluatedName, SuiteName
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
@@ -213,7 +213,9 @@ def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
 class SeveritySettings(SuiteTableSettings):
     """Suites of shifts of known severity, each with the set that is severity 0."""
 
-    suites: Named[Name] = Field({}, description="The base, which is not shifted, by suite")
+    suites: dict[SuiteName, EvaluatedName] = Field(
+        {}, description="The base, which is not shifted, by suite"
+    )
     paired: Boolean = Field(
         True, description="All sets show the base's images; sizes and labels are checked"
     )

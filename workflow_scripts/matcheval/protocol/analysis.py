@@ -177,11 +177,9 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Check the models that are named."""
+        """Check that there are pairs to match, where models of them are named."""
         for key in ("reliability_models", "save_pairs"):
-            names = getattr(self.settings, key)
-            self.study.check_models(names, self.field(key))
-            if names and not self.pairs:
+            if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
                     "no pair can be matched: every pair has a set without probabilities",
                     field=self.field(key),

@@ -18,8 +18,8 @@ from matcheval.protocol.criteria import matching_label as matching_label
 from matcheval.settings import (
     Count,
     Integer,
+    ModelNames,
     Named,
-    Names,
     Number,
     Settings,
     Unique,
@@ -164,11 +164,11 @@ class MatchingSettings(Settings):
     models_per_job: Count = Field(
         160, description="Models in one job: matching takes milliseconds, starting a job a second"
     )
-    reliability_models: Names = Field((), description="Models with a reliability diagram each")
+    reliability_models: ModelNames = Field((), description="Models with a reliability diagram each")
     reliability_bins: Annotated[Integer, Field(ge=2)] = Field(
         10, description="Bins of a reliability diagram"
     )
-    save_pairs: Names = Field((), description="Models whose matched index pairs are written")
+    save_pairs: ModelNames = Field((), description="Models whose matched index pairs are written")
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import ErrorCollector, check_known
+from matcheval.errors import ErrorCollector
 from matcheval.execution.calls import Call, run_call
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
@@ -28,7 +28,15 @@ from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
-from matcheval.settings import Name, Named, Names, PathText, Settings
+from matcheval.settings import (
+    CorrectName,
+    EvaluatedName,
+    ModelNames,
+    PathText,
+    Settings,
+    SuiteName,
+    UniqueTuple,
+)
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards, call, function_name
@@ -85,6 +93,11 @@ class TableAnalysis(Analysis):
     def custom_files_state(self, wildcards: Wildcards) -> Any:
         """Return size and time of the user's files that a table is made from."""
         return []
+
+    def check(self) -> None:
+        """Check that models are left, if there is a table to make."""
+        if self.subjects:
+            self.check_some_models()
 
     @property
     def targets(self) -> list[str]:
@@ -158,15 +171,15 @@ def make_table(
 class DatasetTableSettings(Settings):
     """The datasets that tables are made for, and the models in these tables."""
 
-    datasets: Names = Field((), description="Datasets that a table is made for")
-    without: Names = Field((), description="Models to leave out")
+    datasets: UniqueTuple[CorrectName] = Field((), description="Datasets that a table is made for")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class DatasetFileSettings(Settings):
     """The datasets that tables are made for, with a file of the user's for each."""
 
-    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, PathText] = Field({}, description="The user's file, by dataset")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def tabulate_dataset(
@@ -215,10 +228,9 @@ class DatasetTableAnalysis(TableAnalysis):
         return list(self.dataset_files)
 
     def check(self) -> None:
-        """Check datasets, files and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for dataset, file in self.dataset_files.items():
-            self.check_has_correctness(dataset, self.field("datasets"))
+        """Check also the files of datasets."""
+        super().check()
+        for file in self.dataset_files.values():
             if file:
                 self.check_file(file, self.field("datasets"), self.file_columns)
 
@@ -319,10 +331,10 @@ class SuiteFiles:
 class SuiteTableSettings(Settings):
     """Suites that a table is made for, each with the set that its sets are compared with."""
 
-    suites: Named[Name] = Field(
+    suites: dict[SuiteName, EvaluatedName] = Field(
         {}, description="The base, a dataset that models are evaluated on, by suite"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def tabulate_suite(
@@ -350,19 +362,9 @@ class SuiteTableAnalysis(TableAnalysis):
     settings: SuiteTableSettings
 
     def check(self) -> None:
-        """Check the names of suites, bases and models, and each suite.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, no model is left, or as `check_suite`.
-        """
-        self.study.check_models(self.settings.without, self.field("without"))
-        if self.settings.suites:
-            self.check_some_models()
-        suites, field = self.settings.suites, self.field("suites")
-        check_known("suite", suites, self.study.suites, file="configuration", field=field)
-        for name, base in suites.items():
+        """Check also each suite with its base."""
+        super().check()
+        for name, base in self.settings.suites.items():
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
@@ -371,7 +373,7 @@ class SuiteTableAnalysis(TableAnalysis):
         Parameters
         ----------
         name, base : str
-            Names of the suite, which is known, and of the base, which may not be.
+            Names of the suite and of the base.
 
         Raises
         ------

@@ -18,7 +18,14 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, ac
 from matcheval.io.text_tables import with_interval
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import Count, Name, Named, Names, PathText, Settings
+from matcheval.settings import (
+    CorrectName,
+    Count,
+    ImagesName,
+    ModelNames,
+    PathText,
+    Settings,
+)
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.sizes import check_one_size
@@ -78,8 +85,8 @@ def tabulate(
 class Search(Settings):
     """A search for near duplicates of one dataset's images in another."""
 
-    of: Name = Field(description="The dataset whose images are looked for")
-    among: Name = Field(description="The dataset that they are looked for in")
+    of: ImagesName = Field(description="The dataset whose images are looked for")
+    among: ImagesName = Field(description="The dataset that they are looked for in")
 
 
 class NearDuplicatesSettings(Settings):
@@ -91,10 +98,10 @@ class NearDuplicatesSettings(Settings):
         None, description="Side to bring image files to; pixels as they are by default"
     )
     sheet: Count = Field(10, description="Rows of a contact sheet; ten fit on a page")
-    reviewed: Named[PathText] = Field(
+    reviewed: dict[CorrectName, PathText] = Field(
         {}, description="What review found: a CSV file with a column `index` per dataset"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class NearDuplicates(DatasetTableAnalysis):
@@ -133,9 +140,8 @@ class NearDuplicates(DatasetTableAnalysis):
         super().check()
         for search in self.settings.searches:
             for key, name in search:
-                field = self.field("searches", key)
-                self.study.check_dataset(name, field, images=True)
                 if self.settings.compare_size is None:
+                    field = self.field("searches", key)
                     remedy = f"Add 'compare_size: 256' to {self.name}"
                     check_one_size(self.study, name, field=field, remedy=remedy)
 
