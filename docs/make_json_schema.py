@@ -45,7 +45,7 @@ def table(schema: TableSchema) -> Schema:
     """Describe the rows of a table."""
     columns = {
         one.name: cell(one.type, one.nullable)
-        | {"description": f"{one.meaning} ({one.unit})" if one.unit else one.meaning}
+        | {"description": one.meaning_at() + (f" ({one.unit})" if one.unit else "")}
         for one in schema.columns
     }
     return list_of(record(columns))

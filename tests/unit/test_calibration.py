@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from compared import compared, models, swapped
 from helpers import predictions
-from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate, text_columns
+from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate
 from matcheval.protocol.matching import UNMATCHED
 
 KNOWN = models(900, 700)
@@ -131,7 +131,7 @@ class TestTable:
         matched = table[table.matching != ""]
         assert (matched.n == 0).all()
         assert matched.overconfidence.isna().all()
-        assert text_columns(table)[-1].cells == ["–"] * 6
+        assert SCHEMA.text_columns(table)[-1].cells == ["–"] * 6
         assert plot(table).axes
 
     def test_the_figure_shows_all_subsets(self, table):

@@ -93,8 +93,6 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
     ("spec", "message"),
     [
         ({"models": ["known"]}, "'known' is not trained by a recipe"),
-        ({"pair": "q"}, "'retraining.experiments.e.pair': unknown pair 'q'"),
-        ({"pair": "late"}, "'published' has predictions only, no images"),
         ({"values": {"lr": [1]}}, "'lr': unknown field"),
         ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
         ({"training": None}, "'training': missing: experiments derive datasets"),

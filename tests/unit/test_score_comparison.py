@@ -151,7 +151,9 @@ class TestTable:
         rows = table[table.reason == ""]
         parts = rows.confidence_part + rows.conditional_part
         np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
-        cells = {column.head: column.cells for column in score_comparison.text_columns(table)}
+        cells = {
+            column.head: column.cells for column in score_comparison.SCHEMA.text_columns(table)
+        }
         assert cells["Models"] == ["2", "2", "2", "2", "0", "0"] * 2
         chosen = rows[(rows.scale == RANKS) & (rows.matching == "probability")]
         means = chosen[chosen.score == "margin"][["reference_gap", "reference_matched_gap"]].mean()

@@ -85,14 +85,14 @@ class TestSweep:
         assert table.matched_gap.isna().tolist() == [True, True, False, False]
         assert table.matched_gap_se.isna().tolist()[:2] == [True, True]
         assert table.reason.tolist()[:2] == ["no matched gap: no target is matched in any run"] * 2
-        assert sweep.text_columns(table)[-2].cells == ["–", "–"]
+        assert sweep.SCHEMA.text_columns(table)[-2].cells == ["–", "–"]
 
     def test_table_and_figure(self):
         table = sweep.tabulate(models(80, 60))
         assert len(table) == 2 * 10 * 3
         assert (table.criterion == "label_probability").equals(table.limit.isna())
         sweep.SCHEMA.from_frame(table)
-        cells = sweep.text_columns(table)
+        cells = sweep.SCHEMA.text_columns(table)
         assert [column.head for column in cells][3:5] == ["ε = 0.0005", "ε = 0.001"]
         assert len(cells[0].cells) == 6
         assert len(plot(table).axes) == 4

@@ -96,7 +96,7 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
 
 _COLUMNS = 3  # panels in a row
 _NOTE = (
-    "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "
+    "Points: predicted accuracies, with {level} intervals over datapoints. Dashed: accuracy on the "
     "base. Solid line: true accuracy, where it is known."
 )
 

@@ -18,7 +18,7 @@ from matcheval.few_labels.strata import make_strata
 from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.io.tables import Column, TableSchema, fraction, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import (
@@ -30,7 +30,7 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 
 N_BINS = 15
@@ -67,7 +67,15 @@ SCHEMA = TableSchema(
         fraction("largest_class_overconfidence", "of that class, signed"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
+        "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
+        "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
+        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
+        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class_name}",
+        "Its overconfidence": "{largest_class_overconfidence:+.1%}",
+    },
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -183,18 +191,6 @@ def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
             "largest_class_overconfidence": of_classes[worst], "reason": "",
         }  # fmt: skip
     return row
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format calibration for a readable table."""
-    return lay_out_matched(table, {
-        "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
-        "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
-        "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
-        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
-        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class_name}",
-        "Its overconfidence": "{largest_class_overconfidence:+.1%}",
-    })  # fmt: skip
 
 
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them

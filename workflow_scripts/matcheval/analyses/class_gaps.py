@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from matcheval.figures import style
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
@@ -30,7 +30,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.statistics.intervals import LEVEL, percent
@@ -140,6 +140,13 @@ ALL = -1  # stands for all classes together
 
 _NAN = float("nan")
 
+
+def _measured_classes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the classes with a matched gap; p of all classes together needs no correction."""
+    shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
+    return shown.assign(p=shown["p_holm"].fillna(shown["p"]))
+
+
 SCHEMA = TableSchema(
     "gaps by class",
     (
@@ -157,8 +164,8 @@ SCHEMA = TableSchema(
         fraction("source_selection", "accuracy on the source minus on its matched points, signed"),
         fraction("dropped_targets", "what the unmatched targets of the class add"),
         fraction("matched_gap_se", "standard error, given confidences and picks"),
-        fraction("matched_gap_low", "lower bound of the 95 % interval of matched_gap"),
-        fraction("matched_gap_high", "upper bound of the 95 % interval of matched_gap"),
+        fraction("matched_gap_low", "lower bound of the {level} interval of matched_gap"),
+        fraction("matched_gap_high", "upper bound of the {level} interval of matched_gap"),
         fraction("p", "two-sided p-value of a matched gap of 0 (normal)"),
         fraction("p_holm", "p corrected for the number of classes (Holm)"),
         fraction("confidence_part", "part of gap that goes with confidence, in bins"),
@@ -169,7 +176,14 @@ SCHEMA = TableSchema(
         fraction("within_class", "the rest of it, at equal shares of the classes; of all only"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_measured_classes,
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
+        "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
+        "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
+        "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
@@ -283,18 +297,6 @@ def _parts(
     ).parts  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table."""
-    shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
-    p = shown["p_holm"].fillna(shown["p"])
-    return lay_out_matched(shown.assign(p=p), {
-        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
-        "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
-        "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
-        "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
-    })  # fmt: skip
-
-
 _ROW, _MARGIN, _AROUND = 0.16, 0.75, 0.7  # inches: of a class, a row of panels, the figure
 _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
@@ -371,7 +373,7 @@ class ClassGaps(PairTableAnalysis):
         "Gaps within predicted and within true classes of **{{ snakemake.wildcards.pair }}**, "
         "of all and of matched points; datapoints are matched as in the whole run. In the "
         "figure, points are means over models and bars reach from the lowest to the highest; of "
-        "a single model, bars are 95 % intervals of the matched gap. Classes with fewer than 30 "
+        "a single model, bars are {level} intervals of the matched gap. Classes with fewer than 30 "
         "matched points on a side are left out."
     )
     has_figure: ClassVar[bool] = True

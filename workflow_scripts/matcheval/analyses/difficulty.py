@@ -23,10 +23,9 @@ from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
-from matcheval.io.text_tables import TextColumn, lay_out, write_readable
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
-from matcheval.settings import Names, Number, Seed, Settings
+from matcheval.settings import ModelNames, Number, PairName, Seed, Settings, UniqueTuple
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
@@ -49,7 +48,13 @@ DIFFICULTY = TableSchema(
         Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
         Column("seed", pa.int64(), "1", "seed of the simulated sets"),
     ),
-)
+    shown={
+        "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
+        "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
+        "μ new": "{mu_replication:.3f}", "σ new": "{sigma_replication:.3f}",
+        "RMS error (points)": "{rms_error:.2%}", "Models": "{n_models:d}",
+    },
+)  # fmt: skip
 
 _EXPECTED = "accuracy on the replication that the model of difficulty expects"
 
@@ -65,17 +70,6 @@ SKILLS = TableSchema(
         fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
     ),
 )
-
-
-def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the fitted difficulties for a readable table."""
-    return lay_out(table, {
-        "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
-        "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
-        "μ new": "{mu_replication:.3f}",
-        "σ new": "{sigma_replication:.3f}", "RMS error (points)": "{rms_error:.2%}",
-        "Models": "{n_models:d}",
-    })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -243,7 +237,7 @@ def write_difficulty(
     fit = FITS.read(fits).to_pandas()
     fit = fit[fit["scale"] == "probit"].iloc[0]
     row, of_models = model_difficulty(table, fit, sigma, seed)
-    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
+    DIFFICULTY.write(pd.DataFrame([row]), tables)
     write_table(SKILLS.from_frame(of_models), skills)
     save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
     logging.info("replication: mu %(mu_replication).4f, sigma %(sigma_replication).4f", row)
@@ -252,14 +246,14 @@ def write_difficulty(
 class DifficultySettings(Settings):
     """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
 
-    pairs: Names = Field(
+    pairs: UniqueTuple[PairName] = Field(
         (), description="Pairs of datasets that the model of difficulty is fitted to"
     )
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0, description="Standard deviation of the original's difficulties, a free choice"
     )
     seed: Seed = Field(0, description="Seed of the simulated datasets")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Difficulty(Analysis):
@@ -288,10 +282,7 @@ class Difficulty(Analysis):
         return self.study.analysis(Replication)
 
     def check(self) -> None:
-        """Check names of pairs and models, and that there are probit fits."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
+        """Check that there are probit fits."""
         if self.settings.pairs and "probit" not in self.replication.fitted_scales:
             raise configuration_error(
                 "the model of difficulty requires a probit fit",

@@ -20,11 +20,19 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
 from matcheval.figures import style
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions import correctness
 from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
-from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
-from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
+from matcheval.settings import (
+    Count,
+    EvaluatedName,
+    EvaluatedNames,
+    ModelNames,
+    Seed,
+    Settings,
+    SomeUnique,
+)
+from matcheval.statistics.intervals import clopper_pearson, percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
@@ -51,7 +59,14 @@ SCHEMA = tables.TableSchema(
         tables.Column("seed", pa.int64(), "1", "seed of the resamples"),
         tables.CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{model}", "Scale": "{scale}",
+        "First base (%)": with_interval("accuracy_base"),
+        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
+        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
+        "Models fitted": "{n_standard:d}",
+    },
+)  # fmt: skip
 _MOST_NAMED = 20  # in a figure
 
 
@@ -116,17 +131,6 @@ def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFram
     return of_top.loc[list(models)]
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the effective robustness of models for a readable table."""
-    return lay_out(table, {
-        "Model": "{model}", "Scale": "{scale}",
-        "First base (%)": with_interval("accuracy_base"),
-        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
-        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
-        "Models fitted": "{n_standard:d}",
-    })  # fmt: skip
-
-
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Plot accuracies and fit of the first scale; of several bases, against those expected."""
     first, ends = table.iloc[0], ("", "_low", "_high")
@@ -186,14 +190,18 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 class EffectiveRobustnessSettings(Settings):
     """New sets with their base sets, and what is fitted."""
 
-    sets: Named[NameOrNames] = Field({}, description="By new set, its base set, or a list of them")
-    standard: Names = Field((), description="Models that are fitted; [] for all. None fits itself")
+    sets: dict[EvaluatedName, EvaluatedNames] = Field(
+        {}, description="By new set, its base set, or a list of them"
+    )
+    standard: ModelNames = Field(
+        (), description="Models that are fitted; [] for all. None fits itself"
+    )
     scales: SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
     resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
     seed: Seed = Field(0, description="Seed of the resamples")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def write_robustness(
@@ -219,7 +227,7 @@ def write_robustness(
         for name, spec in specs.items()
     }
     table = tabulate(read, models, known=known, **options)
-    write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
+    SCHEMA.at_level(options["confidence"]).write(table, outputs)
     logging.info("%s: %d models", names[0], len(models))
 
 
@@ -233,17 +241,15 @@ class EffectiveRobustness(TableAnalysis):
     caption: ClassVar[str] = (
         "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
         "fit to the standard models, without the model itself, expects from its accuracy on the "
-        "base sets. Intervals of 95 % hold the sampling of the test sets and of the models fitted. "
-        "Resampled are images, the same for all models; of sets with accuracies only, each model's "
-        "count of correct predictions, which makes intervals too wide; or both."
+        "base sets. Intervals of {level} hold the sampling of the test sets and of the models "
+        "fitted. Resampled are images, the same for all models; of sets with accuracies only, each "
+        "model's count of correct predictions, which makes intervals too wide; or both."
     )
     Settings: ClassVar[type[EffectiveRobustnessSettings]] = EffectiveRobustnessSettings
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check names of sets and models, and that fits have enough models."""
-        for key in ("standard", "without"):
-            self.study.check_models(getattr(self.settings, key), self.field(key))
+        """Check that fits have enough models."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             raise configuration_error(
@@ -251,8 +257,6 @@ class EffectiveRobustness(TableAnalysis):
                 field=self.field("standard"), remedy="Take it from one of the lists",
             )  # fmt: skip
         for new, bases in self.settings.sets.items():
-            for name in (new, *bases):
-                self.check_has_accuracies(name, self.field("sets", new))
             if new in bases:
                 raise configuration_error(
                     f"'{new}' is its own base", field=self.field("sets", new),

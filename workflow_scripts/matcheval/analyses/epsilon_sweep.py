@@ -10,7 +10,7 @@ from pydantic import Field
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_curves
 from matcheval.io.tables import TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     MEAN,
@@ -21,13 +21,27 @@ from matcheval.protocol.compared_models import (
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
 from matcheval.statistics.intervals import LEVEL, percent
 
 _DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out matched gaps with a row per model and matching, and a column per ε."""
+    key = ["matching", "model"]
+    wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
+    names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
+    gaps = table.groupby(key, sort=False)["gap"].first()
+    cells = wide.rename(columns=names).assign(gap=gaps.loc[wide.index]).reset_index()
+    cells["matching"] = cells["matching"].map(matching_label)
+    heads = {f"ε = {epsilon:g}": f"{{{name}:+.2%}}" for epsilon, name in names.items()}
+    first = {"Model": "{model}", "Matching": "{matching}", "Gap": "{gap:+.2%}"}
+    return lay_out(cells, first | heads)
+
 
 SCHEMA = TableSchema(
     "matched gaps by epsilon",
@@ -43,6 +57,7 @@ SCHEMA = TableSchema(
         fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
         text("reason", "why values are NaN; empty if none is"),
     ),
+    shown=_columns,
 )
 
 
@@ -103,18 +118,6 @@ def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float,
     variance = accuracy * (1 - accuracy) / n * (size - n) / max(size - 1, 1)
     sign = 1 if comparison.source_is_original else -1
     return sign * float(source.mean() - target.mean()), float(np.sqrt(variance))
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out matched gaps with a row per model and matching, and a column per ε."""
-    key = ["matching", "model"]
-    wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
-    names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
-    gaps = table.groupby(key, sort=False)["gap"].first()
-    cells = wide.rename(columns=names).assign(gap=gaps.loc[wide.index]).reset_index()
-    heads = {f"ε = {epsilon:g}": f"{{{name}:+.2%}}" for epsilon, name in names.items()}
-    first = {"Model": "{model}", "Matching": "{matching}", "Gap": "{gap:+.2%}"}
-    return lay_out_matched(cells, first | heads)
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":

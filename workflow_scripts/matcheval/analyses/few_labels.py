@@ -343,7 +343,7 @@ class FewLabels(SuiteTableAnalysis):
     name: ClassVar[str] = "few_labels"
     per = "collection"
     caption: ClassVar[str] = (
-        "Half-widths of 95 % intervals of the accuracy on the sets of "
+        "Half-widths of {level} intervals of the accuracy on the sets of "
         "**{{ snakemake.wildcards.collection }}** against the number of labels, by how these are "
         "drawn and evaluated: medians over models of means over draws of labels, all of which are "
         "known. Coverage is the share of intervals that hold the accuracy by all labels."

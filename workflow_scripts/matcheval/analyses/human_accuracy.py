@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,16 +27,32 @@ from matcheval.io.text_tables import (
     signed_cells,
     with_interval,
     with_last,
-    write_readable,
 )
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.settings import Named, Names, PathText, Settings
+from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
 COLUMNS = ["participant", "set", "index", "answer"]
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a row per participant, and one of the means."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
+    for origin, head in (("original", "Original"), ("replication", "New")):
+        columns += lay_out(table, {
+            f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
+            "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
+        })  # fmt: skip
+        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
+        last += [percent_cell(mean), "", percent_cell(of_models)]
+    gaps = table["gap"]
+    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
+    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
+    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
 
 
 SCHEMA = TableSchema(
@@ -51,6 +67,7 @@ SCHEMA = TableSchema(
         fraction("gap", "accuracy, original minus replication"),
         CONFIDENCE_LEVEL,
     ),
+    shown=_columns,
 )
 
 ORIGINS = ("original", "replication")
@@ -102,23 +119,6 @@ def tabulate(
     )
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
-    for origin, head in (("original", "Original"), ("replication", "New")):
-        columns += lay_out(table, {
-            f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
-            "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
-        })  # fmt: skip
-        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
-        last += [percent_cell(mean), "", percent_cell(of_models)]
-    gaps = table["gap"]
-    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
-    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
-    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
-
-
 def tabulate_human_accuracy(
     *,
     specs: Mapping[str, DatasetSpec],
@@ -133,17 +133,17 @@ def tabulate_human_accuracy(
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
     given = read_annotations(annotations)
     table = tabulate(given, known, pair, confidence, file=annotations)
-    write_readable(table, SCHEMA, text_columns, outputs)
+    SCHEMA.write(table, outputs)
     logging.info("%d participants", len(table))
 
 
 class HumanAccuracySettings(Settings):
     """Pairs whose images participants classified, each with the file of their annotations."""
 
-    pairs: Named[PathText] = Field(
+    pairs: dict[Annotated[Name, Ref("pair", Need.CORRECTNESS)], PathText] = Field(
         {}, description="CSV file of the participants' annotations, by pair"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class HumanAccuracy(TableAnalysis):
@@ -160,12 +160,9 @@ class HumanAccuracy(TableAnalysis):
     settings: HumanAccuracySettings
 
     def check(self) -> None:
-        """Check names of pairs and models, and that the files exist."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair, file in self.settings.pairs.items():
-            self.study.check_pair(pair, self.field("pairs"))
-            for dataset in self.study.pairs[pair].datasets.values():
-                self.check_has_correctness(dataset, self.field("pairs"))
+        """Check that the files exist."""
+        super().check()
+        for file in self.settings.pairs.values():
             self.check_file(file, self.field("pairs"), COLUMNS)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:

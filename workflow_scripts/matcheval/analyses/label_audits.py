@@ -22,7 +22,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, point_options
 from matcheval.io.files import file_states
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.audited_labels import PUBLISHED, SUFFIXES, AuditedLabels, read_audit
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import (
@@ -33,9 +33,9 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
-from matcheval.settings import Named, PathText
+from matcheval.settings import DatasetName, PathText
 from matcheval.statistics.intervals import normal_quantile, percent, wilson
 from matcheval.study.rules import Wildcards
 
@@ -66,6 +66,13 @@ SCHEMA = TableSchema(
         text("reason", "why values are NaN; empty if none is"),
         CONFIDENCE_LEVEL,
     ),
+    shown={
+        "Model": "{model}", "Matching": "{matching}",
+        **{f"Undecided, {origin}": f"{{undecided_{origin}:,.0f}}" for origin in style.SETS},
+        **{f"Relabelled, {origin}": f"{{relabelled_{origin}:,.0f}}" for origin in style.SETS},
+        "Gap": "{gap:+.2%}", "By audited labels": "{audited_gap:+.2%}",
+        "Change (points)": with_interval("change", "+.2%"),
+    },
 )  # fmt: skip
 
 
@@ -172,20 +179,6 @@ def _measured(
     }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table."""
-    of_sets = {
-        f"{what}, {origin}": f"{{{name}_{origin}:,.0f}}"
-        for what, name in (("Undecided", "undecided"), ("Relabelled", "relabelled"))
-        for origin in style.SETS
-    }
-    return lay_out_matched(table, {
-        "Model": "{model}", "Matching": "{matching}", **of_sets,
-        "Gap": "{gap:+.2%}", "By audited labels": "{audited_gap:+.2%}",
-        "Change (points)": with_interval("change", "+.2%"),
-    })  # fmt: skip
-
-
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
@@ -223,7 +216,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 class LabelAuditsSettings(PairTableSettings):
     """Pairs whose gaps are measured with audited labels, too."""
 
-    labels: Named[PathText] = Field(
+    labels: dict[DatasetName, PathText] = Field(
         {}, description="By dataset: cifar10h, cifar10-label-errors, real, or your file"
     )
 
@@ -248,7 +241,6 @@ class LabelAudits(PairTableAnalysis):
         pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
-            self.study.check_dataset(dataset, field)
             if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
                 raise configuration_error(
                     f"'{dataset}' is in none of the pairs", field=field,

@@ -7,12 +7,17 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import one_run_error
 from matcheval.statistics.significance import mcnemar
+
+
+def _means_over_seeds(table: pd.DataFrame) -> pd.DataFrame:
+    means = table.groupby(["model", "matching"], sort=False).mean(numeric_only=True)
+    return means.reset_index()
+
 
 SCHEMA = TableSchema(
     "McNemar's test on matched pairs",
@@ -28,7 +33,14 @@ SCHEMA = TableSchema(
         fraction("median_p", "median of p over the seeds of this model: no p-value"),
         fraction("bound_p", "twice the median, at most 1, which is a p-value"),
     ),
-)
+    summary=_means_over_seeds,
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",
+        "Right on original only": "{only_original:,.1f}",
+        "On replication only": "{only_replication:,.1f}", "Median p over seeds": "{median_p:.2g}",
+        "p ≤": "{bound_p:.2g}",
+    },
+)  # fmt: skip
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
@@ -65,17 +77,6 @@ def _rows(one: MatchedModel) -> list[dict[str, Any]]:
             "matched_gap_se": one_run_error(*sides, row),
         })  # fmt: skip
     return rows
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over seeds and the median p-value for a readable table."""
-    means = table.groupby(["model", "matching"], sort=False).mean(numeric_only=True)
-    return lay_out_matched(means.reset_index(), {
-        "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",
-        "Right on original only": "{only_original:,.1f}",
-        "On replication only": "{only_replication:,.1f}", "Median p over seeds": "{median_p:.2g}",
-        "p ≤": "{bound_p:.2g}",
-    })  # fmt: skip
 
 
 class McNemar(PairTableAnalysis):

@@ -23,23 +23,23 @@ from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import (
-    TextColumn,
     accuracy_cells,
-    lay_out,
     markdown,
     with_interval,
-    write_readable,
 )
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
     Integer,
+    ModelName,
     Name,
     Named,
+    Need,
     OpenFraction,
+    Ref,
     Seed,
     Settings,
-    SomeNames,
+    SomeUnique,
     Unique,
     UniqueItems,
 )
@@ -85,7 +85,11 @@ SCHEMA = TableSchema(
         fraction("accuracy_high", "Clopper-Pearson upper bound"),
         CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
+        "Accuracy (%) [{level} CI]": with_interval("accuracy"),
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -104,14 +108,6 @@ def tabulate(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    return lay_out(table, {
-        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
-        f"Accuracy (%) [{100 * table['confidence'].iloc[0]:g} % CI]": with_interval("accuracy"),
-    })  # fmt: skip
-
-
 Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
 
 
@@ -119,11 +115,7 @@ class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
-        study.check_pair(settings.pair, f"{place}.pair")
-        study.check_models(settings.models, f"{place}.models")
         self.kind, self.pair = settings.kind, study.pairs[settings.pair]
-        for dataset in self.pair.datasets.values():
-            study.check_dataset(dataset, f"{place}.pair", images=True)
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")
@@ -172,8 +164,12 @@ class ExperimentSettings(Settings):
 
     title: ClassVar[str]
     kind: str
-    models: SomeNames = Field(description="Models of the catalogue, with a recipe, that are varied")
-    pair: Name = Field(description="Pair of datasets that the experiment examines")
+    models: SomeUnique[ModelName] = Field(
+        description="Models of the catalogue, with a recipe, that are varied"
+    )
+    pair: Annotated[Name, Ref("pair", Need.IMAGES)] = Field(
+        description="Pair of datasets that the experiment examines"
+    )
 
     @abstractmethod
     def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
@@ -372,7 +368,7 @@ def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
     for base, rows in table.groupby("base", sort=False):
         lines = kind.findings(rows, original, replication)
         parts.append("\n".join([f"**{base}**", "", *(f"- {line}" for line in lines), ""]))
-    return "\n".join([*parts, markdown(text_columns(table))])
+    return "\n".join([*parts, markdown(SCHEMA.text_columns(table))])
 
 
 def tabulate_retraining(
@@ -388,7 +384,7 @@ def tabulate_retraining(
     """Write the table of one experiment, and its page in Markdown."""
     table = tabulate(experiment, kind, trials, files, confidence)
     page = write_page(table, pair.original, pair.replication)
-    write_readable(table, SCHEMA, text_columns, outputs, page=page)
+    SCHEMA.write(table, outputs, page=page)
     logging.info("%s: %d accuracies", experiment, len(table))
 
 

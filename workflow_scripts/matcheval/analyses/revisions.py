@@ -15,12 +15,29 @@ from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells, write_readable
+from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
-from matcheval.settings import Named, Names, Settings, SomeNames
+from matcheval.settings import (
+    EvaluatedName,
+    ModelNames,
+    Named,
+    Settings,
+    SomeUnique,
+)
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a column per revision, and the change from the first to the last."""
+    sizes = [f", n = {n:,}" if n else "" for n in table["n"]]
+    change = table.groupby("model", sort=False)["change"].sum()
+    return [
+        *columns_by_part(table.assign(size=sizes), "number", "accuracy", "{dataset}{size} (%)"),
+        TextColumn("Change", signed_cells([*change, change.mean()], 2)),
+    ]
+
 
 SCHEMA = tables.TableSchema(
     "accuracies on revisions",
@@ -39,6 +56,7 @@ SCHEMA = tables.TableSchema(
         ),
         tables.CONFIDENCE_LEVEL,
     ),
+    shown=_columns,
 )
 
 
@@ -69,15 +87,6 @@ def tabulate(
     return ordered[SCHEMA.names]
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    sets = table[["number", "dataset", "n"]].drop_duplicates().itertuples(index=False)
-    heads = {k: f"{name}{f', n = {n:,}' if n else ''} (%)" for k, name, n in sets}
-    change = table.groupby("model", sort=False)["change"].sum()
-    changes = TextColumn("Change", signed_cells([*change, change.mean()], 2))
-    return [*columns_by_part(table, "number", "accuracy", heads), changes]
-
-
 def write_revisions(
     *,
     series: str,
@@ -90,17 +99,17 @@ def write_revisions(
     """Write the table of one series of revisions."""
     tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
     table = tabulate(tables, series, confidence, without)
-    write_readable(table, SCHEMA, text_columns, outputs)
+    SCHEMA.write(table, outputs)
     logging.info("%d revisions", len(datasets))
 
 
 class RevisionsSettings(Settings):
     """Series of datasets, each with the successive revisions of one dataset."""
 
-    series: Named[SomeNames] = Field(
+    series: Named[SomeUnique[EvaluatedName]] = Field(
         {}, description="Datasets of each series, from the first to the last revision"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Revisions(TableAnalysis):
@@ -115,13 +124,6 @@ class Revisions(TableAnalysis):
     )
     Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
     settings: RevisionsSettings
-
-    def check(self) -> None:
-        """Check names of datasets and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for name, datasets in self.settings.series.items():
-            for dataset in datasets:
-                self.check_has_accuracies(dataset, self.field("series", name))
 
     @property
     def subjects(self) -> list[str]:

@@ -19,7 +19,7 @@ from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.softmax import softmax
 from matcheval.protocol.compared_models import (
@@ -34,11 +34,11 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.no_warning import no_warning_reference
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
-from matcheval.settings import Name, Named, SomeNames
+from matcheval.settings import DatasetName, ModelName, Named, SomeUnique
 from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.study.rules import Wildcards
 
@@ -178,11 +178,29 @@ _REFERENCE = (
     "reference_matched_gap", "reference_narrowing", "excess_narrowing",
 )  # fmt: skip
 
+
+def _means_on_ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return means over models of all scores on ranks, by matching."""
+    ranked = table[table["scale"] == RANKS]
+    by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
+    groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
+    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
+    narrowings = {  # of the mean gaps
+        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
+        for one in ("same_size", "reference")
+    }
+    warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
+    return means.assign(
+        models=groups["matched_gap"].count(), warned=warned, reason=groups["reason"].max(),
+        **narrowings,
+    ).reset_index()  # fmt: skip
+
+
 SCHEMA = TableSchema(
     "gaps by uncertainty score",
     (
         *MATCHED_MODEL,
-        text("score", "what datapoints are compared by"),
+        text("score", "what datapoints are compared by", label=LABELS.get),
         text("scale", "ranks: comparable between scores; as is: its values"),
         Column("temperature", pa.float64(), "1", "fitted temperature; NaN for other scores"),
         fraction("gap", "accuracy on the original minus on the replication"),
@@ -198,7 +216,16 @@ SCHEMA = TableSchema(
         *(column for column in GAP_QUANTITIES if column.name in _REFERENCE),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_means_on_ranks,
+    shown={
+        "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
+        "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
+        "Part that goes with it": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
+        "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
+        "Narrower by": "{same_size_narrowing:.0%}",
+        "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -331,31 +358,6 @@ def _quantities(
     }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table: all scores on ranks."""
-    ranked = table[table["scale"] == RANKS]
-    by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
-    groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
-    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
-    narrowings = {  # of the mean gaps
-        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
-        for one in ("same_size", "reference")
-    }
-    warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
-    cells = means.assign(
-        models=groups["matched_gap"].count(), warned=warned, reason=groups["reason"].max(),
-        **narrowings,
-    ).reset_index()  # fmt: skip
-    return lay_out_matched(cells.assign(score=cells["score"].map(LABELS)), {
-        "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
-        "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
-        "Part that goes with it": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
-        "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
-        "Narrower by": "{same_size_narrowing:.0%}",
-        "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
-    })  # fmt: skip
-
-
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps and unmatched shares of every model on every score."""
     ranked = table[table["scale"] == RANKS]
@@ -412,13 +414,13 @@ def _draw(
 class ScoreComparisonSettings(PairTableSettings):
     """Pairs that are matched on several uncertainty scores."""
 
-    validation: Name | None = Field(
+    validation: DatasetName | None = Field(
         None, description="Dataset that a temperature is fitted on; no set of the pairs"
     )
-    class_means: Name | None = Field(
+    class_means: DatasetName | None = Field(
         None, description="Dataset of labelled features for class means, such as training images"
     )
-    ensembles: Named[SomeNames] = Field(
+    ensembles: Named[SomeUnique[ModelName]] = Field(
         {}, description="Models whose votes are counted, by name of the ensemble"
     )
 
@@ -441,7 +443,6 @@ class ScoreComparison(PairTableAnalysis):
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
-            self.study.check_models(members, field)
             problem = f"'{name}' is a model, too" if name in self.study.models else ""
             left_out = [member for member in members if member not in self.models]
             if left_out:
@@ -450,7 +451,6 @@ class ScoreComparison(PairTableAnalysis):
                 raise configuration_error(problem, field=field)
         for name, dataset in self._known.items():
             field = self.field(name)
-            self.study.check_dataset(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no prediction files", field=field)
             for pair in self.settings.pairs:

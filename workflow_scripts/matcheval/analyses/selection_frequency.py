@@ -5,6 +5,7 @@ shows its class, the more accurate the models are.
 """
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,10 +21,10 @@ from matcheval.figures.many_models import draw_curves
 from matcheval.io import tables
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
-from matcheval.io.text_tables import TextColumn, columns_by_part, counted
+from matcheval.io.text_tables import columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import Named, Names, Settings
+from matcheval.settings import CorrectName, ModelNames, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis
 
@@ -39,6 +40,12 @@ SCHEMA = tables.TableSchema(
         tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
         *tables.accuracy("bin", "datapoints in the bin"),
         tables.CONFIDENCE_LEVEL,
+    ),
+    shown=partial(
+        columns_by_part,
+        part="bin",
+        accuracy="accuracy_bin",
+        head="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
     ),
 )
 
@@ -85,16 +92,6 @@ def tabulate(
         for i in range(BINS)
     ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    bins = table[["bin", "frequency_low", "frequency_high", "n_bin"]].drop_duplicates()
-    heads = {
-        number: f"{low:g}–{high:g}, n = {n:,.0f} (%)"
-        for number, low, high, n in bins.itertuples(index=False)
-    }
-    return columns_by_part(table, "bin", "accuracy_bin", heads)
 
 
 _MOST_UPRIGHT = 5  # labels of bins, with their sizes, that fit beside each other
@@ -144,8 +141,10 @@ class SelectionFrequencySettings(Settings):
     annotations.
     """
 
-    datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, str] = Field(
+        {}, description="File of selection frequencies, by dataset"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class SelectionFrequency(DatasetTableAnalysis):

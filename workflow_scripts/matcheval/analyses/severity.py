@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,17 @@ from pydantic import Field
 from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
-from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.tables import (
+    DATASET,
+    MODEL,
+    SEVERITY,
+    Column,
+    TableSchema,
+    fraction,
+    interval,
+    text,
+)
+from matcheval.io.text_tables import counted
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import (
@@ -25,12 +35,18 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored
-from matcheval.protocol.pair_tables import lay_out_matched
+from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.settings import Boolean, Name, Named
+from matcheval.settings import Boolean, EvaluatedName, SuiteName
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over models."""
+    return table[table["model"] == MEAN]
+
 
 SCHEMA = TableSchema(
     "gaps by severity",
@@ -40,10 +56,10 @@ SCHEMA = TableSchema(
         DATASET,
         text("group", "group of the set; empty if not said"),
         text("subgroup", "subgroup of the set; empty if not said"),
-        Column("severity", pa.float64(), "1", "severity of the shift; 0 for the base; or NaN"),
+        replace(SEVERITY, meaning="severity of the shift; 0 for the base; or NaN"),
         text("base", "name of the base, the original"),
-        text("matching", "name of the matching"),
-        text("criterion", "label_probability (Algorithm 1) or probability (2)"),
+        MATCHING,
+        CRITERION,
         Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
         Column("paired", pa.bool_(), "", "whether the set shows the base's images"),
         Column("n", pa.int32(), "datapoints", "size of the set"),
@@ -60,7 +76,15 @@ SCHEMA = TableSchema(
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_means,
+    shown={
+        "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
+        "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",
+        "Confidence part": "{confidence_part:+.2%}", "Conditional part": "{conditional_part:+.2%}",
+        "Matched gap": "{matched_gap:+.2%}", "SE ": "{matched_gap_se:+.2%}",
+        "Unmatched (%)": "{fraction_unmatched:.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -128,19 +152,6 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table."""
-    means = table[table["model"] == MEAN]
-    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in means["severity"]]
-    return lay_out_matched(means.assign(severity=severities), {
-        "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
-        "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",
-        "Confidence part": "{confidence_part:+.2%}", "Conditional part": "{conditional_part:+.2%}",
-        "Matched gap": "{matched_gap:+.2%}", "SE ": "{matched_gap_se:+.2%}",
-        "Unmatched (%)": "{fraction_unmatched:.1%}",
-    })  # fmt: skip
-
-
 _COLUMNS = 4
 # Column, stem of its bounds, look, line.
 _PARTS = (
@@ -202,7 +213,9 @@ def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
 class SeveritySettings(SuiteTableSettings):
     """Suites of shifts of known severity, each with the set that is severity 0."""
 
-    suites: Named[Name] = Field({}, description="The base, which is not shifted, by suite")
+    suites: dict[SuiteName, EvaluatedName] = Field(
+        {}, description="The base, which is not shifted, by suite"
+    )
     paired: Boolean = Field(
         True, description="All sets show the base's images; sizes and labels are checked"
     )
@@ -216,7 +229,7 @@ class Severity(SuiteTableAnalysis):
         "Gaps from the base to the sets of suite **{{ snakemake.wildcards.suite }}** against "
         "the severity of the shift, means over models: the gap, the part that goes with "
         "confidence, the part at equal confidence, and the matched gaps. Severity 0 is the base "
-        "itself. Bands are 95 % intervals."
+        "itself. Bands are {level} intervals."
     )
     Settings: ClassVar[type[SeveritySettings]] = SeveritySettings
     settings: SeveritySettings

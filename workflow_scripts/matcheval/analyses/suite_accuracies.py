@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
@@ -25,7 +24,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import draw_rows
 from matcheval.figures.saving import fix_layout
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out
+from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
@@ -95,6 +94,14 @@ class SuiteCorrectness:
         )
 
 
+def means_by_set(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean, least and largest accuracy of the models on each set."""
+    sets = table.groupby("dataset", sort=False)
+    accuracies = sets["accuracy_set"].agg(["mean", "min", "max"])
+    rows = sets.first().join(accuracies).assign(gap=sets["gap"].mean())
+    return rows.assign(models=table["model"].nunique()).reset_index()
+
+
 SCHEMA = tables.TableSchema(
     "accuracies on a suite",
     (
@@ -103,14 +110,21 @@ SCHEMA = tables.TableSchema(
         tables.DATASET,
         tables.text("group", "group of the set; empty if not said"),
         tables.text("subgroup", "subgroup of the set; empty if not said"),
-        tables.Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+        tables.SEVERITY,
         *tables.accuracy("set", "datapoints of the set, of the classes that its member names"),
         tables.text("base", "name of the base"),
         *tables.accuracy("base", "datapoints of the base, of the same classes"),
         tables.fraction("gap", "accuracy on the base minus accuracy on the set"),
         tables.CONFIDENCE_LEVEL,
     ),
-)
+    summary=means_by_set,
+    shown={
+        "Set": "{dataset}", "Group": "{group}", "Subgroup": "{subgroup}",
+        "Severity": "{severity:s}", "n": "{n_set:,}",
+        "Mean accuracy of {models} models (%)": "{mean:.1%}",
+        "Lowest (%)": "{min:.1%}", "Highest (%)": "{max:.1%}", "Mean gap to {base}": "{gap:+.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
@@ -159,22 +173,6 @@ def _of_classes(
             remedy="Correct 'classes', or leave the set out",
         )
     return known.right[:, rows]
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    sets = table.groupby("dataset", sort=False)
-    first = sets.first()
-    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in first["severity"]]
-    accuracies = sets["accuracy_set"].agg(["mean", "min", "max"])
-    rows = first.join(accuracies).assign(severity=severities, gap=sets["gap"].mean())
-    return lay_out(rows.reset_index(), {
-        "Set": "{dataset}", "Group": "{group}", "Subgroup": "{subgroup}",
-        "Severity": "{severity:s}", "n": "{n_set:,}",
-        f"Mean accuracy of {table['model'].nunique()} models (%)": "{mean:.1%}",
-        "Lowest (%)": "{min:.1%}", "Highest (%)": "{max:.1%}",
-        f"Mean gap to {first['base'].iloc[0]}": "{gap:+.1%}",
-    })  # fmt: skip
 
 
 _ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many

@@ -17,7 +17,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown, write_readable
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
 from matcheval.predictions.alignment import datapoint_names
 from matcheval.predictions.layout import class_names
 from matcheval.protocol import words
@@ -55,7 +55,7 @@ def describe(compared: Compared, where: str) -> str:
     lines = _of_one(compared) if is_one else _of_many(compared, where)
     text = "\n".join([compared.title, "", *_verdict(compared), *lines, ""])
     for name, one in compared.analyses.items():
-        table = markdown(one.module.text_columns(one.table)).splitlines(keepends=True)
+        table = markdown(one.schema.text_columns(one.table)).splitlines(keepends=True)
         shown, more = "".join(table[: _MAX_ROWS + 2]), len(table) - 2 - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
         text += f"\n{name} (docs/analyses.md#{name})\n\n{shown}{rest}"
@@ -343,7 +343,7 @@ def _write_all(
         yield folder / name
     for name, one in compared.analyses.items():
         paths = [folder / name / f"{compared.pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(one.table, one.module.SCHEMA, one.module.text_columns, paths)
+        one.schema.write(one.table, paths)
         yield from paths
         if one.kind.has_figure:
             paths = [folder / "figures" / name / f"{compared.pair}.{end}" for end in formats]

@@ -39,7 +39,7 @@ _FIGURES = """\
 {% set shown = {
     "gain_by_set": "gain over ERM against ERM's accuracy, a point per target set \
 (after Figure 5A of Sun et al. 2024)",
-    "gain_by_algorithm": "gains over ERM with 95 % intervals, of default and of selected groups \
+    "gain_by_algorithm": "gains over ERM with {level} intervals, of default and of selected groups \
 of hyper-parameters",
     "by_sources": "accuracies by the number of sources, mean and standard deviation over runs",
     "learning_curves": "validation accuracies by step, of default groups of hyper-parameters",

@@ -4,19 +4,18 @@ import logging
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
 
-from matcheval.io.text_tables import TextColumn, lay_out, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.settings import matching_label
-from matcheval.settings import Names, Settings
-from matcheval.statistics.intervals import schema_at_level
+from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.study.rules import Wildcards
-from matcheval.study.tables import TableAnalysis, for_level
+from matcheval.study.tables import TableAnalysis, schema_of
 
 
 def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
@@ -24,11 +23,16 @@ def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[Tex
     return lay_out(table.assign(matching=table["matching"].map(matching_label)), columns)
 
 
+_MatchedPair = Annotated[Name, Ref("pair", Need.PROBABILITIES)]
+
+
 class PairTableSettings(Settings):
     """The pairs that tables are made for, and the models in these tables."""
 
-    pairs: Names = Field((), description="Pairs of datasets that a table is made for")
-    without: Names = Field((), description="Models to leave out")
+    pairs: UniqueTuple[_MatchedPair] = Field(
+        (), description="Pairs of datasets that a table is made for"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def tabulate_pair(
@@ -37,8 +41,7 @@ def tabulate_pair(
     """Write the table of one pair, from the files of all models on both sets."""
     module = import_module(analysis)
     table, level = module.tabulate(files.read(), **options), files.pair.confidence
-    columns = for_level(module.text_columns, level)
-    write_readable(table, schema_at_level(module.SCHEMA, level), columns, outputs)
+    schema_of(module, level).write(table, outputs)
     logging.info("%d rows, of %d models", len(table), len(files.models))
 
 
@@ -58,15 +61,6 @@ class PairTableAnalysis(TableAnalysis):
     def matching(self) -> Matching:
         """The analysis that names matchings and seeds."""
         return self.study.analysis(Matching)
-
-    def check(self) -> None:
-        """Check pairs and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
-            self.matching.check_can_be_matched(pair)
-        if self.settings.pairs:
-            self.check_some_models()
 
     @property
     def runs_per_seed(self) -> int:

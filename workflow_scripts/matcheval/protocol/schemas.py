@@ -3,6 +3,7 @@
 import pyarrow as pa
 
 from matcheval.io.tables import MODEL, Column, TableSchema, fraction, text
+from matcheval.protocol.criteria import matching_label
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
@@ -33,7 +34,7 @@ PAIRS = TableSchema(
 )
 
 PAIR = text("pair", "name of the pair of sets")
-MATCHING = text("matching", "name of the matching")
+MATCHING = text("matching", "name of the matching", label=matching_label)
 CRITERION = text("criterion", "label_probability (Algorithm 1) or probability (2)")
 
 IDENTITY_COLUMNS = (
@@ -84,8 +85,8 @@ MODEL_TABLE = TableSchema(
 def _with_interval(name: str, meaning: str) -> tuple[Column, ...]:
     return (
         fraction(name, meaning),
-        fraction(f"{name}_low", f"{name}: lower bound of its 95 % interval"),
-        fraction(f"{name}_high", f"{name}: upper bound of its 95 % interval"),
+        fraction(f"{name}_low", f"{name}: lower bound of its {{level}} interval"),
+        fraction(f"{name}_high", f"{name}: upper bound of its {{level}} interval"),
     )
 
 

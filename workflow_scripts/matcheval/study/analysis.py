@@ -14,9 +14,10 @@ from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
-from matcheval.settings import Settings
+from matcheval.settings import Need, Settings
 from matcheval.statistics.intervals import at_level
 from matcheval.study.contents import StudyPart
+from matcheval.study.references import check_need
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
 
@@ -165,42 +166,12 @@ class Analysis(StudyPart):
             raise configuration_error("all models are left out", field=self.field("without"))
 
     def check_has_accuracies(self, dataset: str, field: str) -> None:
-        """Check that models are run on a dataset.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        field : str
-            The key that names it.
-
-        Raises
-        ------
-        InputError
-            If it is unknown, or in no pair and no suite.
-        """
-        self.study.check_dataset(dataset, field)
-        if dataset not in self.study.evaluated:
-            problem = f"'{dataset}' is in no pair and no suite, so that no model is run on it"
-            raise configuration_error(problem, field=field)
+        """Check that models are run on a dataset (`references.check_need`)."""
+        check_need(self.study, dataset, Need.ACCURACIES, field)
 
     def check_has_correctness(self, dataset: str, field: str) -> None:
-        """Check that correctness will be known for each datapoint of a dataset.
-
-        Parameters
-        ----------
-        dataset, field : str
-            As for `check_has_accuracies`.
-
-        Raises
-        ------
-        InputError
-            As `check_has_accuracies`, and if only accuracies are published.
-        """
-        self.check_has_accuracies(dataset, field)
-        if not self.study.datasets[dataset].kind_class.has_correctness:
-            problem = f"'{dataset}' has accuracies only, not the correctness of each datapoint"
-            raise configuration_error(problem, field=field)
+        """Check that correctness will be known for each datapoint of a dataset."""
+        check_need(self.study, dataset, Need.CORRECTNESS, field)
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
         """Check that a file of the user's exists and, if it is a CSV file, its columns.

@@ -25,6 +25,7 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_study
 from matcheval.study.contents import SHARED_FOLDERS
+from matcheval.study.references import check_names, check_needs
 from matcheval.study.study import Study
 from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
@@ -239,9 +240,15 @@ def load_study(
         inference=read.inference,
         inference_plan=InferencePlan(read.inference, published),
     )
+    blocks = {analysis.name: getattr(read, analysis.name) for analysis in analyses}
+    own = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
+    for name, block in own.items():
+        check_names(study, block, name)
     for analysis in analyses:
-        study.analyses[analysis.name] = analysis(getattr(read, analysis.name), study)
+        study.analyses[analysis.name] = analysis(blocks[analysis.name], study)
     check_study(study)
+    for name, block in own.items():
+        check_needs(study, block, name)
     for loaded in study.analyses.values():
         loaded.check()
     # Without a catalogue, an analysis has to train the models, and pairs have none.

@@ -2,34 +2,42 @@
 
 Such an analysis is one file, which holds its settings, a class derived from `DatasetTableAnalysis`,
 `SuiteTableAnalysis` or `protocol.pair_tables.PairTableAnalysis`, and what the class names by
-convention: `SCHEMA` (a `TableSchema`), `tabulate`, `text_columns` (which lays a table out for
-reading) and, for a figure, `plot`.
+convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import ErrorCollector, check_known
+from matcheval.errors import ErrorCollector
 from matcheval.execution.calls import Call, run_call
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
-from matcheval.io.text_tables import write_readable
+from matcheval.io.tables import TableSchema
 from matcheval.predictions.correctness import dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
-from matcheval.settings import Name, Named, Names, PathText, Settings
-from matcheval.statistics.intervals import LEVEL, schema_at_level
+from matcheval.settings import (
+    CorrectName,
+    EvaluatedName,
+    ModelNames,
+    PathText,
+    Settings,
+    SuiteName,
+    UniqueTuple,
+)
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards, call, function_name
 
@@ -86,6 +94,11 @@ class TableAnalysis(Analysis):
         """Return size and time of the user's files that a table is made from."""
         return []
 
+    def check(self) -> None:
+        """Check that models are left, if there is a table to make."""
+        if self.subjects:
+            self.check_some_models()
+
     @property
     def targets(self) -> list[str]:
         """Tables, and figures if there are such."""
@@ -103,7 +116,8 @@ class TableAnalysis(Analysis):
     @property
     def rule(self) -> Rule:
         """The rule of the table, and of the figure if there is one."""
-        names = ("SCHEMA", "tabulate", "text_columns", *(["plot"] if self.has_figure else []))
+        names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
+        names += ["text_columns"] * hasattr(import_module(self.module), "text_columns")
         write = type(self).write_table
         return Rule(
             name=f"tabulate_{self.name}",
@@ -135,6 +149,13 @@ def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., 
     return partial(function, confidence=confidence) if asks else function
 
 
+def schema_of(module: ModuleType, level: float = LEVEL) -> TableSchema:
+    """Return the schema of an analysis's table for intervals of a level."""
+    schema: TableSchema = module.SCHEMA.at_level(level)
+    own = getattr(module, "text_columns", None)
+    return replace(schema, shown=for_level(own, level)) if own else schema
+
+
 def make_table(
     *, table: Call, analysis: str, confidence: float, outputs: Sequence[Path],
     figure: Sequence[Path],
@@ -150,15 +171,15 @@ def make_table(
 class DatasetTableSettings(Settings):
     """The datasets that tables are made for, and the models in these tables."""
 
-    datasets: Names = Field((), description="Datasets that a table is made for")
-    without: Names = Field((), description="Models to leave out")
+    datasets: UniqueTuple[CorrectName] = Field((), description="Datasets that a table is made for")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class DatasetFileSettings(Settings):
     """The datasets that tables are made for, with a file of the user's for each."""
 
-    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, PathText] = Field({}, description="The user's file, by dataset")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def tabulate_dataset(
@@ -175,7 +196,7 @@ def tabulate_dataset(
     module = import_module(analysis)
     known = dataset_correctness(spec, models, predictions)
     table = module.tabulate(known, spec.name, file, **options)
-    write_readable(table, module.SCHEMA, module.text_columns, outputs)
+    schema_of(module, options.get("confidence", LEVEL)).write(table, outputs)
     logging.info("%d rows, of %d images and %d models", len(table), len(known), len(models))
 
 
@@ -207,10 +228,9 @@ class DatasetTableAnalysis(TableAnalysis):
         return list(self.dataset_files)
 
     def check(self) -> None:
-        """Check datasets, files and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for dataset, file in self.dataset_files.items():
-            self.check_has_correctness(dataset, self.field("datasets"))
+        """Check also the files of datasets."""
+        super().check()
+        for file in self.dataset_files.values():
             if file:
                 self.check_file(file, self.field("datasets"), self.file_columns)
 
@@ -311,10 +331,10 @@ class SuiteFiles:
 class SuiteTableSettings(Settings):
     """Suites that a table is made for, each with the set that its sets are compared with."""
 
-    suites: Named[Name] = Field(
+    suites: dict[SuiteName, EvaluatedName] = Field(
         {}, description="The base, a dataset that models are evaluated on, by suite"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 def tabulate_suite(
@@ -323,8 +343,7 @@ def tabulate_suite(
     """Write the table of one suite."""
     module = import_module(analysis)
     table = module.tabulate(files, **options)
-    schema = schema_at_level(module.SCHEMA, options.get("confidence", LEVEL))
-    write_readable(table, schema, module.text_columns, outputs)
+    schema_of(module, options.get("confidence", LEVEL)).write(table, outputs)
     n_sets, n_models = len(files.suite.members), len(files.models)
     logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
 
@@ -343,19 +362,9 @@ class SuiteTableAnalysis(TableAnalysis):
     settings: SuiteTableSettings
 
     def check(self) -> None:
-        """Check the names of suites, bases and models, and each suite.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, no model is left, or as `check_suite`.
-        """
-        self.study.check_models(self.settings.without, self.field("without"))
-        if self.settings.suites:
-            self.check_some_models()
-        suites, field = self.settings.suites, self.field("suites")
-        check_known("suite", suites, self.study.suites, file="configuration", field=field)
-        for name, base in suites.items():
+        """Check also each suite with its base."""
+        super().check()
+        for name, base in self.settings.suites.items():
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
@@ -364,7 +373,7 @@ class SuiteTableAnalysis(TableAnalysis):
         Parameters
         ----------
         name, base : str
-            Names of the suite, which is known, and of the base, which may not be.
+            Names of the suite and of the base.
 
         Raises
         ------

@@ -12,14 +12,15 @@ from matcheval.settings import (
     Boolean,
     Count,
     Fraction,
+    ImagesName,
     Integer,
     Name,
     Named,
-    Names,
     Number,
     PathText,
     Seed,
     Settings,
+    UniqueTuple,
 )
 
 
@@ -98,9 +99,11 @@ class SimulationSettings(Settings):
 class PoolSettings(Settings):
     """A pool: candidates, the set that is replicated, and files that say what is known of them."""
 
-    candidates: Name = Field(description="The dataset that images are sampled from")
-    original: Name = Field(description="The dataset that is replicated")
-    against: Names = Field((), description="Further datasets whose images are not sampled")
+    candidates: ImagesName = Field(description="The dataset that images are sampled from")
+    original: ImagesName = Field(description="The dataset that is replicated")
+    against: UniqueTuple[ImagesName] = Field(
+        (), description="Further datasets whose images are not sampled"
+    )
     annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = Field(
         None, description="File of the workers' annotations"
     )
