@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from test_catalogues import ROW
-from test_readme import interval_of, points, words_of
+from test_pages import interval_of, points, words_of
 
 from helpers import predictions
 from matcheval.analyses import retraining

@@ -2,7 +2,11 @@
 
 import re
 
+import make_accuracy_page
+import make_domains_page
 import make_readme
+import make_replication_page
+import make_severity_page
 import pandas as pd
 import pytest
 from take_over import take_over
@@ -27,6 +31,30 @@ def points(value, shown=".1f"):
 def interval_of(row, name, shown=".1f"):
     low, high = (points(row[f"{name}_{end}"], shown) for end in ("low", "high"))
     return f"{points(row[name], shown)} [{low}, {high}]"
+
+
+@pytest.mark.parametrize(
+    ("script", "read"),
+    [
+        (make_accuracy_page, make_accuracy_page.block),
+        (make_domains_page, lambda block: make_domains_page.BLOCKS[block]()),
+        (make_replication_page, lambda block: make_replication_page.BLOCKS[block]()),
+    ],
+)
+def test_a_page_is_made_by_its_script(script, read):
+    page = script.PAGE.read_text(encoding="utf-8")
+    assert "<!-- begin " in page
+    assert take_over(page, read) == page, script.__name__
+
+
+def test_means_over_kinds_of_corruptions_by_hand():
+    rows = pd.DataFrame(
+        {"gap": [1.0, 3.0], "confidence_part": [1.0, 1.0], "share": [float("nan")] * 2}
+    )
+    value, low, high = make_severity_page.over_kinds(rows)
+    assert value["gap"] == 2
+    assert value["share"] == 50  # the ratio of sums, not the mean of 100 and 33
+    assert (low["share"], high["share"]) == (pytest.approx(100 / 3), 100)
 
 
 def test_tables_of_pages_are_made_by_their_script():
