@@ -17,17 +17,21 @@ from matcheval.statistics.significance import fisher
 SE = 0.006
 
 
-def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, se=SE, **others):
+def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, old=0.0, se=SE, **others):
     """A row of gaps whose quantities have the same standard error."""
     values = {
         "gap": gap, "confidence_part": part, "matched_gap": matched, "confidence_fall": part,
         "conditional_part": matched if left is None else left,
+        "overconfidence_original": old, "overconfidence_replication": old + gap - part,
     }  # fmt: skip
     row = {"pair": "p", "matching": "probability", "original": "old", "replication": "new"}
     row |= {"source": "old", "n_original": 2000, "n_replication": 1000, "n_groups": 0}
     row |= {"paired": False, "tied_share": 0.0, "unshared_bound": 0.0}
     row |= {"binning_bound": 0.0, "fraction_unmatched": 0.1, "remarks": "", "matched_gap_se": se}
-    row |= {"confidence_fall_se": se}
+    row |= {
+        f"{name}_se": se
+        for name in ("confidence_fall", "overconfidence_original", "overconfidence_replication")
+    }
     for name, value in values.items():
         ends = {f"{name}_low": value - 1.96 * se, f"{name}_high": value + 1.96 * se}
         row |= {name: value, **ends}
