@@ -35,28 +35,7 @@ KINDS: Mapping[str, Callable[..., "Figure"]] = {
 Procedure = tuple[str, str, str]  # of `PROCEDURE`
 ChosenFigure = tuple[str, dict[str, Any]]  # kind and options
 
-_SHOWN = {  # by what the names of figures begin with
-    "errors_by_accuracy": "absolute errors of predicted accuracies against accuracies, "
-    "a panel per method",
-    "errors": "mean absolute errors of predicted accuracies by method, a panel per group of sets",
-    "scores": "scores against accuracies, a panel per method",
-    "predictions": "predicted against true gaps, a panel per method",
-    "ac-and-doc": "errors of AC and DoC on the same sets, side by side",
-    "correlations": "Spearman's correlations of scores and accuracies, by method and group of sets",
-    "rankings": "correlations of the methods' errors on every two groups of sets",
-    "models": "mean errors of all models by method, and of all methods by model",
-    "sizes": "errors on sets of fewer datapoints",
-    "missing_classes": "errors on sets without some of the classes",
-    "confidences": "histograms of a model's confidences on the base and on the set",
-    "features": "features of one class in two dimensions",
-}
-CAPTION = (
-    f"{{% set shown = {_SHOWN!r} -%}}\n"
-    "Suite **{{ snakemake.wildcards.suite }}**\n"
-    "{%- for name, text in shown.items() if snakemake.wildcards.figure.startswith(name) %}\n"
-    '{{- ": " ~ text if loop.first }}\n'
-    "{%- endfor %}."
-)
+CAPTION = "Suite **{{ snakemake.wildcards.suite }}**: {{ snakemake.wildcards.figure }}."
 
 
 def figures_of_tables(

@@ -13,13 +13,11 @@ from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.scores.features import features_of
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
-from matcheval.accuracy_prediction.tables import titles
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Features = npt.NDArray[np.float32]
@@ -113,28 +111,15 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         panels = plots.add_panels(
             figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
         )
+        look = {"fmt": style.ORIGINAL.marker, "color": style.ORIGINAL.color, "markersize": 3}
         for axes, target in zip(panels, targets, strict=True):
-            _draw_estimates(axes, table[table["target"] == target])
+            rows = table[table["target"] == target]
+            plots.draw_intervals(axes, rows, "predicted", elinewidth=0.8, **look)
+            axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)
+            if np.isfinite(true := 100 * rows["accuracy"].iloc[0]):
+                axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
             axes.set_title(style.shortened(target, 28))
     return figure
-
-
-def _draw_estimates(axes: "Axes", rows: pd.DataFrame) -> None:
-    """Draw the accuracies that methods predict on a set with their intervals, a row each."""
-    columns = ["predicted", "predicted_low", "predicted_high"]
-    predicted, low, high = 100 * rows[columns].to_numpy(np.float64).T
-    axes.errorbar(
-        predicted, np.arange(len(rows)), xerr=plots.bar_lengths(predicted, low, high),
-        fmt=style.ORIGINAL.marker, color=style.ORIGINAL.color, markersize=3, elinewidth=0.8,
-    )  # fmt: skip
-    base, true = (100 * float(rows[name].iloc[0]) for name in ("accuracy_base", "accuracy"))
-    axes.axvline(base, **style.REFERENCE)
-    if np.isfinite(true):
-        axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
-    for row in np.flatnonzero(np.isnan(predicted)):
-        plots.add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
-    plots.name_rows(axes, titles(rows))
-    axes.grid(visible=False, axis="y")
 
 
 def plot_outputs(
