@@ -7,9 +7,8 @@ import pytest
 
 from matcheval.accuracy_prediction.intervals import jackknife_plus
 from matcheval.accuracy_prediction.scores.agreement import agreement
-from matcheval.accuracy_prediction.scores.classwise import classwise
 from matcheval.accuracy_prediction.scores.features import dispersion
-from matcheval.accuracy_prediction.scores.probabilities import mano
+from matcheval.accuracy_prediction.scores.probabilities import classwise, mano
 from matcheval.accuracy_prediction.scores.transport import (
     cost_threshold,
     cot,

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
 from matcheval.accuracy_prediction.checks import CheckedPrediction
-from matcheval.accuracy_prediction.output_figures import plot_outputs
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
@@ -372,7 +371,7 @@ class AccuracyPrediction(CheckedPrediction):
                 figure = {"kind": kind, "options": options, "outputs": outputs}
                 members = self.members_of(options["model"])
                 stored = self._outputs(suite, members) | {"suite": asdict(self.study.suites[suite])}
-                calls.append(call(plot_outputs, stored=stored, members=members, **figure))
+                calls.append(call(figures.plot_outputs, stored=stored, members=members, **figure))
         return {"calls": calls}
 
     # --- the passes over rotated images
