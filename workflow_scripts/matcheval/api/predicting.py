@@ -226,7 +226,7 @@ class AccuracyPredictions(Shown):
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        from matcheval.accuracy_prediction.output_figures import plot_estimates
+        from matcheval.accuracy_prediction.figures import plot_estimates
 
         return plot_estimates(self._table)
 
