@@ -13,7 +13,7 @@ from matcheval.few_labels.answers import Answers
 from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.estimating import NAMES
 from matcheval.few_labels.intervals import Found
-from matcheval.figures.intervals import plot_intervals
+from matcheval.figures.forms import plot_intervals
 from matcheval.io.json_files import read_json
 from matcheval.io.text_tables import counted
 from matcheval.statistics.intervals import percent

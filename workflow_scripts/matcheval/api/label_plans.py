@@ -31,7 +31,7 @@ from matcheval.few_labels.planning import (
     needs_of_difference,
     variance_after,
 )
-from matcheval.figures.intervals import plot_intervals
+from matcheval.figures.forms import plot_intervals
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.formulas import marked
 from matcheval.io.json_files import write_json

@@ -22,7 +22,7 @@ from matcheval.api.inputs import (
 )  # fmt: skip
 from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
 from matcheval.errors import InputError, check_known
-from matcheval.figures.intervals import plot_intervals
+from matcheval.figures.forms import plot_intervals
 from matcheval.figures.style import shortened
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
