@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 import numpy as np
 from common import write_results
-
 from matcheval.few_labels.answers import Counted
 from matcheval.few_labels.designs import draw
-from matcheval.few_labels.differences import disagreement_difference
 from matcheval.few_labels.estimating import Question, choose, found_by, sequence_of
+
+from matcheval.few_labels.differences import disagreement_difference
 from matcheval.few_labels.intervals import Found
 
 N, LABELS = 2000, (50, 100, 200)

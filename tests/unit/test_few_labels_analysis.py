@@ -9,7 +9,9 @@ import pytest
 
 import matcheval as me
 from drawings import draw
-from matcheval.analyses.few_labels import (
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
+from matcheval.few_labels.analysis import (
     SCHEMA,
     Design,
     labels_at,
@@ -19,8 +21,6 @@ from matcheval.analyses.few_labels import (
     tabulate,
     text_columns,
 )
-from matcheval.datasets.suites import Member, Suite
-from matcheval.errors import InputError
 from matcheval.few_labels.intervals import hypergeometric
 from matcheval.predictions.layout import Layout
 from studies import configuration, load
@@ -70,7 +70,7 @@ def test_random_labels_by_hand():
 
 def test_intervals_hold_the_accuracy_as_often_as_they_say():
     f, y = calibrated(3, 600)
-    for design in (Design.RANDOM, Design.CONTROL, Design.MIXED, Design.ACTIVE):
+    for design in Design:
         assert simulate(design, f, y, 120, range(400), 0.95)["coverage"] > 0.93
     assert simulate(Design.RANDOM, f, y, 120, range(400), 0.5)["coverage"] < 0.65
 

@@ -20,11 +20,11 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
-from matcheval.few_labels.answers import Counted
-from matcheval.few_labels.designs import draw
-from matcheval.few_labels.estimating import Question, choose, found_by
-from matcheval.few_labels.intervals import Found
-from matcheval.few_labels.planning import PLANNED_AS, needs_of_designs
+from matcheval.few_labels.draws import draw
+from matcheval.few_labels.inputs import Sample
+from matcheval.few_labels.intervals import Estimate
+from matcheval.few_labels.methods import Question, choose, estimate_by
+from matcheval.few_labels.planning import needs_of_designs
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out
@@ -41,10 +41,6 @@ class Design(StrEnum):
     RANDOM = "random"
     CONTROL = "control"
     MIXED = "mixed"
-    PROPORTIONAL = "proportional"
-    NEYMAN = "neyman"
-    ACTIVE = "active"
-    LURE = "lure"
 
     @property
     def drawn(self) -> str:
@@ -54,8 +50,7 @@ class Design(StrEnum):
 
 LABELS = {
     Design.RANDOM: "random, labels alone", Design.CONTROL: "random + confidence",
-    Design.MIXED: "mixed strata", Design.PROPORTIONAL: "proportional strata",
-    Design.NEYMAN: "Neyman's strata", Design.ACTIVE: "active", Design.LURE: "LURE",
+    Design.MIXED: "mixed strata",
 }  # fmt: skip
 
 SCHEMA = tables.TableSchema(
@@ -71,8 +66,8 @@ SCHEMA = tables.TableSchema(
             "temperature", pa.float64(), "1",
             "of the confidences; NaN: as stored, as the study keeps no logits",
         ),
-        tables.text("design", "random, control (random draw, confidences as control), mixed, ..."),
-        tables.Column("labels", pa.int32(), "labels", "number; of active the expected number"),
+        tables.text("design", "random, control (random draw, confidences as control) or mixed"),
+        tables.Column("labels", pa.int32(), "labels", "number"),
         tables.Column("repetitions", pa.int32(), "1", "draws of so many labels"),
         tables.fraction("half_width", "of the interval, mean over draws"),
         tables.fraction("coverage", "share of draws whose interval holds the accuracy"),
@@ -128,11 +123,9 @@ def tabulate(
                 "repetitions": repetitions, "wish": half_width, "seed": seed,
                 "confidence": confidence,
             }  # fmt: skip
-            rows += [
-                common | row
-                for row in of_designs(f, y, [*map(Design, designs)], numbers, half_width, seeds,
-                                      confidence)
-            ]  # fmt: skip
+            kinds = [*map(Design, designs)]
+            simulated = of_designs(f, y, kinds, numbers, half_width, seeds, confidence)
+            rows += [common | row for row in simulated]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -142,64 +135,66 @@ def _outputs(files: SuiteFiles, dataset: str, model: int) -> Outputs:
 
 
 def of_designs(
-    f: FloatArray, y: FloatArray, designs: Sequence[Design], numbers: Sequence[int], wish: float,
-    seeds: Iterable[int], level: float,
+    f: FloatArray, y: FloatArray, designs: Sequence[Design], numbers: Sequence[int],
+    half_width: float, seeds: Iterable[int], level: float,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Simulate numbers of labels by each design, and what a half-width needs of them."""
-    planned = {one.design: one.planned for one in needs_of_designs(f, wish, level)}
+    planned = {need.design: need.planned for need in needs_of_designs(f, half_width, level)}
     of_random = 0
     for design in dict.fromkeys([Design.RANDOM, *designs]):  # which others are compared with
-        found = [simulate(design, f, y, n, seeds, level) for n in numbers]
-        needed = labels_at(numbers, [one["half_width"] for one in found], wish, len(y))
+        results = [simulate(design, f, y, n, seeds, level) for n in numbers]
+        half_widths = [result["half_width"] for result in results]
+        needed = labels_at(numbers, half_widths, half_width, len(y))
         of_random = of_random or needed
         common: dict[str, Any] = {
             "design": design.value, "labels_needed": needed, "saving": 1 - needed / of_random,
-            "is_bound": needed <= numbers[0],
-            "planned": planned[PLANNED_AS.get(design.drawn, design.drawn)],
+            "is_bound": needed <= numbers[0], "planned": planned[design.drawn],
         }  # fmt: skip
-        yield from (common | {"labels": n} | one for n, one in zip(numbers, found, strict=True))
+        for n, result in zip(numbers, results, strict=True):
+            yield common | {"labels": n} | result
 
 
 def simulate(
     design: Design, f: FloatArray, y: FloatArray, n: int, seeds: Iterable[int], level: float
 ) -> dict[str, float]:
     """Draw n labels per seed, and compare the estimates with the accuracy on all labels."""
-    truth, exact = float(y.mean()), dict[int, Found]()
-    halves, errors, holds = list[float](), list[float](), list[bool]()
+    truth, exact = float(y.mean()), dict[int, Estimate]()
+    half_widths, errors, holds = list[float](), list[float](), list[bool]()
     for seed in seeds:
-        plan = draw(design.drawn, f, n, seed)
-        right, question = y[plan.rows], Question(f, plan, "set", level)
-        correct = int(right.sum())
+        drawn = draw(design.drawn, f, n, seed)
+        correct, question = y[drawn.rows], Question(f, drawn, "set", level)
+        n_correct = int(correct.sum())
         asked = "hypergeometric" if design is Design.RANDOM else "auto"
-        method, _ = choose(asked, question, len(right), correct)
-        found = exact.get(correct) if method == "hypergeometric" else None
-        if found is None:
-            labels = Counted(plan.rows, plan.rows, plan.stratum, plan.chance, ())
-            found = found_by(method, right, labels, question)
+        method, _ = choose(asked, question, n, n_correct)
+        estimate = exact.get(n_correct) if method == "hypergeometric" else None
+        if estimate is None:
+            sample = Sample(drawn.rows, drawn.rows, drawn.stratum, ())
+            estimate = estimate_by(method, correct, sample, question)
         if method == "hypergeometric":  # which takes longest, and depends on the count only
-            exact[correct] = found
-        halves.append(found.half_width)
-        errors.append(abs(found.estimate - truth))
-        holds.append(found.lower - 1e-9 <= truth <= found.upper + 1e-9)
+            exact[n_correct] = estimate
+        half_widths.append(estimate.half_width)
+        errors.append(abs(estimate.estimate - truth))
+        holds.append(estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9)
     return {
-        "half_width": float(np.mean(halves)), "coverage": float(np.mean(holds)),
+        "half_width": float(np.mean(half_widths)), "coverage": float(np.mean(holds)),
         "error": float(np.mean(errors)),
     }  # fmt: skip
 
 
-def labels_at(numbers: Sequence[int], half_widths: Sequence[float], wish: float, size: int) -> int:
+def labels_at(
+    numbers: Sequence[int], half_widths: Sequence[float], half_width: float, size: int
+) -> int:
     """Return how many labels give a half-width; the fewest that were tried if these do.
 
     In between, squares of half-widths are linear in 1/n, as those of normal intervals are: they
     are 0 where all datapoints are labelled.
     """
     inverse, squares = 1 / np.append(numbers, size), np.append(half_widths, 0) ** 2
-    at = int((squares <= wish**2).argmax())
+    at = int((squares <= half_width**2).argmax())
     if not at:
         return numbers[0]
-    share = (squares[at - 1] - wish**2) / (squares[at - 1] - squares[at])
-    found = inverse[at - 1] + share * (inverse[at] - inverse[at - 1])
-    return int(np.ceil(1 / found - 1e-9))
+    share = (squares[at - 1] - half_width**2) / (squares[at - 1] - squares[at])
+    return int(np.ceil(1 / (inverse[at - 1] + share * (inverse[at] - inverse[at - 1])) - 1e-9))
 
 
 _PANELS = 6  # sets that have one each; of more, medians over sets are shown
@@ -217,11 +212,11 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     rows, keys = _by_panel(table), ["panel", "design"]
     once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
     coverage = rows.groupby(keys, sort=False)["coverage"]
-    found = once[["planned", "labels_needed"]].median().assign(
+    summary = once[["planned", "labels_needed"]].median().assign(
         least=once["labels_needed"].min(), most=once["labels_needed"].max(),
         saving=once["saving"].mean(), coverage=coverage.mean(), lowest=coverage.min(),
     )  # fmt: skip
-    return found.reset_index()
+    return summary.reset_index()
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
@@ -237,48 +232,36 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 _LOOKS = {
     Design.RANDOM: style.GAP, Design.CONTROL: style.ORIGINAL,
-    Design.MIXED: style.MATCHED_REPLICATION, Design.PROPORTIONAL: style.REPLICATION,
-    Design.NEYMAN: style.MATCHED_ORIGINAL, Design.ACTIVE: style.UNMATCHED,
-    Design.LURE: style.MATCHED_GAP,
+    Design.MIXED: style.MATCHED_REPLICATION,
 }  # fmt: skip
-_LEAST_GAP = 0.09  # of the height, between names of lines
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw half-widths against numbers of labels, a line per design, as medians over models."""
-    shown, needed = _by_panel(table), _summary(table)
+    shown, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
     n_sets = shown.groupby(["panel", "labels"])["dataset"].transform("nunique")
     is_common = n_sets > shown.groupby("panel")["dataset"].transform("nunique") / 2
     shown = shown.take(np.flatnonzero(is_common))  # numbers of labels that most sets have
     panels, first = shown["panel"].unique().tolist(), table.iloc[0]
+    half_width, models = 100 * first["wish"], counted(table["model"].nunique(), "model")
     n_rows, n_columns = style.grid_shape(len(panels), 3)
-    of_all = table.drop_duplicates(["model", "dataset", "design"]).groupby("design", sort=False)
-    median = of_all["labels_needed"].median()
-    best = Design(str(median.idxmin()))
-    wish = f"± {100 * first['wish']:g} points"
-    title = f"{first['collection']}: {wish} need {median[Design.RANDOM]:,.0f} random labels"
-    if best is not Design.RANDOM:
-        coverage = table.loc[table["design"] == best, "coverage"].mean()
-        title += f", {median[best]:,.0f} by {LABELS[best]} (coverage {percent(round(coverage, 2))})"
     with style.style():
-        figure = style.new_figure(2.3 + 2.0 * n_columns, 1.0 + 1.9 * n_rows)
+        figure = style.new_figure(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows)
         grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
             groups = shown[shown["panel"] == panel].groupby(["design", "labels"], sort=False)
-            _draw(axes, 100 * groups["half_width"].median(), 100 * first["wish"])
+            widths = 100 * groups["half_width"].median()
+            _draw(axes, widths, needed.loc[panel, "labels_needed"], half_width)
             axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
         ticks = sorted(shown["labels"].unique())
-        grid[0, 0].set_xticks(ticks, [style.count(one) for one in ticks])
+        grid[0, 0].set_xticks(ticks, [style.count(tick) for tick in ticks])
         low, high = grid[0, 0].get_ylim()
-        places = [one for one in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= one <= high]
-        grid[0, 0].set_yticks(places, [f"{one:g}" for one in places])
-        for axes, last in zip(grid[:, -1], panels[n_columns - 1 :: n_columns], strict=False):
-            _name_lines(axes, shown[shown["panel"] == last], needed[needed["panel"] == last])
+        places = [y for y in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= y <= high]
+        grid[0, 0].set_yticks(places, [f"{place:g}" for place in places])
         figure.supylabel("Half-width (points)", fontsize=style.LABEL_SIZE)
-        style.set_title(figure, title)
-        models = counted(table["model"].nunique(), "model")
+        style.set_title(figure, _title(table))
         if len(panels) < table["dataset"].nunique():
             models += " and the sets with more datapoints"
         temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
@@ -286,37 +269,39 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             figure,
             f"Half-widths of {percent(confidence)} intervals against the number of labels: mean "
             f"over {first['repetitions']} draws, medians over {models}; confidences are "
-            f"{temperature}. Dashed: {wish}. Beside lines: the median number of labels that "
-            "reach them.",
+            f"{temperature}. Dashed: ± {half_width:g} points. In legends: the median number of "
+            "labels that reach them.",
         )
     return figure
 
 
-def _draw(axes: "style.Axes", widths: "pd.Series[float]", wish: float) -> None:
-    for design in widths.index.unique("design"):
-        look = _LOOKS[Design(design)]
-        axes.plot(widths.loc[design], marker=look.marker, **look.line_options())
-    axes.axhline(wish, **style.REFERENCE)
+def _title(table: pd.DataFrame) -> str:
+    """Say what random labels need, and how many the best design does."""
+    first = table.iloc[0]
+    of_all = table.drop_duplicates(["model", "dataset", "design"]).groupby("design", sort=False)
+    median = of_all["labels_needed"].median()
+    best = Design(str(median.idxmin()))
+    random = f"{median[Design.RANDOM]:,.0f} random labels"
+    title = f"{first['collection']}: ± {100 * first['wish']:g} points need {random}"
+    if best is Design.RANDOM:
+        return title
+    coverage = percent(round(table.loc[table["design"] == best, "coverage"].mean(), 2))
+    return f"{title}, {median[best]:,.0f} by {LABELS[best]} (coverage {coverage})"
+
+
+def _draw(
+    axes: "style.Axes", widths: "pd.Series[float]", needed: "pd.Series[float]", half_width: float
+) -> None:
+    """Draw a line per design, and how many labels it needs."""
+    for name in widths.index.unique("design"):
+        design = Design(name)
+        look, label = _LOOKS[design], f"{LABELS[design]}: {needed[name]:,.0f}"
+        axes.plot(widths.loc[name], marker=look.marker, label=label, **look.line_options())
+    axes.axhline(half_width, **style.REFERENCE)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.minorticks_off()
-
-
-def _name_lines(axes: "style.Axes", rows: pd.DataFrame, needed: pd.DataFrame) -> None:
-    """Name the lines at their ends, lowest first, with the labels that each needs."""
-    last = rows[rows["labels"] == rows["labels"].max()]
-    ends = (100 * last.groupby("design")["half_width"].median()).sort_values()
-    low, high = np.log(axes.get_ylim())
-    least = 0.0
-    for design, value in ends.items():
-        place = max((np.log(max(value, 1e-9)) - low) / (high - low), least)
-        least = place + _LEAST_GAP
-        number = needed.loc[needed["design"] == design, "labels_needed"].iloc[0]
-        axes.annotate(
-            f"{LABELS[Design(str(design))]}: {number:,.0f}", (1.03, place), va="center",
-            xycoords="axes fraction", fontsize=style.NOTE_SIZE, annotation_clip=False,
-            color=_LOOKS[Design(str(design))].color,
-        )  # fmt: skip
+    axes.legend(loc="lower left", fontsize=style.NOTE_SIZE)  # lines fall from the upper left
 
 
 class FewLabelsSettings(SuiteTableSettings):
@@ -324,7 +309,7 @@ class FewLabelsSettings(SuiteTableSettings):
 
     pairs: Names = Field((), description="Pairs: labels of the replication are drawn")
     designs: SomeUnique[Design] = Field(
-        (Design.RANDOM, Design.CONTROL, Design.MIXED, Design.ACTIVE),
+        tuple(Design),
         description="How labels are drawn",
     )
     half_width: Annotated[Number, Field(gt=0, lt=0.5)] = Field(
