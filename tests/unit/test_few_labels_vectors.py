@@ -11,7 +11,7 @@ import pytest
 from vectors import VECTORS
 
 PATH = VECTORS / "few_labels.json"
-MODULES = ("intervals", "estimators", "draws", "planning", "sequences")
+MODULES = ("estimators", "draws", "plans", "sequences")
 OTHERS = {"wilson", "ppi", "active", "inclusion_probabilities", "lure"}
 # What the cases call results that are plain numbers or arrays here.
 PLAIN = {

@@ -10,10 +10,9 @@ import pandas as pd
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels import inputs, methods
 from matcheval.few_labels.draws import Draw, Plan
+from matcheval.few_labels.estimators import Bounds, Estimate, labels_alone
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.intervals import Bounds, Estimate
 from matcheval.few_labels.methods import ENOUGH, FEW, GUARANTEES, NAMES, Question
-from matcheval.few_labels.planning import labels_alone
 from matcheval.few_labels.sequences import Sequence as ConfidenceSequence
 from matcheval.figures.intervals import plot_intervals
 from matcheval.io.text_tables import counted
@@ -233,11 +232,11 @@ def estimate_accuracy(
         {"predictions": predictions}, columns, classes, first_label, drawn, base
     )  # fmt: skip
     if drawn is None:
-        dataset.check_not_grouped("and no plan drew the labels")
+        dataset.check_not_grouped()
     elif drawn.draw.design != "disagreement":  # which `choose` refuses
         drawn.check(dataset.digest)
     if estimand == "population":
-        dataset.check_not_grouped("and the accuracy of the population is asked for")
+        dataset.check_not_grouped()
     answers = inputs.read_labels(labels, dataset, outside)
     draw = None if drawn is None else drawn.draw
     sample = inputs.labels_that_count(answers, draw, dataset.predictions.index)
@@ -309,8 +308,8 @@ def read_plan(plan: "str | os.PathLike[str] | None", assume_random: bool) -> Pla
     if plan is None and not assume_random:
         raise InputError(
             "how the labels were drawn is not known", field="plan",
-            remedy="Give the plan.json of `label-plan` that drew them. If each datapoint was as "
-            "likely to be labelled as any other, say so: assume_random (--assume-random)",
+            remedy="Give the plan.json that drew them, or say that all datapoints were as likely "
+            "to be labelled: assume_random (--assume-random)",
         )  # fmt: skip
     return None if plan is None else Plan.read(plan)
 
@@ -325,9 +324,8 @@ def _limits(y: FloatArray, sample: inputs.Sample, draw: Draw | None) -> list[str
         n_wrong, n_top = int((y[is_top] == 0).sum()), int(is_top.sum())
         if n_wrong >= FEW and n > n_top and n_wrong / n_top > 2 * (1 - y[~is_top]).mean():
             warnings.append(
-                f"{n_wrong} of {n_top} labels of the most confident predictions are errors, more "
-                "than twice the share of the others: where all errors were there, strata missed "
-                f"the accuracy in up to 9 % of draws; {_EXACT}"
+                f"{n_wrong} of {n_top} labels of the most confident predictions are errors: where "
+                f"all errors were there, strata missed the accuracy in up to 9 % of draws; {_EXACT}"
             )
     if n < ENOUGH:
         warnings.append(f"{n} labels: approximate intervals were found to hold from {ENOUGH} on")

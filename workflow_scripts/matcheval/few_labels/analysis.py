@@ -21,10 +21,10 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
 from matcheval.few_labels.draws import draw
+from matcheval.few_labels.estimators import Estimate
 from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.intervals import Estimate
 from matcheval.few_labels.methods import Question, choose, estimate_by
-from matcheval.few_labels.planning import needs_of_designs
+from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out
@@ -48,9 +48,14 @@ class Design(StrEnum):
         return "random" if self is Design.CONTROL else self.value
 
 
+_PANELS = 6  # sets that have one each; of more, medians over sets are shown
 LABELS = {
     Design.RANDOM: "random, labels alone", Design.CONTROL: "random + confidence",
     Design.MIXED: "mixed strata",
+}  # fmt: skip
+_LOOKS = {
+    Design.RANDOM: style.GAP, Design.CONTROL: style.ORIGINAL,
+    Design.MIXED: style.MATCHED_REPLICATION,
 }  # fmt: skip
 
 SCHEMA = tables.TableSchema(
@@ -197,14 +202,10 @@ def labels_at(
     return int(np.ceil(1 / (inverse[at - 1] + share * (inverse[at] - inverse[at - 1])) - 1e-9))
 
 
-_PANELS = 6  # sets that have one each; of more, medians over sets are shown
-
-
 def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column that names each row's figure panel."""
-    sets = table["dataset"].unique()
-    is_few = len(sets) <= _PANELS
-    return table.assign(panel=table["dataset"] if is_few else f"{len(sets)} sets")
+    """Add a column that names each row's figure panel: its set, or all of them if they are many."""
+    n_sets = table["dataset"].nunique()
+    return table.assign(panel=table["dataset"] if n_sets <= _PANELS else f"{n_sets} sets")
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -230,88 +231,58 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     })  # fmt: skip
 
 
-_LOOKS = {
-    Design.RANDOM: style.GAP, Design.CONTROL: style.ORIGINAL,
-    Design.MIXED: style.MATCHED_REPLICATION,
-}  # fmt: skip
-
-
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw half-widths against numbers of labels, a line per design, as medians over models."""
-    shown, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
-    n_sets = shown.groupby(["panel", "labels"])["dataset"].transform("nunique")
-    is_common = n_sets > shown.groupby("panel")["dataset"].transform("nunique") / 2
-    shown = shown.take(np.flatnonzero(is_common))  # numbers of labels that most sets have
-    panels, first = shown["panel"].unique().tolist(), table.iloc[0]
+    from matplotlib.ticker import LogLocator
+
+    rows, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
+    panels, first = rows["panel"].unique().tolist(), table.iloc[0]
     half_width, models = 100 * first["wish"], counted(table["model"].nunique(), "model")
+    if len(panels) < table["dataset"].nunique():
+        models += " and the sets with more datapoints"
+    n_sets = rows.groupby(["panel", "labels"])["dataset"].transform("nunique")
+    rows = rows.loc[n_sets > rows.groupby("panel")["dataset"].transform("nunique") / 2]
+    ticks = sorted(rows["labels"].unique())
+    temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
     n_rows, n_columns = style.grid_shape(len(panels), 3)
     with style.style():
         figure = style.new_figure(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows)
         grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            groups = shown[shown["panel"] == panel].groupby(["design", "labels"], sort=False)
-            widths = 100 * groups["half_width"].median()
-            _draw(axes, widths, needed.loc[panel, "labels_needed"], half_width)
-            axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
-        ticks = sorted(shown["labels"].unique())
-        grid[0, 0].set_xticks(ticks, [style.count(tick) for tick in ticks])
-        low, high = grid[0, 0].get_ylim()
-        places = [y for y in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= y <= high]
-        grid[0, 0].set_yticks(places, [f"{place:g}" for place in places])
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            groups = rows[rows["panel"] == panel].groupby(["design", "labels"], sort=False)
+            for name, widths in groups["half_width"].median().groupby("design", sort=False):
+                look, number = _LOOKS[Design(str(name))], needed.loc[(panel, name), "labels_needed"]
+                axes.plot(
+                    widths.index.get_level_values("labels"), 100 * widths, marker=look.marker,
+                    label=f"{LABELS[Design(str(name))]}: {number:,.0f}", **look.line_options(),
+                )  # fmt: skip
+            axes.axhline(half_width, **style.REFERENCE)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.minorticks_off()
+            axes.set_xticks(ticks, [style.count(tick) for tick in ticks])
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.legend(loc="lower left", fontsize=style.NOTE_SIZE)  # lines fall to the right
+            axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         figure.supylabel("Half-width (points)", fontsize=style.LABEL_SIZE)
-        style.set_title(figure, _title(table))
-        if len(panels) < table["dataset"].nunique():
-            models += " and the sets with more datapoints"
-        temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
+        style.set_title(figure, f"{first['collection']}: labels for ± {half_width:g} points")
         style.set_note(
             figure,
             f"Half-widths of {percent(confidence)} intervals against the number of labels: mean "
             f"over {first['repetitions']} draws, medians over {models}; confidences are "
-            f"{temperature}. Dashed: ± {half_width:g} points. In legends: the median number of "
-            "labels that reach them.",
+            f"{temperature}. In legends: the median number of labels that reach the dashed line.",
         )
     return figure
-
-
-def _title(table: pd.DataFrame) -> str:
-    """Say what random labels need, and how many the best design does."""
-    first = table.iloc[0]
-    of_all = table.drop_duplicates(["model", "dataset", "design"]).groupby("design", sort=False)
-    median = of_all["labels_needed"].median()
-    best = Design(str(median.idxmin()))
-    random = f"{median[Design.RANDOM]:,.0f} random labels"
-    title = f"{first['collection']}: ± {100 * first['wish']:g} points need {random}"
-    if best is Design.RANDOM:
-        return title
-    coverage = percent(round(table.loc[table["design"] == best, "coverage"].mean(), 2))
-    return f"{title}, {median[best]:,.0f} by {LABELS[best]} (coverage {coverage})"
-
-
-def _draw(
-    axes: "style.Axes", widths: "pd.Series[float]", needed: "pd.Series[float]", half_width: float
-) -> None:
-    """Draw a line per design, and how many labels it needs."""
-    for name in widths.index.unique("design"):
-        design = Design(name)
-        look, label = _LOOKS[design], f"{LABELS[design]}: {needed[name]:,.0f}"
-        axes.plot(widths.loc[name], marker=look.marker, label=label, **look.line_options())
-    axes.axhline(half_width, **style.REFERENCE)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.minorticks_off()
-    axes.legend(loc="lower left", fontsize=style.NOTE_SIZE)  # lines fall from the upper left
 
 
 class FewLabelsSettings(SuiteTableSettings):
     """Pairs and suites whose labels are drawn again and again."""
 
     pairs: Names = Field((), description="Pairs: labels of the replication are drawn")
-    designs: SomeUnique[Design] = Field(
-        tuple(Design),
-        description="How labels are drawn",
-    )
+    designs: SomeUnique[Design] = Field(tuple(Design), description="How labels are drawn")
     half_width: Annotated[Number, Field(gt=0, lt=0.5)] = Field(
         0.02, description="Half-width of the interval that is asked for"
     )
@@ -344,28 +315,24 @@ class FewLabels(SuiteTableAnalysis):
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
             if pair in self.settings.suites:
-                raise configuration_error(
-                    f"'{pair}' is a pair, too", field=self.field("suites"),
-                    remedy="Rename one of them",
-                )  # fmt: skip
+                field, remedy = self.field("suites"), "Rename one of them"
+                raise configuration_error(f"'{pair}' is a pair, too", field=field, remedy=remedy)
             self.check_suite(pair, self.study.pairs[pair].original)
 
     def check_suite(self, name: str, base: str) -> None:
         """Check that the sets have probabilities, and count all datapoints by one label."""
         suite, _ = self.collection(name)
         field = self.field("pairs" if name in self.settings.pairs else "suites", name)
+        remedy = f"Leave '{name}' out"
         for dataset in (base, *suite.datasets):
             self.check_has_accuracies(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
-                raise configuration_error(
-                    f"'{dataset}' has no probabilities", field=field, remedy=f"Leave '{name}' out"
-                )
+                problem = f"'{dataset}' has no probabilities"
+                raise configuration_error(problem, field=field, remedy=remedy)
         for member in suite.members:
             if member.counting or member.all_labels:
-                raise configuration_error(
-                    f"'{member.dataset}' counts some classes, groups or several labels",
-                    field=field, remedy=f"Leave '{name}' out",
-                )  # fmt: skip
+                problem = f"'{member.dataset}' counts some classes, groups or several labels"
+                raise configuration_error(problem, field=field, remedy=remedy)
 
     def collection(self, name: str) -> tuple[Suite, str]:
         """Return a suite, or the replication of a pair as one, with its base."""

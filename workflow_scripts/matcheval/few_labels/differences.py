@@ -17,8 +17,8 @@ from matcheval.few_labels.accuracy import (
     read_plan,
 )
 from matcheval.few_labels.draws import Plan
+from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.intervals import Bounds, Estimate, clopper_pearson
 from matcheval.few_labels.methods import ENOUGH, FEW
 from matcheval.figures.intervals import plot_intervals
 from matcheval.io.text_tables import counted
@@ -188,12 +188,10 @@ def estimate_difference(
     given = {"first": first, "second": second}
     one, other = inputs.read_sets(given, columns, classes, first_label, drawn)
     if drawn is None:
-        one.check_not_grouped("and no plan drew the labels")
+        one.check_not_grouped()
     elif drawn.draw.design == "mixed":
-        raise InputError(
-            "its design 'mixed' is of one model's confidences", file=plan,
-            remedy="Plan with the design disagreement, or random",
-        )  # fmt: skip
+        problem, remedy = "its design 'mixed' is of one model", "Plan with disagreement, or random"
+        raise InputError(problem, file=plan, remedy=remedy)
     else:
         drawn.check(inputs.digest_of([one, other], drawn.draw.design))
     answers = inputs.read_labels(labels, one, outside)
@@ -337,10 +335,8 @@ def _of_all_labels(
     bounds = Bounds(n_correct / n, n_correct / n)
     if target.estimand == "population":
         if predictions.groups is not None:
-            raise InputError(
-                "datapoints come in groups, and the accuracy of the population is asked for",
-                file=source, field="group", remedy="Ask for the estimand set",
-            )  # fmt: skip
+            problem, remedy = "datapoints come in groups", "Ask for the estimand set"
+            raise InputError(problem, file=source, field="group", remedy=remedy)
         bounds = clopper_pearson(n_correct, n, target.level)
     return replace(
         target, name=inputs.name_of(source), estimate=n_correct / n, lower=bounds.lower,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.few_labels.intervals import checked
+from matcheval.few_labels.estimators import checked
 from matcheval.io.json_files import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
 from matcheval.version import __version__
@@ -215,8 +215,5 @@ class Plan:
     def check(self, digest: str) -> None:
         """Check that it was made from these predictions."""
         if digest != self.digest:
-            raise InputError(
-                "was made from other predictions", file=self.file, field="digest",
-                remedy="Give the predictions that it was made from; after a change of the model, "
-                "plan and label anew",
-            )  # fmt: skip
+            remedy = "Give those that it was made from; of a changed model, plan and label anew"
+            raise InputError("was made from other predictions", file=self.file, remedy=remedy)

@@ -47,14 +47,12 @@ class UnlabelledSet:
         arrays = (p.index, p.prediction, p.probability)
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
-    def check_not_grouped(self, why: str) -> None:
+    def check_not_grouped(self) -> None:
         """Refuse datapoints in groups, where they would be taken as independent."""
         if self.predictions.groups is not None:
             raise InputError(
-                f"its datapoints come in groups (column `group`), {why}: they are not independent",
-                file=self.name, field="group",
-                remedy="Draw labels by `label-plan` and ask for the accuracy on the set, which "
-                "holds for datapoints in groups, or give a file with one datapoint of each group",
+                "its datapoints come in groups: they are not independent", file=self.name,
+                field="group", remedy="Draw labels by `label-plan`, and ask for the estimand set",
             )  # fmt: skip
 
 
@@ -142,10 +140,8 @@ def _aligned(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
 
 def _logits(contents: Contents, source: object) -> FloatArray:
     if contents.scores is None:
-        raise InputError(
-            "has no scores of all classes, which a base calibrates", file=source,
-            remedy="Give logits or probabilities of all classes, or leave the base out",
-        )  # fmt: skip
+        remedy = "Give logits or probabilities of all classes, or leave the base out"
+        raise InputError("has no scores of all classes", file=source, remedy=remedy)
     values = np.asarray(contents.scores.values, np.float64)
     return values if contents.scores.kind == "logits" else np.log(np.maximum(values, 1e-12))
 
@@ -193,13 +189,11 @@ def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
         raise wrong(f"columns of unequal lengths {lengths}")
     keys = predictions.index if key == "index" else predictions.keys
     names = [] if keys is None else key_texts(keys)
-    asked = texts[key] if key == "file" else [str(_whole(one, one)) for one in texts[key]]
+    asked = texts[key] if key == "file" else [str(_whole(text, text)) for text in texts[key]]
     fold, _ = common_fold(names, asked)
     place = {fold(name): row for row, name in enumerate(names)}
     if not len(predictions) == len(names) == len(place):
-        problem = "names files, which the predictions do not"
-        if names:
-            problem = "several datapoints of the predictions have the same name"
+        problem = "names files, which the predictions do not, or several times"
         remedy = "Give a column index: the row in the predictions, from 0"
         raise wrong(problem, field="file", remedy=remedy)
     by_row, written, order = dict[int, int](), dict[int, str](), dict[int, int | None]()
@@ -253,11 +247,9 @@ def _check_start(by_row: Mapping[int, int], predictions: Predictions, file: obje
     chosen = np.array([by_row[row] for row in rows.tolist()])
     here, above = (float(np.mean(predictions.prediction[at] == chosen)) for at in (rows, rows - 1))
     if above > max(2 * here, here + 0.3):
-        raise InputError(
-            f"{100 * here:.0f} % of the labels are the prediction of their row, and "
-            f"{100 * above:.0f} % that of the row before: rows are counted from 1", file=file,
-            field="index", remedy="Give rows from 0: subtract 1",
-        )  # fmt: skip
+        problem = "labels are mostly the prediction of the row before: rows are counted from 1"
+        remedy = "Give rows from 0: subtract 1"
+        raise InputError(problem, file=file, field="index", remedy=remedy)
 
 
 def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: object) -> int:

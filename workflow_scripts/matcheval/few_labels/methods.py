@@ -6,15 +6,16 @@ import numpy as np
 
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels.draws import Draw, strata_at
-from matcheval.few_labels.estimators import difference_set, stratified
-from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.intervals import (
+from matcheval.few_labels.estimators import (
     Bounds,
     Estimate,
     clopper_pearson,
+    difference_set,
     effective_interval,
     hypergeometric,
+    stratified,
 )
+from matcheval.few_labels.inputs import Sample
 from matcheval.few_labels.sequences import Sequence, betting_cs, ppr_cs, prior_of
 from matcheval.statistics.intervals import FloatArray
 
@@ -56,20 +57,16 @@ def choose(
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
     if design == "disagreement":
-        raise InputError(
-            "the labels were drawn where two models differ", field="plan",
-            remedy="Give the predictions of both models: they tell the difference, no accuracy",
-        )  # fmt: skip
+        remedy = "Give the predictions of both: these labels tell the difference, no accuracy"
+        raise InputError("its labels are where two models differ", field="plan", remedy=remedy)
     if half_width is not None:
-        if design != "random":
-            problem = f"to look after every label, labels have to be random, not {design}"
-            raise InputError(problem, remedy="Plan with the design random")
-        if not is_set:
-            problem = "to look after every label is for the accuracy on the set"
-            raise InputError(problem, remedy="Give the estimand set")
+        if design != "random" or not is_set:
+            problem = "to look after every label is for random labels and the accuracy on the set"
+            remedy = "Plan with the design random, and ask for the estimand set"
+            raise InputError(problem, remedy=remedy)
         if not 0 < half_width < 0.5:
-            problem = f"half_width is {half_width}"
-            raise InputError(problem, remedy="Give a fraction below 0.5, such as 0.03")
+            remedy = "Give a fraction below 0.5, such as 0.03"
+            raise InputError(f"half_width is {half_width}", remedy=remedy)
     if method != "auto":
         check_known("method", [method], GUARANTEES)
         allowed = [name for name in GUARANTEES if (name == "stratified") == (design == "mixed")]

@@ -8,29 +8,49 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from matcheval.errors import InputError, check_known
-from matcheval.few_labels import inputs, planning
+from matcheval.few_labels import inputs
 from matcheval.few_labels.accuracy import AccuracyEstimate
 from matcheval.few_labels.differences import AccuracyDifference
-from matcheval.few_labels.draws import DESIGNS, Draw, Plan, draw
+from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, draw, make_strata
+from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
 from matcheval.few_labels.methods import ENOUGH
-from matcheval.few_labels.planning import LabelNeeds
 from matcheval.figures.intervals import plot_intervals
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.formulas import marked
 from matcheval.io.text_tables import aligned
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.predictions.layout import class_name
-from matcheval.statistics.intervals import check_level, percent
+from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FILES = ("worklist.csv", "plan.json")
 HALF_WIDTH = 0.05
+_WITHOUT_ERRORS = 0.05  # variance that is planned with after a pilot without any
+
+
+@dataclass(frozen=True)
+class LabelNeeds:
+    """How many labels a design needs for an interval of a half-width.
+
+    Attributes
+    ----------
+    design : str
+    planned, cautious, worst : int
+        If the confidences are calibrated; if they are of no use, and the accuracy somewhat lower;
+        whatever the accuracy is.
+    """
+
+    design: str
+    planned: int
+    cautious: int
+    worst: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +162,8 @@ class LabelPlan(Shown):
         """
         files = [Path(folder) / name for name in FILES]
         if files[0].exists():
-            raise InputError(
-                "is there, and may hold labels", file=files[0], field="output",
-                remedy="Give another folder",
-            )  # fmt: skip
+            remedy = "Give another folder"
+            raise InputError("is there, and may hold labels", file=files[0], remedy=remedy)
         check_place(files[0])
         files[0].parent.mkdir(parents=True, exist_ok=True)
         rows = self._worklist(show_predictions=show_predictions)
@@ -276,10 +294,8 @@ def label_plan(
     check_whole("seed", seed, 0)
     earlier = None if pilot is None else pilot._plan
     if pilot is not None and earlier is None:
-        raise InputError(
-            "its labels were not drawn by a plan", field="pilot",
-            remedy="Estimate it with the plan that drew them",
-        )  # fmt: skip
+        remedy = "Estimate it with the plan that drew its labels"
+        raise InputError("was not drawn by a plan", field="pilot", remedy=remedy)
     if base is not None and second is not None:
         problem = "calibrates one model, and there are two"
         raise InputError(problem, field="base", remedy="Leave it out")
@@ -288,25 +304,21 @@ def label_plan(
     f, size, differs = sets[0].f, len(sets[0].f), None
     if len(sets) > 1:
         differs = sets[0].predictions.prediction != sets[1].predictions.prediction
-        needs = [planning.needs_of_difference(f, sets[1].f, differs, target, level)]
+        needs = [needs_of_difference(f, sets[1].f, differs, target, level)]
     else:
-        needs = planning.needs_of_designs(f, target, level)
+        needs = needs_of_designs(f, target, level)
     recommended = min(needs, key=lambda need: need.planned).design
     if earlier is not None:
         if design not in (None, earlier.draw.design):
-            raise InputError(
-                f"is '{design}', but the pilot was drawn by '{earlier.draw.design}'",
-                field="design", remedy="Leave it out",
-            )  # fmt: skip
+            problem = f"is '{design}', but the pilot was drawn by '{earlier.draw.design}'"
+            raise InputError(problem, field="design", remedy="Leave it out")
         design, seed = earlier.draw.design, earlier.draw.seed
         earlier.check(inputs.digest_of(sets, design))
     design = recommended if design is None else design
     check_known("design", [design], DESIGNS)
     if (design == "disagreement") != (differs is not None) and design != "random":
-        raise InputError(
-            f"'{design}' with the predictions of {len(sets)} model{'s' * (len(sets) > 1)}",
-            field="design", remedy="Two models need disagreement or random, one random or mixed",
-        )  # fmt: skip
+        remedy = "Two models need disagreement or random, one random or mixed"
+        raise InputError(f"'{design}' for {len(sets)} models", field="design", remedy=remedy)
     frame = size if differs is None or design == "random" else int(differs.sum())
     if n is None:
         n = _n_needed(design, needs, pilot, target, level, frame, size)
@@ -316,14 +328,9 @@ def label_plan(
     labelled = () if labels is None else labels.by_row
     warnings = []
     if differs is not None and not differs.any():
-        warnings.append(
-            "both models predict the same classes: the difference is 0, without a label"
-        )
+        warnings.append("both models predict the same classes: the difference is 0")
     if sets[0].predictions.groups is not None:
-        warnings.append(
-            "datapoints come in groups: labels give the accuracy on this set only, not of the "
-            "population that groups were drawn from"
-        )
+        warnings.append("datapoints come in groups: labels give the accuracy on this set only")
     warn_each(warnings)
     return LabelPlan(
         names=tuple(model.name for model in sets), n=size, half_width=target, level=level,
@@ -346,9 +353,107 @@ def _n_needed(
     estimate, n = pilot._pilot, pilot.n_labelled
     if design == "disagreement":
         share = frame / size
-        variance = planning.variance_after((estimate.se / share) ** 2, n, frame)
-        needed = planning.labels_for_variance(variance, half_width / share, level, frame)
+        variance = variance_after((estimate.se / share) ** 2, n, frame)
+        needed = labels_for_variance(variance, half_width / share, level, frame)
     else:
-        variance = planning.variance_after(estimate.se**2, n, size)
-        needed = planning.labels_needed(variance, estimate.estimate, half_width, size, level)
+        variance = variance_after(estimate.se**2, n, size)
+        needed = labels_needed(variance, estimate.estimate, half_width, size, level)
     return min(max(needed, n), frame)
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Variance per label of designs with the confidences as control, if these were calibrated."""
+
+    control: float
+    mixed_control: float
+
+
+def plan_variances(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Variances:
+    """Compute what the variance per label of random and of mixed labels would be."""
+    f = checked("f", f)
+    stratum = make_strata(f, n_strata)
+    size = np.bincount(stratum)
+    weight, mean = size / len(f), np.bincount(stratum, f) / size
+    inside = np.bincount(stratum, f * (1 - f)) / size
+    root = np.sqrt(mean * (1 - mean))
+    average = float((weight * root).sum())
+    share = (1 - MIXED) * root / average + MIXED if average > 0 else np.ones(len(size))
+    return Variances(float((f * (1 - f)).mean()), float((weight * inside / share).sum()))
+
+
+def needs_of_designs(f: npt.ArrayLike, half_width: float, level: float) -> list[LabelNeeds]:
+    """Return the needs of `random` and `mixed` for the accuracy of one model."""
+    f = checked("f", f)
+    mean, variances = float(f.mean()), plan_variances(f)
+
+    def needed(variance: float, at: float) -> int:
+        return labels_needed(variance, at, half_width, len(f), level)
+
+    # Without a gain from confidences, the variance is that of an accuracy.
+    low = 0.25 * min(1.0, 4 * mean * (1 - mean) + 0.2)
+    cautious = needed(low, 0.5 + float(np.sqrt(max(0.25 - low, 0))))
+    worst = needed(0.25, 0.5)
+    planned = {"random": variances.control, "mixed": variances.mixed_control}
+    return [LabelNeeds(k, needed(v, mean), cautious, worst) for k, v in planned.items()]
+
+
+def needs_of_difference(
+    f: FloatArray, f_second: FloatArray, differs: npt.NDArray[np.bool_], half_width: float,
+    level: float,
+) -> LabelNeeds:  # fmt: skip
+    """Return the needs of labels where two models differ; cautiously, one of them is right there.
+
+    Where both are calibrated, the first is right with its confidence, and the second with its own.
+    """
+    n_differ, size = int(differs.sum()), len(f)
+    if not n_differ:
+        return LabelNeeds("disagreement", 0, 0, 0)
+    first_f, second_f = f[differs], f_second[differs]
+    spread = np.minimum(first_f + second_f, 1.0)
+    difference = float((first_f - second_f).mean())
+
+    def needed(square: float, mean: float) -> int:
+        target = half_width * size / n_differ
+        n = labels_for_variance(max(square - mean**2, 0.0), target, level, n_differ)
+        return min(max(2, n), n_differ)
+
+    planned = needed(max(float(spread.mean()), difference**2), difference)
+    return LabelNeeds("disagreement", planned, needed(1.0, difference), needed(1.0, 0.0))
+
+
+def labels_needed(
+    variance: float, mean: float, half_width: float, N: int, level: float = 0.95  # noqa: N803
+) -> int:  # fmt: skip
+    """Return the fewest labels, at least 2 of N, for which `effective_interval` is narrow enough.
+
+    The variance is per label, the mean the expected accuracy; all N labels are always enough.
+    """
+
+    def is_enough(n: int) -> bool:
+        interval = effective_interval(mean, (1 - n / N) * variance / n, n, level)
+        return interval.half_width <= half_width
+
+    return first(min(2, N), N, is_enough)
+
+
+def labels_for_variance(
+    variance: float, half_width: float, level: float = 0.95, N: int | None = None  # noqa: N803
+) -> int:  # fmt: skip
+    """Return how many labels a normal interval of a half-width needs."""
+    infinite = normal_quantile(level) ** 2 * variance / half_width**2
+    return int(np.ceil(infinite if N is None else infinite / (1 + infinite / N)))
+
+
+def pilot_variance_upper(variance: float, n: int, confidence: float = 0.8) -> float:
+    """Return an upper bound of the variance per label after a pilot of n labels."""
+    from scipy.stats import chi2
+
+    return float(variance * (n - 1) / chi2.ppf(1 - confidence, n - 1))
+
+
+def variance_after(variance: float, n: int, N: int) -> float:  # noqa: N803
+    """Return the variance per label to plan with after a pilot of n, from that of its estimate."""
+    if variance <= 0 or n >= N:
+        return _WITHOUT_ERRORS
+    return pilot_variance_upper(n * variance / (1 - n / N), n)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.few_labels.intervals import checked, first
+from matcheval.few_labels.estimators import checked, first
 from matcheval.statistics.intervals import FloatArray, check_level
 
 _NEAR = 1e-9  # by which rounding may move a mean out of [0, 1]
