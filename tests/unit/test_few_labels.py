@@ -390,7 +390,7 @@ class TestErrors:
             ([*ESTIMATE[:4], "--plan", "other.json"], "other.json: is no plan of labels"),
             (
                 ["estimate-accuracy", "a.csv", "b.csv", *PLANNED],
-                "its design 'mixed' is of one model",
+                "not for the predictions of 2",
             ),
             (["label-plan", "a.csv", "--design", "active"], "unknown design 'active'"),
             (["label-plan", "a.csv", "b.csv", "--design", "mixed"], "models. Two models need"),

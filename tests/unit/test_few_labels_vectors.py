@@ -8,6 +8,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
+from matcheval.statistics.significance import mcnemar
 from vectors import VECTORS
 
 PATH = VECTORS / "few_labels.json"
@@ -48,6 +49,8 @@ def test_case(case):
     found = {PLAIN[name]: result} if name in PLAIN else dataclasses.asdict(result)
     if "stop" in expected:
         found["stop"] = result.stop(half_width)
+    if name == "disagreement_difference":
+        found["mcnemar_p"] = mcnemar(inputs["d"].count(1), inputs["d"].count(-1))
     if name == "plan_variances":
         expected = {key: expected[key] for key in ("control", "mixed_control")}
     if expected.pop("basis", None):  # no label: the confidences only

@@ -16,12 +16,12 @@ def add_options(parser: argparse.ArgumentParser, function: str, *names: str) -> 
 
     The function is read, not imported, so that help texts do not wait for what it needs.
     """
-    module, _, name = function.rpartition(".")
+    module, _, function_name = function.rpartition(".")
     file = getattr(find_spec(module), "origin", None)
     body = ast.parse(Path(str(file)).read_text(encoding="utf-8")).body
-    (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == name)
+    (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == function_name)
     values = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    defaults = {one.arg: ast.literal_eval(value) for one, value in values if value is not None}
+    defaults = {name.arg: ast.literal_eval(value) for name, value in values if value is not None}
     for parameters, kind, text in _PARAMETER.findall(ast.get_docstring(node) or ""):
         for parameter in set(parameters.split(", ")) & set(names):
             option, default = f"--{parameter.replace('_', '-')}", defaults.get(parameter)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from matcheval.errors import InputError, check_known
+from matcheval.errors import check_known
 from matcheval.few_labels import inputs, methods
 from matcheval.few_labels.draws import Draw, Plan
 from matcheval.few_labels.estimators import Bounds, Estimate, labels_alone
@@ -227,19 +227,13 @@ def estimate_accuracy(
     """
     check_level(level)
     check_known("estimand", [estimand], ("set", "population"))
-    drawn = read_plan(plan, assume_random)
-    (dataset,) = inputs.read_sets(
-        {"predictions": predictions}, columns, classes, first_label, drawn, base
+    read = inputs.read_labelled(
+        {"predictions": predictions}, labels, plan, assume_random, outside, columns, classes,
+        first_label, base,
     )  # fmt: skip
-    if drawn is None:
-        dataset.check_not_grouped()
-    elif drawn.draw.design != "disagreement":  # which `choose` refuses
-        drawn.check(dataset.digest)
+    dataset, sample, draw = read.sets[0], read.sample, read.draw
     if estimand == "population":
         dataset.check_not_grouped()
-    answers = inputs.read_labels(labels, dataset, outside)
-    draw = None if drawn is None else drawn.draw
-    sample = inputs.labels_that_count(answers, draw, dataset.predictions.index)
     question = Question(dataset.f, draw, estimand, level)
     # Where labels could not be decided, predictions may all be wrong, or all right.
     skipped = sample.labels == SKIP
@@ -257,9 +251,9 @@ def estimate_accuracy(
             f"{high} if right"
         )
     guarantee = GUARANTEES[method] if n else "none"
-    if drawn is None:
+    if read.plan is None:
         warnings.append(ON_YOUR_WORD)
-    elif drawn.pilot and guarantee in ("exact", "approximate"):
+    elif read.plan.pilot and guarantee in ("exact", "approximate"):
         guarantee = "approximate"
         warnings.append(
             "a pilot decided how many labels there are, which makes the interval a little too "
@@ -299,19 +293,8 @@ def estimate_accuracy(
         estimand=estimand, method=method, reason=reason, guarantee=guarantee, n_labelled=n, n=size,
         n_skipped=n_skipped, lam=low.lam, effective_n=bounds.n_eff, label_ratio=label_ratio,
         exact=exact, stopped_at=stopped_at, warnings=tuple(warnings), notes=dataset.notes,
-        _plan=drawn, _labels=answers, _pilot=pilot,
+        _plan=read.plan, _labels=read.labels, _pilot=pilot,
     )  # fmt: skip
-
-
-def read_plan(plan: "str | os.PathLike[str] | None", assume_random: bool) -> Plan | None:
-    """Read the plan of labels, unless they are said to be random."""
-    if plan is None and not assume_random:
-        raise InputError(
-            "how the labels were drawn is not known", field="plan",
-            remedy="Give the plan.json that drew them, or say that all datapoints were as likely "
-            "to be labelled: assume_random (--assume-random)",
-        )  # fmt: skip
-    return None if plan is None else Plan.read(plan)
 
 
 def _limits(y: FloatArray, sample: inputs.Sample, draw: Draw | None) -> list[str]:

@@ -14,7 +14,6 @@ from matcheval.few_labels.accuracy import (
     ON_YOUR_WORD,
     AccuracyEstimate,
     numbers_of,
-    read_plan,
 )
 from matcheval.few_labels.draws import Plan
 from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
@@ -184,38 +183,30 @@ def estimate_difference(
     (-0.25, 0, 20)
     """
     check_level(level)
-    drawn = read_plan(plan, assume_random)
-    given = {"first": first, "second": second}
-    one, other = inputs.read_sets(given, columns, classes, first_label, drawn)
-    if drawn is None:
-        one.check_not_grouped()
-    elif drawn.draw.design == "mixed":
-        problem, remedy = "its design 'mixed' is of one model", "Plan with disagreement, or random"
-        raise InputError(problem, file=plan, remedy=remedy)
-    else:
-        drawn.check(inputs.digest_of([one, other], drawn.draw.design))
-    answers = inputs.read_labels(labels, one, outside)
-    draw = None if drawn is None else drawn.draw
-    sample = inputs.labels_that_count(answers, draw, one.predictions.index)
-    rows, n, size = sample.rows, len(sample.rows), len(one.f)
-    right, other_right = (
+    read = inputs.read_labelled(
+        {"first": first, "second": second}, labels, plan, assume_random, outside, columns, classes,
+        first_label,
+    )  # fmt: skip
+    (model_a, model_b), sample = read.sets, read.sample
+    rows, n, size = sample.rows, len(sample.rows), len(model_a.f)
+    right_a, right_b = (
         (sample.labels == model.predictions.prediction[rows]).astype(np.float64)
-        for model in (one, other)
+        for model in read.sets
     )
-    differs = one.predictions.prediction != other.predictions.prediction
+    differs = model_a.predictions.prediction != model_b.predictions.prediction
     skipped, n_differ = sample.labels == SKIP, int(differs.sum())
     # Where a label could not be decided and predictions differ, either model may be right.
     undecided = skipped & differs[rows]
-    is_frame = draw is not None and draw.design == "disagreement"
+    is_frame = read.draw is not None and read.draw.design == "disagreement"
     estimates = list[Estimate]()
-    for y_first, y_second in ((0, 1), (1, 0)):
-        ys = np.where(undecided, y_first, right), np.where(undecided, y_second, other_right)
+    for y_a, y_b in ((0, 1), (1, 0)):
+        ys = np.where(undecided, y_a, right_a), np.where(undecided, y_b, right_b)
         d, frame = ys[0] - ys[1], size
         if is_frame or not n_differ:
             d, frame = d if n_differ else d[:0], n_differ
-            estimate: Estimate = estimators.disagreement_difference(d, n_differ, size, level)
+            estimate = estimators.disagreement_difference(d, n_differ, size, level)
         else:
-            f_of_both = one.f[rows], other.f[rows], one.f, other.f
+            f_of_both = model_a.f[rows], model_b.f[rows], model_a.f, model_b.f
             estimate = estimators.paired_difference(*ys, *f_of_both, level=level)
         estimates.append(estimators.widened(estimate, d, frame, level, frame / size))
     warnings = list(sample.warnings)
@@ -230,25 +221,26 @@ def estimate_difference(
         method = "paired_difference"
     if skipped.any():
         warnings.append(f"{int(skipped.sum())} labels could not be decided: the interval has both")
-    only_first, only_second = int((right > other_right).sum()), int((other_right > right).sum())
+    only_first, only_second = int((right_a > right_b).sum()), int((right_b > right_a).sum())
     if only_first + only_second < 2 * FEW and n_differ and n < (n_differ if is_frame else size):
         warnings.append(
             f"one model alone is right on only {only_first + only_second} labels; below {2 * FEW} "
             "the interval is not to be relied on: label more"
         )
-    if drawn is None:
+    if read.plan is None:
         warnings.append(ON_YOUR_WORD)
     is_exact = not n_differ or (is_frame and n - int(skipped.sum()) == n_differ)
+    second_name = model_b.name + (" (second)" if model_b.name == model_a.name else "")
     warn_each(warnings)
     return AccuracyDifference(
-        first=one.name, second=other.name if other.name != one.name else f"{other.name} (second)",
+        first=model_a.name, second=second_name,
         estimate=float(np.mean([estimate.estimate for estimate in estimates])),
         lower=min(estimate.lower for estimate in estimates),
         upper=max(estimate.upper for estimate in estimates), level=level, method=method,
         guarantee="exact" if is_exact else "approximate" if n > 1 else "none", n_labelled=n, n=size,
         n_disagree=n_differ, only_first=only_first, only_second=only_second,
         mcnemar_p=float(mcnemar(only_first, only_second)), warnings=tuple(warnings),
-        notes=(*one.notes, *other.notes), _plan=drawn, _labels=answers,
+        notes=(*model_a.notes, *model_b.notes), _plan=read.plan, _labels=read.labels,
         _pilot=estimates[0] if is_frame and n > 1 else None,
     )  # fmt: skip
 
@@ -308,8 +300,8 @@ def estimate_gap(
             remedy = "Estimate both accuracies with the same"
             raise InputError("{} and {}".format(*values), field=name, remedy=remedy)
     intervals = [
-        (one.estimate, min(one.lower, one.estimate), max(one.upper, one.estimate))
-        for one in (first, target)
+        (of.estimate, min(of.lower, of.estimate), max(of.upper, of.estimate))
+        for of in (first, target)
     ]
     bounds = estimators.mover_difference(*intervals)
     return AccuracyDifference(

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from matcheval.errors import InputError
 from matcheval.statistics import intervals
 from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
-from matcheval.statistics.significance import mcnemar
 
 _FEW_EVENTS = 10  # labels unlike most others, below which a normal interval is too narrow
 _SCANNED = 1024  # numbers of labels that are tried at a time
@@ -286,19 +285,12 @@ def paired_difference(
     return _regression(y, control, whole, lam, level, "wald", (-1, 1))
 
 
-@dataclass(frozen=True)
-class Disagreement(Estimate):
-    """The difference of two models' accuracies, with McNemar's exact p-value and its counts."""
-
-    mcnemar_p: float = 1.0
-    only_first: int = 0
-    only_second: int = 0
-
-
 def disagreement_difference(
     d: npt.ArrayLike, n_disagree: int, N: int, level: float = 0.95  # noqa: N803
-) -> Disagreement:  # fmt: skip
+) -> Estimate:  # fmt: skip
     """Estimate the difference of two models from random labels of rows where predictions differ.
+
+    It is exactly 0 where the models never differ; with one label or none, all that is possible.
 
     Parameters
     ----------
@@ -306,29 +298,18 @@ def disagreement_difference(
         Correctness of the first minus that of the second: -1, 0 or 1.
     n_disagree, N : int
         Datapoints on which the models predict different classes, and all of the set.
-
-    Returns
-    -------
-    Disagreement
-        Exactly 0 where the models never differ; with one label or none, all that is possible.
     """
     d = checked("d", d, -1, 1)
-    n = len(d)
+    n, share = len(d), n_disagree / N
     if not n <= n_disagree <= N:
         raise InputError(f"{n} labels of {n_disagree} disagreements on {N} datapoints")
-    only = int((d == 1).sum()), int((d == -1).sum())
-    share = n_disagree / N
-    limit = (-share, share)
-    mean = float(d.mean()) if n else 0.0
+    estimate, limit = share * float(d.mean()) if n else 0.0, (-share, share)
     if n == n_disagree:
-        estimate = with_interval(share * mean, 0.0, n, level, "point")
-    elif n < 2:
-        estimate = Estimate(*limit, estimate=share * mean, n=n)
-    else:
-        variance = float(share**2 * (1 - n / n_disagree) * d.var(ddof=1) / n)
-        estimate = with_interval(share * mean, variance, n, level, "wald", limit=limit)
-    return Disagreement(**vars(estimate), mcnemar_p=float(mcnemar(*only)),
-                        only_first=only[0], only_second=only[1])  # fmt: skip
+        return with_interval(estimate, 0.0, n, level, "point")
+    if n < 2:
+        return Estimate(*limit, estimate=estimate, n=n)
+    variance = float(share**2 * (1 - n / n_disagree) * d.var(ddof=1) / n)
+    return with_interval(estimate, variance, n, level, "wald", limit=limit)
 
 
 def widened(

@@ -1,6 +1,7 @@
 """What is read: predictions on sets without labels, and the labels that a person gave."""
 
 import hashlib
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -58,7 +59,7 @@ class UnlabelledSet:
 
 def digest_of(sets: Sequence[UnlabelledSet], design: str) -> str:
     """Return what ties a plan to its predictions: those of two models where these disagree."""
-    return " ".join(one.digest for one in (sets if design == "disagreement" else sets[:1]))
+    return " ".join(s.digest for s in (sets if design == "disagreement" else sets[:1]))
 
 
 def read_sets(
@@ -69,7 +70,7 @@ def read_sets(
 
     Confidences are calibrated by the plan's temperature; without a plan, on a labelled base.
     """
-    sources = {role: source_of(one, role) for role, one in data.items() if one is not None}
+    sources = {role: source_of(table, role) for role, table in data.items() if table is not None}
     base_source = None if base is None else source_of(base, "base")
     every = [*sources.values(), *([] if base_source is None else [base_source])]
     layout, n_classes = layout_of(every, columns, classes, first_label)
@@ -104,10 +105,10 @@ def _read_set(
         if "index" in contents.columns:
             f = f[np.argsort(contents.columns["index"], kind="stable")]
         notes.append(f"confidences are scaled by the temperature {temperature:.3g}")
-    known = contents.metadata.get("n_classes", n_classes)
+    number = contents.metadata.get("n_classes", n_classes)
     return UnlabelledSet(
         contents.metadata.get("model", "") or name_of(source), predictions, f, temperature,
-        None if known is None else int(known), layout, tuple(notes),
+        None if number is None else int(number), layout, tuple(notes),
     )  # fmt: skip
 
 
@@ -156,6 +157,56 @@ def _temperature(base: Path | InMemory, layout: Layout) -> float:
         problem = f"{labels.max()} is too large, or {labels.min()} negative"
         raise InputError(problem, file=base, field="label")
     return fit_temperature(logits, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Predictions of one model or two, with the labels that count, and the plan that drew them."""
+
+    sets: list[UnlabelledSet]
+    plan: Plan | None
+    labels: "Labels"
+    sample: "Sample"
+
+    @property
+    def draw(self) -> Draw | None:
+        """The draw of the plan."""
+        return None if self.plan is None else self.plan.draw
+
+
+def read_labelled(
+    predictions: Mapping[str, Data], labels: Data, plan_file: str | os.PathLike[str] | None,
+    assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
+    first_label: int, base: "Data | None" = None,
+) -> Labelled:  # fmt: skip
+    """Read predictions and labels, and check how these were drawn.
+
+    Raises
+    ------
+    InputError
+        If labels were neither drawn by a plan of these predictions nor are said to be random.
+    """
+    if plan_file is None and not assume_random:
+        raise InputError(
+            "how the labels were drawn is not known", field="plan",
+            remedy="Give the plan.json that drew them, or say that all datapoints were as likely "
+            "to be labelled: assume_random (--assume-random)",
+        )  # fmt: skip
+    plan = None if plan_file is None else Plan.read(plan_file)
+    sets = read_sets(predictions, columns, classes, first_label, plan, base)
+    if plan is None:
+        sets[0].check_not_grouped()
+    else:
+        design, n_models = plan.draw.design, len(sets)
+        if design != "random" and (design == "disagreement") != (n_models > 1):
+            problem = f"its design '{design}' is not for the predictions of {n_models} models"
+            remedy = "Give those that it was made from, or plan with the design random"
+            raise InputError(problem, file=plan_file, remedy=remedy)
+        plan.check(digest_of(sets, design))
+    answers = read_labels(labels, sets[0], outside)
+    draw = None if plan is None else plan.draw
+    sample = labels_that_count(answers, draw, sets[0].predictions.index)
+    return Labelled(sets, plan, answers, sample)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,9 +56,6 @@ def choose(
     """
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
-    if design == "disagreement":
-        remedy = "Give the predictions of both: these labels tell the difference, no accuracy"
-        raise InputError("its labels are where two models differ", field="plan", remedy=remedy)
     if half_width is not None:
         if design != "random" or not is_set:
             problem = "to look after every label is for random labels and the accuracy on the set"
