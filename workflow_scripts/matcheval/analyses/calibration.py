@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.few_labels.strata import make_strata
+from matcheval.few_labels.draws import make_strata
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, join, name_rows, panels
 from matcheval.figures.many_models import FEW_MODELS
