@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.estimation import ESTIMATES
 from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES
-from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
-from matcheval.few_labels.planning import LabelNeeds
+from matcheval.few_labels.accuracy import AccuracyEstimate
+from matcheval.few_labels.differences import AccuracyDifference
+from matcheval.few_labels.plans import LabelNeeds
 from matcheval.io.tables import TableSchema
 from matcheval.io.terminal import JSON_VERSION
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, RUNS

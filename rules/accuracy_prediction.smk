@@ -226,7 +226,7 @@ rule plot_accuracy_prediction:
         code=digest(
             "matcheval.execution.batches:make_all",
             "matcheval.accuracy_prediction.figures:plot_tables",
-            "matcheval.accuracy_prediction.output_figures:plot_outputs",
+            "matcheval.accuracy_prediction.figures:plot_outputs",
         ),
     message:
         "Plotting the figures of accuracy prediction"

@@ -17,7 +17,7 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
+from matcheval.accuracy_prediction.intervals import jackknife_plus
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import describe
@@ -110,7 +110,7 @@ class TestPredictions:
             (row["groups_low"], row["groups_high"]),
         )
         assert by_sets == pytest.approx(jackknife_plus(scores, truth, new))
-        assert by_groups == pytest.approx(grouped_jackknife_plus(scores, truth, new, groups))
+        assert by_groups == pytest.approx(jackknife_plus(scores, truth, new, group=groups))
         assert (row["n_groups"], direct["n_groups"]) == (6, 0)
         assert gap["sets_low"] < gap["predicted"] < gap["sets_high"]
         assert math.isnan(direct["sets_low"])

@@ -14,7 +14,6 @@ from matcheval.accuracy_prediction.scores.agreement import (
     agreement_of_seeds,
     aline_d,
     aline_s,
-    disagreement_accuracy,
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -101,10 +100,6 @@ def test_agreement_of_seeds_by_hand():
     mean = (0.9 + 0.8 + 0.7) / 3
     np.testing.assert_allclose(agreement_of_seeds(some), [mean, mean, mean, np.nan])
     np.testing.assert_allclose(agreement_of_seeds(some, cross=True), [0.5, 0.4, 0.3, 0.4])
-    assert disagreement_accuracy(np.array([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])) == 2 / 3
-    for shape in [(1, 3), (3, 0), (3,)]:
-        with pytest.raises(InputError, match=r"'predictions': have shape .* at least two"):
-            disagreement_accuracy(np.zeros(shape, int))
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():

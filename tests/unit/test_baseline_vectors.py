@@ -5,11 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
-from matcheval.accuracy_prediction.scores.agreement import disagreement_accuracy
-from matcheval.accuracy_prediction.scores.classwise import classwise
+from matcheval.accuracy_prediction.intervals import jackknife_plus
+from matcheval.accuracy_prediction.scores.agreement import agreement
 from matcheval.accuracy_prediction.scores.features import dispersion
-from matcheval.accuracy_prediction.scores.probabilities import mano
+from matcheval.accuracy_prediction.scores.probabilities import classwise, mano
 from matcheval.accuracy_prediction.scores.transport import (
     cost_threshold,
     cot,
@@ -42,8 +41,15 @@ def of_classes(labels_base, logits_base, **inputs):
     return vars(classwise(logits_base=logits_base, correct_base=correct, **inputs))
 
 
-def ends(function):
-    return lambda **inputs: dict(zip(("lower", "upper"), function(**inputs), strict=True))
+def ends(**inputs):
+    return dict(zip(("lower", "upper"), jackknife_plus(**inputs), strict=True))
+
+
+def of_agreement(predictions):
+    """The mean agreement of all pairs of trainings: what `gde` is for models of one recipe."""
+    if np.ndim(predictions) != 2 or len(predictions) < 2 or not predictions.shape[1]:
+        raise ValueError("no pairs")
+    return {"accuracy": agreement(predictions)[np.triu_indices(len(predictions), 1)].mean()}
 
 
 FUNCTIONS = {
@@ -52,9 +58,9 @@ FUNCTIONS = {
     "mano": lambda **inputs: vars(mano(**inputs)),
     "dispersion": lambda **inputs: {"score": dispersion(**inputs)},
     "classwise": of_classes,
-    "disagreement": lambda predictions: {"accuracy": disagreement_accuracy(predictions)},
-    "jackknife_plus": ends(jackknife_plus),
-    "grouped_jackknife_plus": ends(grouped_jackknife_plus),
+    "disagreement": of_agreement,
+    "jackknife_plus": ends,
+    "grouped_jackknife_plus": ends,
 }
 
 

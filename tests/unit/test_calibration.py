@@ -6,6 +6,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from compared import compared, models, swapped
+from drawings import lines_of
 from helpers import predictions
 from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate
 from matcheval.protocol.matching import UNMATCHED
@@ -137,7 +138,7 @@ class TestTable:
     def test_the_figure_shows_all_subsets(self, table):
         panels = plot(table).axes
         assert [panel.get_title() for panel in panels] == ["criterion 1", "criterion 2"]
-        (drawn,) = [line for line in panels[1].lines if line.get_label() == "replication, matched"]
+        drawn = lines_of(panels[1])["replication, matched"]
         rows = table[(table.matching == "probability") & (table.origin == "replication")]
         assert sorted(drawn.get_xdata()) == pytest.approx(sorted(100 * rows.overconfidence))
         many = models(60, 60, n_models=31, seeds=1)

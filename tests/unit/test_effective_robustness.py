@@ -235,7 +235,7 @@ def test_the_figure(n_bases, scale):
     draw(figure)
     left, right = figure.axes
     assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
-    farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho")
+    farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho", ascending=False)
     np.testing.assert_allclose(right.lines[0].get_xdata(), 100 * farthest.rho)
 
 

@@ -10,10 +10,9 @@ from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, lines_of, texts_of
 from helpers import predictions
-from matcheval.accuracy_prediction import errors, figures, output_figures, predicting
+from matcheval.accuracy_prediction import errors, figures, predicting
 from matcheval.accuracy_prediction.errors import ALL, tabulate_errors
-from matcheval.accuracy_prediction.figures import KINDS
-from matcheval.accuracy_prediction.output_figures import BASE, embed, plot_features
+from matcheval.accuracy_prediction.figures import BASE, KINDS, embed, plot_features
 from matcheval.accuracy_prediction.output_files import OutputFiles
 from matcheval.accuracy_prediction.plots import Results
 from matcheval.accuracy_prediction.scores import ALL_SCORES
@@ -259,8 +258,8 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
         made = predictions(values, prediction=[0, 1, 1], label=[0, 0, 1])
         write_predictions(made, tmp_path / name / "m.parquet")
     shown, stems = [], {name: f"{tmp_path}/{name}/{{model}}" for name in confidence}
-    monkeypatch.setattr(output_figures, "save_figure", lambda figure, *_: shown.append(figure))
-    output_figures.plot_outputs(
+    monkeypatch.setattr(figures, "save_figure", lambda figure, *_: shown.append(figure))
+    figures.plot_outputs(
         kind="confidences", options={"model": "m", "dataset": "a"},
         stored=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(stems)),
         members=["m"], outputs=[],

@@ -11,11 +11,10 @@ import pytest
 from scipy.optimize import linprog
 
 from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.classwise import classwise
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.features import dispersion
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict, softmax
-from matcheval.accuracy_prediction.scores.probabilities import mano
+from matcheval.accuracy_prediction.scores.probabilities import classwise, mano
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scores.transport import cot, transport_costs
 from matcheval.accuracy_prediction.scoring import ModelScorer

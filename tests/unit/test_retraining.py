@@ -14,7 +14,7 @@ from matcheval.analyses.retraining import Trial, tabulate
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.few_labels.differences import mover_difference
+from matcheval.few_labels.estimators import mover_difference
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.records import write_predictions

@@ -8,6 +8,7 @@ from scipy.spatial.distance import mahalanobis
 from scipy.special import softmax
 
 from compared import BOTH
+from drawings import lines_of
 from helpers import matched_gap
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
@@ -162,8 +163,7 @@ class TestTable:
         panels = score_comparison.plot(table).axes
         assert len(panels) == 4
         means = 100 * rows.groupby(["matching", "scale", "score"]).matched_gap.mean().to_numpy()
-        (drawn,) = [one for one in panels[0].lines if one.get_label() == "mean over models"]
-        at = drawn.get_xdata()
+        at = lines_of(panels[0])["mean over models"].get_xdata()
         assert np.isclose(at[~np.isnan(at), None], means).any(1).all()
 
     def test_a_temperature_is_fitted(self, known, tmp_path):

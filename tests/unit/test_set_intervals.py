@@ -7,7 +7,6 @@ import pytest
 
 from matcheval.accuracy_prediction.intervals import (
     both_intervals,
-    grouped_jackknife_plus,
     jackknife_plus,
     line_intervals,
 )
@@ -88,7 +87,7 @@ def test_too_few_sets_are_unbounded_and_none_determine_no_line():
     x, y, group = points(8, 0, n_groups=2)
     assert jackknife_plus(x, y, 0.0) == (0, 1)
     with pytest.raises(ValueError, match="'group': 8 sets of 2 groups determine no line"):
-        grouped_jackknife_plus(x, y, 0.0, group)
+        jackknife_plus(x, y, 0.0, group=group)
     with pytest.raises(ValueError, match="determine no line"):
         jackknife_plus([1, 1, 1, 2], y[:4], 0.0)  # without the last, all are equal
     with pytest.raises(ValueError, match="'level': is 90"):

@@ -56,6 +56,12 @@ FLAGS = {
     "matched-eval duplicates --rows": (
         "leave it out, a sheet has ten rows; in studies, `near_duplicates.sheet` sets them"
     ),
+    "matched-eval label-plan --images DIR": (
+        "leave it out, there is no page for labelling: fill in worklist.csv"
+    ),
+    "matched-eval estimate-accuracy --second-labels FILE": (
+        "leave it out; compare the labels of two annotators by a tool of your own"
+    ),
     "matched-eval replicate sample --strategy, --per-class, --threshold, --bins, "
     "--min-annotations, --min-original, --top-keywords, --max-distance, --min-ssim, --neighbours, "
     "--compare-size, --fill-upward, --class-threshold": (

@@ -28,7 +28,7 @@ _CLASSES = (
     "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.SuiteAccuracies",
     "analyses.severity.Severity",
-    "analyses.few_labels.FewLabels",
+    "few_labels.analysis.FewLabels",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.McNemar",
     "analyses.paired_gaps.PairedGaps",

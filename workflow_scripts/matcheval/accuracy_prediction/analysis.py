@@ -1,13 +1,11 @@
 """The analysis of accuracy prediction: what is predicted by which methods, its files and rules."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
 from matcheval.accuracy_prediction.checks import CheckedPrediction
-from matcheval.accuracy_prediction.output_figures import plot_outputs
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
@@ -20,7 +18,8 @@ from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
 from matcheval.study.study import Study
 
-_SUITE, _MODEL = (f"**{{{{ snakemake.wildcards.{name} }}}}**" for name in ("suite", "scored"))
+_SUITE = "suite **{{ snakemake.wildcards.suite }}**"
+_MODEL = "**{{ snakemake.wildcards.scored }}**"
 
 
 class AccuracyPrediction(CheckedPrediction):
@@ -42,44 +41,37 @@ class AccuracyPrediction(CheckedPrediction):
         self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
         self.rotation = data("rotation/{suite}/{model}")
         self.predicted = data("predicted/{suite}", ".parquet", ".csv")
-        self.errors = table(
-            "errors/{suite}", "errors",
-            f"Mean absolute errors of the accuracies predicted on suite {_SUITE}, by method and "
-            "group of sets.",
-        )  # fmt: skip
+        errors = "Mean absolute errors of predicted accuracies by method and group of sets"
+        counts = "Whether the errors on subgroups go with their numbers of images"
+        self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
         self.correlations = table(
             "correlations/{suite}", "correlations",
-            f"Correlations of scores with accuracies over the sets of suite {_SUITE}.",
+            f"Correlations of scores with accuracies over the sets of {_SUITE}.",
         )  # fmt: skip
         self.group_gaps = table(
             "gaps_by_group/{suite}", "gaps",
-            f"Mean gaps between the accuracies on the base and on the sets of suite {_SUITE}, by "
-            "model and group of sets.",
+            f"Mean gaps between the accuracies on the base and on the sets of {_SUITE}, by model "
+            "and group of sets.",
         )  # fmt: skip
         self.rankings = table(
             "rankings/{suite}", "rankings of methods",
-            "Whether the methods rank alike, by their errors, on every two groups of sets of suite "
-            f"{_SUITE}.",
+            f"Whether the methods rank alike on every two groups of sets of {_SUITE}.",
         )  # fmt: skip
         self.counts = table(
-            "counts/{suite}", "numbers of images and errors",
-            f"Whether the errors on the subgroups of suite {_SUITE} go with their numbers of "
-            "images.",
-        )  # fmt: skip
+            "counts/{suite}", "numbers of images and errors", f"{counts}, {_SUITE}."
+        )
         self.differences = table(
             "differences/{suite}", "differences of errors",
-            f"By how much the method with the lowest error on suite {_SUITE} is better than each "
-            "other, with intervals that hold for all pairs of methods at once.",
+            f"By how much the method with the lowest error on {_SUITE} is better than each other, "
+            "with intervals that hold for all pairs of methods at once.",
         )  # fmt: skip
         self.errors_of_model = table(
             "errors_of_models/{suite}/{scored}", "errors of {scored}",
-            f"Mean absolute errors of the accuracies predicted for {_MODEL} on suite {_SUITE}, by "
-            "method and group of sets.",
+            f"{errors}, {_MODEL} on {_SUITE}.",
         )  # fmt: skip
         self.counts_of_model = table(
             "counts_of_models/{suite}/{scored}", "numbers of images and errors of {scored}",
-            f"Whether the errors for {_MODEL} on the subgroups of suite {_SUITE} go with their "
-            "numbers of images.",
+            f"{counts}, {_MODEL} on {_SUITE}.",
         )  # fmt: skip
         self.between = self.table(
             "between_suites",
@@ -179,7 +171,9 @@ class AccuracyPrediction(CheckedPrediction):
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's prediction files of a suite."""
-        suite = wildcards.suite
+        return self._custom_state(wildcards.suite)
+
+    def _custom_state(self, suite: str) -> list[tuple[int, int]]:
         return self.study.custom_suite_state(suite, self._all_models, self._sources(suite))
 
     def _read(self, suite: str, models: list[str]) -> list[str]:
@@ -340,58 +334,44 @@ class AccuracyPrediction(CheckedPrediction):
     # --- figures, which one job draws
 
     @property
-    def _tables(self) -> Mapping[str, Artifact]:
-        """What figures are drawn from, by the names of the arguments of `plot_tables`."""
-        return {
-            "predicted": self.predicted, "errors": self.errors, "correlations": self.correlations,
-        }  # fmt: skip
-
-    @property
-    def _models_drawn(self) -> list[tuple[str, list[str]]]:
-        """Suites and models of every figure of outputs."""
-        return [
-            (suite, self.members_of(options["model"]))
-            for suite in self.settings.suites
-            for _, options in self.output_figures(suite).values()
-        ]
+    def _suites_with_outputs(self) -> list[str]:
+        """Names of the suites of which figures are drawn from outputs of models."""
+        return [suite for suite in self.settings.suites if self.output_figures(suite)]
 
     def figure_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
         """Return the tables and outputs that all figures are drawn from."""
-        suites, tables = self.settings.suites, self._tables.values()
-        outputs = [file for drawn in self._models_drawn for file in self._inputs(*drawn)]
-        read = [table.file(".parquet", suite=suite) for table in tables for suite in suites]
-        return {"tables": read, "outputs": outputs}
+        tables = (self.predicted, self.errors, self.correlations)
+        suites = self._suites_with_outputs
+        return {
+            "tables": [t.file(".parquet", suite=s) for s in self.settings.suites for t in tables],
+            "outputs": [file for s in suites for file in self._inputs(s, self._all_models)],
+        }
 
     def figure_state(self, wildcards: Wildcards) -> list[Any]:
         """Return size and time of the user's files that figures are drawn from."""
-        return [
-            self.study.custom_suite_state(suite, models, self._sources(suite))
-            for suite, models in self._models_drawn
-        ]
+        return [self._custom_state(suite) for suite in self._suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""
         calls = []
         for suite in self.settings.suites:
-            tables = {name: of.file(".parquet", suite=suite) for name, of in self._tables.items()}
+            shared = {"excluded_from_mean": self.excluded_from_mean} | {
+                table: artifact.file(".parquet", suite=suite)
+                for table, artifact in (
+                    ("predicted", self.predicted), ("errors", self.errors),
+                    ("correlations", self.correlations),
+                )
+            }  # fmt: skip
             for name, (kind, options) in self.table_figures(suite).items():
                 outputs = self.figure_of_suite.expand(suite=suite, figure=name)
-                calls.append(
-                    call(
-                        figures.plot_tables, kind=kind, options=options, outputs=outputs,
-                        excluded_from_mean=self.excluded_from_mean, **tables,
-                    )
-                )  # fmt: skip
+                figure = {"kind": kind, "options": options, "outputs": outputs}
+                calls.append(call(figures.plot_tables, **shared, **figure))
             for name, (kind, options) in self.output_figures(suite).items():
                 outputs = self.figure_of_suite.expand(suite=suite, figure=name)
+                figure = {"kind": kind, "options": options, "outputs": outputs}
                 members = self.members_of(options["model"])
                 stored = self._outputs(suite, members) | {"suite": asdict(self.study.suites[suite])}
-                calls.append(
-                    call(
-                        plot_outputs, kind=kind, options=options, outputs=outputs, stored=stored,
-                        members=members,
-                    )
-                )  # fmt: skip
+                calls.append(call(figures.plot_outputs, stored=stored, members=members, **figure))
         return {"calls": calls}
 
     # --- the passes over rotated images

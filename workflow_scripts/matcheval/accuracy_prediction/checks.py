@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from functools import partial
+from typing import NoReturn
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
@@ -57,6 +58,9 @@ class CheckedPrediction(Analysis):
         names = (name for suite in suites for name in (suite.base, suite.reference))
         return tuple(name for name in names if name is not None and name in self.study.datasets)
 
+    def _refuse(self, problem: str, field: str, remedy: str = "") -> NoReturn:
+        raise configuration_error(problem, field=field, remedy=remedy)
+
     def check(self) -> None:
         """Check names of suites, sets, models, methods and groups, and that inputs are there."""
         study, settings = self.study, self.settings
@@ -65,7 +69,7 @@ class CheckedPrediction(Analysis):
         for name, members in settings.ensembles.items():
             study.check_models(members, self.field("ensembles", name))
             if name in study.models:
-                raise configuration_error(f"'{name}' is a model", field=self.field("ensembles"))
+                self._refuse(f"'{name}' is a model", self.field("ensembles"))
         if settings.methods != "all":
             _check_names("method", settings.methods, ALL_SCORES, field=self.field("methods"))
         kind, field = "model or ensemble", self.field("figure_models")
@@ -74,10 +78,8 @@ class CheckedPrediction(Analysis):
             return
         self.check_some_models()
         if not self.pool:
-            raise configuration_error(
-                "no model is left for means over models", field=self.field("single"),
-                remedy="Leave 'single' out to count all models",
-            )  # fmt: skip
+            remedy = "Leave 'single' out to count all models"
+            self._refuse("no model is left for means over models", self.field("single"), remedy)
         _check_names("suite", settings.suites, study.suites, field=self.field("suites"))
         for name, of_suite in settings.suites.items():
             self._check_suite(name, of_suite)
@@ -96,10 +98,8 @@ class CheckedPrediction(Analysis):
         # Models are run on sets with images.
         is_run = any(study.datasets[name].has_images for name in (*self.evaluated, *members))
         if settings.ensembles and is_run and not self._keeps("logits"):
-            raise configuration_error(
-                "the probabilities of models are averaged, and are not on file",
-                field=self.field("ensembles"), remedy="Add logits to inference.outputs",
-            )  # fmt: skip
+            problem = "the probabilities of models are averaged, and are not on file"
+            self._refuse(problem, self.field("ensembles"), "Add logits to inference.outputs")
         if settings.methods == "all":
             return
         under, suites = f"of a suite under {self.field('suites')}", settings.suites.values()
@@ -116,37 +116,34 @@ class CheckedPrediction(Analysis):
         for score in self.chosen:
             for need in score.needs:
                 if need in remedies:
-                    raise configuration_error(
-                        f"'{score.name}' needs {need.value}", field=self.field("methods"),
-                        remedy=f"{remedies[need]}, or leave it out",
-                    )  # fmt: skip
+                    remedy = f"{remedies[need]}, or leave it out"
+                    problem = f"'{score.name}' needs {need.value}"
+                    self._refuse(problem, self.field("methods"), remedy)
 
     def _check_suite(self, name: str, settings: SuitePredictionSettings) -> None:
-        study, field = self.study, self.field("suites", name)
+        study, field, suite = self.study, self.field("suites", name), self.study.suites[name]
         self.check_has_correctness(settings.base, f"{field}.base")
-        members = study.suites[name].members
-        for member in members:
+        for member in suite.members:
             self._check_member(name, settings.base, member)
         if settings.reference is not None:
             study.check_dataset(settings.reference, f"{field}.reference", images=True)
-        groups, datasets = {member.group for member in members}, study.suites[name].datasets
+        groups, datasets = {member.group for member in suite.members}, suite.datasets
         self._check_calibrations(settings, groups, field)
         rotation = datasets if settings.rotation == "all" else settings.rotation
         _check_names("set", rotation, datasets, field=f"{field}.rotation")
         for dataset in (*rotation, *([settings.base] if rotation else [])):
             study.check_dataset(dataset, f"{field}.rotation", images=True)
         left_out = self.settings.leave_one_out
-        if not any(
-            score.predicts is Predicts.ACCURACY
-            or settings.calibrations
-            or (left_out and score.direction)
-            for score in self.chosen
+        predicts = (score.predicts is Predicts.ACCURACY for score in self.chosen)
+        if not (
+            settings.calibrations
+            or any(predicts)
+            or (left_out and any(score.direction for score in self.chosen))
         ):
-            raise configuration_error(
+            self._refuse(
                 "nothing is predicted: all of the methods need a regression, and there is none",
-                field=field,
-                remedy="Give calibrations, switch on leave_one_out, or add a method such as ac",
-            )
+                field, "Give calibrations, switch on leave_one_out, or add a method such as ac",
+            )  # fmt: skip
         self._check_figures(settings, groups, datasets, field)
 
     def _check_member(self, suite: str, base: str, member: Member) -> None:
@@ -156,10 +153,8 @@ class CheckedPrediction(Analysis):
         check_label_spaces(study, self.field("suites", suite), base, dataset)
         if ALL in (member.group, member.subgroup):
             what = "group" if member.group == ALL else "subgroup"
-            raise configuration_error(
-                f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets",
-                field=field, remedy="Call it something else",
-            )  # fmt: skip
+            problem = f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets"
+            self._refuse(problem, field, "Call it something else")
         if member.all_labels:
             study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
         if not member.counting:
@@ -168,17 +163,13 @@ class CheckedPrediction(Analysis):
         if known is not None:
             check_subset(suite, member, known)
         if study.datasets[dataset].has_images and not self._keeps("logits"):
-            raise configuration_error(
-                f"'{dataset}' has a part of the classes: the probabilities of all are needed",
-                field=field, remedy="Add logits to inference.outputs",
-            )  # fmt: skip
+            problem = f"'{dataset}' has a part of the classes: the probabilities of all are needed"
+            self._refuse(problem, field, "Add logits to inference.outputs")
         names = [name for name, _ in member.groups] or sorted(set(member.classes))
         if len(names) == 1 and self.settings.restrict_argmax:
-            raise configuration_error(
-                f"'{dataset}' has one class, '{names[0]}': all predictions would be right",
-                field=field,
-                remedy=f"Set {self.field('restrict_argmax')} to false, or name more classes",
-            )
+            remedy = f"Set {self.field('restrict_argmax')} to false, or name more classes"
+            problem = f"'{dataset}' has one class, '{names[0]}': all predictions would be right"
+            self._refuse(problem, field, remedy)
 
     def _check_calibrations(
         self, settings: SuitePredictionSettings, groups: Collection[str], suite_field: str
@@ -189,18 +180,13 @@ class CheckedPrediction(Analysis):
             field, fitted = f"{suite_field}.calibrations.{number}", frozenset(calibration.fit)
             _check_names("group", calibration.fit, groups, field=f"{field}.fit")
             _check_names("group", calibration.predict or (), groups, field=f"{field}.predict")
-            wanted = {(fitted, group) for group in calibration.predict or groups} - {
-                (fitted, group) for group in fitted
-            }
+            wanted = {(fitted, g) for g in {*(calibration.predict or groups)} - fitted}
             if not wanted:
-                raise configuration_error(
-                    "all groups are fitted on, and none is left to predict", field=field
-                )
+                self._refuse("all groups are fitted on, and none is left to predict", field)
             for _, group in predicted & wanted:
-                raise configuration_error(
-                    f"group '{group}' is predicted from the same groups twice",
-                    field=field, remedy="Give calibrations with the same 'fit' other 'predict'",
-                )  # fmt: skip
+                problem = f"group '{group}' is predicted from the same groups twice"
+                remedy = "Give calibrations with the same 'fit' other 'predict'"
+                self._refuse(problem, field, remedy)
             predicted |= wanted
 
     def _check_figures(
@@ -208,20 +194,18 @@ class CheckedPrediction(Analysis):
         datasets: Collection[str], suite_field: str,
     ) -> None:  # fmt: skip
         """Check the names in figures of outputs, and that their features are kept."""
-        field, histograms = f"{suite_field}.histograms", settings.histograms
-        names = [histogram.model for histogram in histograms]
-        _check_names("model or ensemble", names, self.scored, field=field)
-        names = [histogram.dataset for histogram in histograms]
-        _check_names("set", names, datasets, field=field)
-        field, embeddings = f"{suite_field}.embeddings", settings.embeddings
-        _check_names("model", [shown.model for shown in embeddings], self.models, field=field)
-        names = [shown.group for shown in embeddings if shown.group is not None]
-        _check_names("group", names, groups, field=field)
+        for histogram in settings.histograms:
+            field = f"{suite_field}.histograms"
+            _check_names("model or ensemble", [histogram.model], self.scored, field=field)
+            _check_names("set", [histogram.dataset], datasets, field=field)
         classes = self.study.labelled_like(settings.base).settings.known_classes
-        if classes is not None:
-            _check_names("class", [shown.class_name for shown in embeddings], classes, field=field)
-        if embeddings and not self._keeps("features"):
-            raise configuration_error(
-                "a figure of features needs features on file", field=field,
-                remedy="Add features to inference.outputs, or leave it out",
-            )  # fmt: skip
+        for shown in settings.embeddings:
+            field = f"{suite_field}.embeddings"
+            _check_names("model", [shown.model], self.models, field=field)
+            if shown.group is not None:
+                _check_names("group", [shown.group], groups, field=field)
+            if classes is not None:
+                _check_names("class", [shown.class_name], classes, field=field)
+            if not self._keeps("features"):
+                remedy = "Add features to inference.outputs, or leave it out"
+                self._refuse("a figure of features needs features on file", field, remedy)

@@ -120,13 +120,23 @@ def name_rows(axes: "Axes", names: Sequence[str]) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 
-def bar_lengths(value: Floats, low: Floats, high: Floats) -> Floats:
-    """Return the lengths of error bars, of which some may be unknown."""
-    return np.nan_to_num([value - low, high - value]).clip(0)
+def draw_intervals(axes: "Axes", rows: pd.DataFrame, name: str, **look: Any) -> Floats:
+    """Draw a value in percent with its interval for each method, and return the values.
+
+    `name` is that of the column; `look` are options of `errorbar`.
+    """
+    columns = [name, f"{name}_low", f"{name}_high"]
+    value, low, high = 100 * rows[columns].to_numpy(np.float64).T
+    lengths = np.nan_to_num([value - low, high - value]).clip(0)
+    axes.errorbar(value, np.arange(len(rows)), xerr=lengths, **look)
+    for row in np.flatnonzero(np.isnan(value)):
+        _add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
+    name_rows(axes, titles(rows))
+    axes.grid(visible=False, axis="y")
+    return value
 
 
-def add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
-    """Write in small print beside a place."""
+def _add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
     axes.annotate(text, place, va="center", fontsize=style.NOTE_SIZE, color="0.4", **options)
 
 
@@ -136,7 +146,7 @@ def add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) ->
 def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
-    table = _with_titles(table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)])
+    table = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
     own = table[_has_procedure(table, procedure)]
     is_direct = procedure[0] == DIRECT
     groups = [g for g in dict.fromkeys(own.loc[np.isfinite(own["mae"]), "group"]) if g != ALL]
@@ -144,7 +154,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
         groups.append(ALL)
     block = own if is_direct else pd.concat([table[table["protocol"] == DIRECT], own])
     block = block[block["group"].isin(groups)]
-    methods = block[["protocol", "title"]].drop_duplicates()
+    methods = block[["protocol", "method", "variant"]].drop_duplicates()
     shape = n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
     note = _sentence(procedure) + (". " if groups else ": nothing is predicted. ")
     if not is_direct:
@@ -156,30 +166,19 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
         panels = add_panels(figure, len(groups), shape, sharey=True)
         for axes, group in zip(panels, groups, strict=True):
             rows = methods.merge(block[block["group"] == group], how="left")
-            _draw_bars(axes, rows, grey_direct=not is_direct)
+            rows = rows.rename(columns={"mae_rows_low": "mae_low", "mae_rows_high": "mae_high"})
+            error = draw_intervals(axes, rows, "mae", fmt="none", ecolor="k", elinewidth=0.6)
+            is_grey = ~is_direct & (rows["protocol"] == DIRECT)
+            colors = np.where(is_grey, GREY, COLORS[0])
+            axes.barh(np.arange(len(rows)), error, color=colors, height=0.7)
+            fewer = np.isfinite(error) & (rows["n_sets"] < rows["n_sets"].max())
+            for row in np.flatnonzero(fewer):
+                text, beside = f"n = {rows['n_sets'][row]:g}", {"textcoords": "offset points"}
+                _add_note(axes, text, (error[row], row), xytext=(12, 0), **beside)
             axes.set_title("all sets" if group == ALL else style.shortened(group, 24) or "no group")
+            axes.set_xlim(left=0)
+            axes.set_xlabel("Mean error (points)")
     return figure
-
-
-def _draw_bars(axes: "Axes", rows: pd.DataFrame, *, grey_direct: bool) -> None:
-    """Draw mean errors with intervals, a bar per row; notes where sets are fewer or missing."""
-    position, n_sets = np.arange(len(rows)), rows["n_sets"].to_numpy(np.float64)
-    columns = ["mae", "mae_rows_low", "mae_rows_high"]
-    error, low, high = 100 * rows[columns].to_numpy(np.float64).T
-    is_grey = grey_direct & (rows["protocol"] == DIRECT)
-    axes.barh(position, error, color=np.where(is_grey, GREY, COLORS[0]), height=0.7)
-    lengths = bar_lengths(error, low, high)
-    axes.errorbar(error, position, xerr=lengths, fmt="none", ecolor="k", elinewidth=0.6)
-    most = np.nanmax(n_sets, initial=0)
-    for row in np.flatnonzero(np.isnan(error) | (n_sets < most)):
-        is_missing = np.isnan(error[row])
-        text, offset = ("n/a", 2) if is_missing else (f"n = {n_sets[row]:g}", 12)
-        place = (np.nan_to_num(error[row]), row)
-        add_note(axes, text, place, xytext=(offset, 0), textcoords="offset points")
-    name_rows(axes, rows["title"].tolist())
-    axes.set_xlim(left=0)
-    axes.set_xlabel("Mean error (points)")
-    axes.grid(visible=False, axis="y")
 
 
 _MOST_NAMED = 45  # models
@@ -238,9 +237,6 @@ def plot_sizes(results: Results) -> "Figure":
     return figure
 
 
-_MOST_VIEWS = 60  # in a figure
-
-
 def plot_missing_classes(results: Results) -> "Figure":
     """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
     rows = _rows_of_parts(results)
@@ -251,14 +247,10 @@ def plot_missing_classes(results: Results) -> "Figure":
         errors = _by_view(_on_sets_of(rows, view)).reindex(methods)
         changes.append(errors[view] - errors[WHOLE])
     change = np.stack(changes, axis=1)
-    sizes = np.abs(np.nan_to_num(change)).mean(axis=0)
-    shown = np.sort(np.argsort(-sizes, kind="stable")[:_MOST_VIEWS])
     note = f"{_default_sentence(rows)}. Errors without some classes minus errors with all."
-    if len(shown) < len(views):
-        note += f" The {len(shown)} of {len(views)} with the largest mean change."
-    columns = [views[i].removeprefix("without ") for i in shown]
+    columns = [view.removeprefix("without ") for view in views]
     limit = np.abs(np.nan_to_num(change)).max(initial=0) or 1.0
-    return _heat_map(change[:, shown], columns, methods, "Change (points)", note, limit)
+    return _heat_map(change, columns, methods, "Change (points)", note, limit)
 
 
 def _rows_of_parts(results: Results) -> pd.DataFrame:

@@ -157,7 +157,7 @@ def error_columns(
 
     for case, block in whole.groupby(PROCEDURE, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
-        add("How", *[procedure_label(*case)] * (len(rows) + 1))
+        add("How", *[procedure_label(*map(str, case))] * (len(rows) + 1))
         add("Method", *titles(rows), "mean of methods")
         for group, subgroup in places.itertuples(index=False, name=None):
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]

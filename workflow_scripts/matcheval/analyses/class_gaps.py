@@ -14,6 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.figures import style
+from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.layout import class_name
@@ -302,37 +303,50 @@ _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
+_ENDS = {"min": "low", "max": "high"}
+
+
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw gaps and matched gaps of every class."""
     shown = table[table["reason"] == ""]
     classes, note = _chosen_classes(shown)
     keys = list(table[["matching", "kind"]].drop_duplicates().itertuples(index=False))
     n_rows, n_columns = style.grid_shape(len(keys), _COLUMNS)
-    models = table["model"].nunique()
-    with style.style():
-        height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
-        figure = style.new_figure(0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height)
-        axes = figure.subplots(n_rows, n_columns, sharey=True, sharex=True, squeeze=False)
-        for panel, (matching, kind) in zip(axes.flat, keys, strict=False):
-            chosen = (shown["matching"] == matching) & (shown["kind"] == kind)
-            _draw(panel, shown[chosen & shown["class"].isin(classes)], classes)
+    n_models = table["model"].nunique()
+    over_models = "Points: means over models; bars: lowest to highest model."
+    bars = over_models if n_models > 1 else f"Bars: {percent(confidence)} intervals."
+    height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
+    size = 0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height
+    title = f"{table['pair'].iloc[0]}: gaps by class, {counted(n_models, 'model')}"
+    series = [
+        Series("gap", style.GAP, "all points"),
+        Series("matched_gap", style.MATCHED_GAP, "matched points"),
+    ]
+    names = table.drop_duplicates("class").set_index("class")["class_name"].loc[classes]
+    with drawing(*size, title, f"{bars} {note}", legend_columns=2) as figure:
+        axes = panels(figure, len(keys), _COLUMNS)
+        for number, (panel, (matching, kind)) in enumerate(zip(axes, keys, strict=True)):
+            rows = shown[(shown["matching"] == matching) & (shown["kind"] == kind)]
+            intervals(panel, _over_models(rows, several=n_models > 1).reindex(classes), series)
+            style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
             panel.tick_params(labelbottom=True)
-        for panel in axes.flat[len(keys) :]:
-            panel.set_axis_off()
-        name_of = dict(zip(table["class"], table["class_name"], strict=True))
-        names = [style.shortened(name_of[k], 16) for k in classes]
-        for panel in axes[:, 0]:
-            panel.set_yticks(range(len(classes)), names, fontsize=style.NOTE_SIZE)
-            panel.set_ylim(max(len(classes), 1) - 0.5, -0.5)
-            panel.set_ylabel("Class")
-        over_models = "Points: means over models; bars: lowest to highest model."
-        bars = over_models if models > 1 else f"Bars: {percent(confidence)} intervals."
-        title = f"{table['pair'].iloc[0]}: gaps by class, {counted(models, 'model')}"
-        style.set_title_and_legend(figure, title, ncols=2)
-        style.set_note(figure, f"{bars} {note}")
+            if number % n_columns == 0:
+                short = [style.shortened(name, 16) for name in names]
+                name_rows(panel, short, fontsize=style.NOTE_SIZE)
+                panel.set_ylabel("Class")
     return figure
+
+
+def _over_models(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
+    """Return mean gaps by class, with the range of the models or the interval of a single one."""
+    groups, columns = table.groupby("class"), ["gap", "matched_gap"]
+    rows = groups[columns].mean()
+    if not several:
+        return rows.join(groups[["matched_gap_low", "matched_gap_high"]].first())
+    ends = (groups[columns].agg(end).add_suffix(f"_{name}") for end, name in _ENDS.items())
+    return rows.join([*ends])
 
 
 def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
@@ -346,23 +360,6 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
     largest = sizes.nlargest(_MOST_CLASSES - 1).index
     note = f"The {len(largest)} of {len(sizes)} classes with the largest matched gaps."
     return [k for k in classes if k == ALL or k in largest], note
-
-
-def _draw(axes: "style.Axes", table: pd.DataFrame, classes: list[int]) -> None:
-    rows = table["class"].map({number: row for row, number in enumerate(classes)})
-    for column, look, label, shift in (
-        ("gap", style.GAP, "all points", -0.15),
-        ("matched_gap", style.MATCHED_GAP, "matched points", 0.15),
-    ):
-        groups = (100 * table[column]).groupby(rows)
-        mean, low, high = groups.mean(), groups.min(), groups.max()
-        if column == "matched_gap" and len(set(table["model"])) == 1:
-            low, high = (
-                (100 * table[f"{column}_{end}"]).groupby(rows).first() for end in ("low", "high")
-            )
-        axes.hlines(mean.index + shift, low, high, color=look.color, linewidth=0.8)
-        axes.plot(mean, mean.index + shift, look.marker, color=look.color, label=label)
-    style.draw_zero(axes, upright=True)
 
 
 class ClassGaps(PairTableAnalysis):

@@ -20,6 +20,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, scatter, square
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
@@ -146,6 +147,7 @@ def model_difficulty(
 
 
 _SIMULATED = style.SeriesStyle("#009E73", "none", "x")
+_FORMS = (("replication", ".2f"), ("original", "g"))
 _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
@@ -155,12 +157,13 @@ def plot_difficulty(
     """Plot the difficulties of both sets, and observed accuracies against expected ones."""
     names = {origin: style.shortened(row[origin]) for origin in ("original", "replication")}
     sets = {origin: Difficulties(row[f"mu_{origin}"], row[f"sigma_{origin}"]) for origin in names}
-    looks = {"original": style.ORIGINAL, "replication": style.REPLICATION}
-    with style.style():
-        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.3)
+    new, old = (f"N({row[f'mu_{o}']:{form}}, {row[f'sigma_{o}']:{form}}²)" for o, form in _FORMS)
+    title = f"{row['pair']}: difficulties {new} against {old}"
+    with drawing(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.3, title) as figure:
         left, right = figure.subplots(1, 2)
         for origin, difficulty in sets.items():
-            _draw_density(left, difficulty, label=names[origin], **looks[origin].line_options())
+            look = style.SETS[origin][0].line_options()
+            _draw_density(left, difficulty, label=names[origin], **look)
         left.plot(
             of_models["skill"], np.zeros(len(of_models)), "|", color=style.MODELS.color,
             markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
@@ -169,16 +172,10 @@ def plot_difficulty(
         left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
         left.set_ylim(bottom=0)
         _draw_accuracies(right, results, of_models, *sets.values())
-        old, new = (f"Accuracy on {name} (%)" for name in names.values())
-        right.set(xlabel=old, ylabel=new)
+        x_label, y_label = (f"Accuracy on {name} (%)" for name in names.values())
+        right.set(xlabel=x_label, ylabel=y_label)
         for axes in (left, right):
             style.legend_above(axes, ncols=2)
-        style.set_title(
-            figure,
-            f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
-            f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
-            f"{row['sigma_original']:g}²)",
-        )
     return figure
 
 
@@ -198,26 +195,38 @@ def _draw_accuracies(
     original: Difficulties,
     replication: Difficulties,
 ) -> None:
-    observed = 100 * results[["accuracy_original", "accuracy_replication"]].to_numpy(np.float64)
-    low, high = max(observed.min() - 3, 0.1), min(observed.max() + 3, 99.9)
-    axes.plot([low, high], [low, high], label="equal accuracy", **style.REFERENCE)
+    observed = results[["accuracy_original", "accuracy_replication"]]
+    low = max(100 * float(observed.min().min()) - 3, 0.1)
+    high = min(100 * float(observed.max().max()) + 3, 99.9)
+    square(axes, low, high)
     x = np.linspace(low, high, 200)
     curve = 100 * expected_accuracy(skills(x / 100, original), replication)
     axes.plot(x, curve, label="model", **style.FITTED.line_options())
     # Rings around the crosses: simulated accuracies lie close to observed ones.
-    look = point_options(len(results), size=7.0)
-    size, alpha = look["markersize"], look["alpha"]
-    axes.plot(
-        *observed.T, "o", color=style.MODELS.color, label="observed", markersize=size, alpha=alpha,
-        markerfacecolor="none", markeredgewidth=0.11 * size,
-    )  # fmt: skip
-    simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
-    if np.isfinite(simulated).any():
-        axes.plot(
-            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=0.57 * size,
-            markeredgewidth=0.11 * size, alpha=alpha, label="simulated",
-        )  # fmt: skip
-    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    look = point_options(len(results), size=7.0) | {"markerfacecolor": "none"}
+    size = look["markersize"]
+    look["markeredgewidth"] = 0.11 * size
+    scatter(
+        axes,
+        observed,
+        "accuracy_original",
+        "accuracy_replication",
+        style.MODELS,
+        label="observed",
+        **look,
+    )
+    simulated = of_models[["simulated_original", "simulated_replication"]]
+    if np.isfinite(simulated.to_numpy()).any():
+        look["markersize"] = 0.57 * size
+        scatter(
+            axes,
+            simulated,
+            "simulated_original",
+            "simulated_replication",
+            _SIMULATED,
+            label="simulated",
+            **look,
+        )
 
 
 def write_difficulty(

@@ -19,10 +19,11 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing, intervals, name_rows
 from matcheval.io import tables
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions import correctness
-from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
+from matcheval.replication.figures import draw_models, set_scale
 from matcheval.settings import (
     Count,
     EvaluatedName,
@@ -133,54 +134,41 @@ def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFram
 
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Plot accuracies and fit of the first scale; of several bases, against those expected."""
-    first, ends = table.iloc[0], ("", "_low", "_high")
+    first, y = table.iloc[0], "accuracy_new"
     scale, bases = Scale(first["scale"]), first["bases"].split()
     table = table[table["scale"] == scale.value]
-    on_old: dict[str, Any] = {f"original{end}": table[f"accuracy_base{end}"] for end in ends}
-    x_label = f"Accuracy on {style.shortened(bases[0])} (%)"
+    x, x_label = "accuracy_base", f"Accuracy on {style.shortened(bases[0])} (%)"
     if len(bases) > 1:
-        on_old = {f"original{end}": np.nan for end in ends} | {"original": table["fitted"]}
-        x_label = f"Accuracy expected from {len(bases)} base sets (%)"
-    on_both = on_old | {f"replication{end}": table[f"accuracy_new{end}"] for end in ends}
-    drawn = table.assign(**{f"accuracy_{name}": values for name, values in on_both.items()})
-    x, y = "accuracy_original", "accuracy_replication"
-    is_finite = np.all(np.isfinite(to_scale(drawn[[x, y]], scale)), axis=1)
-    drawn = drawn.take(np.flatnonzero(is_finite)).sort_values(x)
+        x, x_label = "fitted", f"Accuracy expected from {len(bases)} base sets (%)"
+    is_finite = np.all(np.isfinite(to_scale(table[[x, y]], scale)), axis=1)
+    drawn = table.take(np.flatnonzero(is_finite)).sort_values(x)
     is_off = (drawn["rho_low"] > 0) | (drawn["rho_high"] < 0)
     spread = 100 * table.loc[table["is_standard"], "rho"].std()
     note = f"Over the standard models, ρ has a standard deviation of {spread:.1f} points."
     if first["resamples"]:
         note = f"{is_off.sum()} of {drawn['rho_low'].count()} intervals of ρ miss 0. {note}"
-    with style.style():
-        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
+    title = f"{first['dataset']}: {counted(len(table), 'model')} and their fit"
+    with drawing(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75, title, note) as figure:
         axes, right = figure.subplots(1, 2)
-        if scale is Scale.PROBIT:
-            set_probit(axes)
-        low, high = limits(drawn, scale)
-        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
-        line = 100 * drawn[x], 100 * drawn["fitted"]
-        axes.plot(*line, label=f"{scale.value} fit", zorder=4, **style.FITTED.line_options())
+        set_scale(axes, drawn, x, y, scale)
+        fit = Series("fitted", style.FITTED, f"{scale.value} fit")
+        curves(axes, drawn.set_index(100 * drawn[x]), [fit], zorder=4)
         holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
-        draw_models(axes, drawn, ~is_off, holds_0)
-        set_ticks(axes, scale, low, high)
-        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=x_label)
-        axes.set_ylabel(f"Accuracy on {style.shortened(first['dataset'])} (%)")
+        draw_models(axes, drawn, x, y, ~is_off, holds_0)
+        axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
         _draw_farthest(right, table)
-        style.set_title(figure, f"{first['dataset']}: {counted(len(table), 'model')} and their fit")
-        style.set_note(figure, note)
     return figure
 
 
 def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
     known = table.dropna(subset=["rho"])
-    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED).sort_values("rho")
-    places, values = range(len(rows)), 100 * rows[["rho", "rho_low", "rho_high"]]
+    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED)
+    rows = rows.sort_values("rho", ascending=False)
+    intervals(axes, rows, [Series("rho", style.MODELS)])
     names = [style.shortened(name, 24) for name in rows["model"]]
-    axes.hlines(places, values["rho_low"], values["rho_high"], color=style.MODELS.color)
-    axes.plot(values["rho"], places, style.MODELS.marker, color=style.MODELS.color)
-    axes.set_yticks(places, names, fontsize=style.NOTE_SIZE)
+    name_rows(axes, names, fontsize=style.NOTE_SIZE)
     style.draw_zero(axes, upright=True)
     level = percent(table["confidence"].iloc[0])
     few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""

@@ -8,6 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing
 from matcheval.figures.many_models import draw_curves
 from matcheval.io.tables import TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted, lay_out
@@ -124,38 +125,30 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     models = len(set(table["model"]) - {MEAN})
-    of_mean, over_models = (" of the mean", ", mean over models") if models > 1 else ("", "")
-    with style.style():
-        figure = style.new_figure(style.COLUMN_WIDTH * len(matchings), 3.6)
-        panels = figure.subplots(
+    over_models = ", mean over models" if models > 1 else ""
+    matched = Series("matched_gap", style.MATCHED_GAP, f"matched gap{over_models}")
+    title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
+    note = f"Bands: {percent(confidence)} intervals{' of the mean' if models > 1 else ''}."
+    with drawing(style.COLUMN_WIDTH * len(matchings), 3.6, title, note) as figure:
+        axes = figure.subplots(
             2, len(matchings), sharex=True, sharey="row", squeeze=False, height_ratios=(2.2, 1)
         )
-        for (upper, lower), matching in zip(panels.T, matchings, strict=True):
+        for (upper, lower), matching in zip(axes.T, matchings, strict=True):
             rows = table[table["matching"] == matching]
-            mean = 100 * rows[rows["model"] == MEAN].set_index("epsilon")[_DRAWN]
+            mean = rows[rows["model"] == MEAN].set_index("epsilon")
             _draw_models(upper, rows, "matched_gap", style.MATCHED_GAP.color)
-            upper.fill_between(
-                mean.index, mean["matched_gap_low"], mean["matched_gap_high"], alpha=0.25,
-                color=style.MATCHED_GAP.color, linewidth=0,
-                label=f"{percent(confidence)} interval{of_mean}",
-            )  # fmt: skip
-            upper.plot(
-                mean["matched_gap"], color=style.MATCHED_GAP.color, marker=style.MATCHED_GAP.marker,
-                label=f"matched gap{over_models}",
-            )  # fmt: skip
-            line = style.GAP.line_options()
-            upper.plot(mean["gap"], label="gap of all datapoints", linewidth=0.8, **line)
+            curves(upper, mean, [matched], marker=style.MATCHED_GAP.marker, linestyle="-")
+            curves(upper, mean, [Series("gap", style.GAP, "gap of all datapoints", "none")],
+                   linewidth=0.8)  # fmt: skip
             style.draw_zero(upper)
             style.legend_above(upper, title=matching_label(matching))
             _draw_models(lower, rows, "fraction_unmatched", style.UNMATCHED.color)
-            lower.plot(mean["fraction_unmatched"], **style.UNMATCHED.line_options())
+            curves(lower, mean, [Series("fraction_unmatched", style.UNMATCHED)])
             lower.set_xscale("log")
             lower.xaxis.set_major_formatter("{x:g}")  # without formulas
             lower.set_xlabel("ε")
-        panels[0, 0].set_ylabel("Matched gap (points)")
-        panels[1, 0].set_ylabel("Unmatched (%)")
-        title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
-        style.set_title(figure, title)
+        axes[0, 0].set_ylabel("Matched gap (points)")
+        axes[1, 0].set_ylabel("Unmatched (%)")
     return figure
 
 

@@ -19,7 +19,8 @@ from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import verify_file
 from matcheval.errors import configuration_error
 from matcheval.figures import style
-from matcheval.figures.many_models import FEW_MODELS, point_options
+from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
+from matcheval.figures.many_models import FEW_MODELS
 from matcheval.io.files import file_states
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted, with_interval
@@ -186,30 +187,21 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw by how much audited labels change every model's gap, of all and of matched."""
     names = table["matching"].unique()
     order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
-    with style.style():
-        height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
-        figure = style.new_figure(style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND)
-        axes = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+    height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
+    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND
+    title = f"{table['pair'].iloc[0]}: gaps by audited labels, {counted(len(order), 'model')}"
+    note = f"Bars: {percent(table['confidence'].iloc[0])} intervals."
+    with drawing(*size, title, note) as figure:
+        axes = panels(figure, len(names), len(names))
         for panel, name in zip(axes, names, strict=True):
-            of = table[table["matching"] == name].set_index("model").loc[order]
-            ends, at = 100 * of[["change_low", "change_high"]].T.to_numpy(), np.arange(len(of))
-            looks = style.MATCHED_GAP if name else style.GAP
-            panel.hlines(at, *ends, color=looks.color, linewidth=0.8)
-            panel.plot(
-                100 * of["change"], at, looks.marker, color=looks.color, **point_options(len(of))
-            )
+            rows = table[table["matching"] == name].set_index("model").loc[order]
+            look = style.MATCHED_GAP if name else style.GAP
+            intervals(panel, rows, [Series("change", look)])
             style.draw_zero(panel, upright=True)
             panel.set_title(matching_label(name) if name else "all datapoints")
-            gap, audited = 100 * of["gap"].mean(), 100 * of["audited_gap"].mean()
+            gap, audited = 100 * rows["gap"].mean(), 100 * rows["audited_gap"].mean()
             panel.set_xlabel(f"Change (points); mean gap {gap:.2f} to {audited:.2f}")
-        if len(order) <= FEW_MODELS:
-            axes[0].set_yticks(at, [style.shortened(model) for model in order])
-        else:
-            axes[0].set_ylabel("Model, by increasing change")
-        axes[0].set_ylim(len(order) - 0.5, -0.5)
-        pair, n_models = table["pair"].iloc[0], counted(len(order), "model")
-        style.set_title(figure, f"{pair}: gaps by audited labels, {n_models}")
-        style.set_note(figure, f"Bars: {percent(table['confidence'].iloc[0])} intervals.")
+        name_rows(axes[0], order.tolist(), "Model, by increasing change")
     return figure
 
 

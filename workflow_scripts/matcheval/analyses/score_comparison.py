@@ -17,6 +17,7 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.errors import configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series, drawing, intervals, name_rows
 from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
@@ -363,52 +364,39 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]
-    ranked = ranked.assign(row=ranked["score"].map(scores.index))
-    with style.style():
-        width = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings)
-        figure = style.new_figure(width, 1.6 + 0.2 * len(scores))
-        panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
+    models = _models(ranked)["model"].nunique()
+    label = "mean over models" if models > 1 else f"matched gap, {percent(confidence)} interval"
+    size = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores)
+    title = f"{table['pair'].iloc[0]}: matched by different scores, {counted(models, 'model')}"
+    with drawing(*size, title) as figure:
+        axes = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
         for number, matching in enumerate(matchings):
-            gaps, unmatched = panels[2 * number : 2 * number + 2]
+            gaps, unmatched = axes[2 * number : 2 * number + 2]
             rows = ranked[ranked["matching"] == matching]
-            _draw(gaps, rows, "matched_gap", style.MATCHED_GAP, confidence)
-            gaps.axvline(
-                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **style.REFERENCE
-            )
+            for panel, column, look in (
+                (gaps, "matched_gap", style.MATCHED_GAP),
+                (unmatched, "fraction_unmatched", style.UNMATCHED),
+            ):
+                if models > 1:
+                    values = (100 * rows.loc[rows["score"] == score, column] for score in scores)
+                    of_rows = enumerate(one.to_numpy(np.float64) for one in values)
+                    draw_rows(panel, dict(of_rows), look.color)
+                means = rows.groupby("score").mean(numeric_only=True).reindex(scores)
+                bounds = "none" if models > 1 else column
+                intervals(panel, means, [Series(column, look, label, bounds)])
+            mean_gap = 100 * _models(rows)["gap"].mean()
+            gaps.axvline(mean_gap, label="gap of all datapoints", **style.REFERENCE)
             style.draw_zero(gaps, upright=True)
             gaps.set_xlabel("Matched gap (points)")
             style.legend_above(gaps, title=matching_label(matching), fontsize=style.NOTE_SIZE)
-            _draw(unmatched, rows, "fraction_unmatched", style.UNMATCHED, confidence)
             unmatched.set_xlabel("Unmatched (%)")
-        panels[0].set_yticks(range(len(scores)), [LABELS[score] for score in scores])
-        panels[0].set_ylim(len(scores) - 0.5, -0.5)
-        models = counted(len(_models(ranked)["model"].unique()), "model")
-        style.set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
+        name_rows(axes[0], [LABELS[score] for score in scores])
     return figure
 
 
 def _models(table: pd.DataFrame) -> pd.DataFrame:
     """One row per single model."""
     return table[table["score"] == Uncertainty.CONFIDENCE]
-
-
-def _draw(
-    axes: "style.Axes",
-    table: pd.DataFrame,
-    column: str,
-    look: style.SeriesStyle,
-    confidence: float,
-) -> None:
-    several = len(_models(table)) > 1
-    if several:
-        groups = (100 * table[column]).groupby(table["row"])
-        draw_rows(axes, {int(at): v.to_numpy(np.float64) for at, v in groups}, look.color)
-    elif column == "matched_gap":
-        low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
-        axes.hlines(table["row"], low, high, color=look.color)
-    label = "mean over models" if several else f"matched gap, {percent(confidence)} interval"
-    mean = (100 * table[column]).groupby(table["row"]).mean()
-    axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
 
 
 class ScoreComparisonSettings(PairTableSettings):

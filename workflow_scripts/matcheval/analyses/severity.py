@@ -13,6 +13,7 @@ from pydantic import Field
 from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing, panels
 from matcheval.io.tables import (
     DATASET,
     MODEL,
@@ -153,11 +154,10 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
 
 
 _COLUMNS = 4
-# Column, stem of its bounds, look, line.
 _PARTS = (
-    ("gap", "gap", style.GAP, "-"),
-    ("confidence_part", "confidence", style.MODELS, "--"),
-    ("conditional_part", "conditional", style.FITTED, "-."),
+    Series("gap", style.GAP, "gap"),
+    Series("confidence_part", replace(style.MODELS, line="--"), "confidence part", "confidence"),
+    Series("conditional_part", replace(style.FITTED, line="-."), "conditional part", "conditional"),
 )
 _MATCHED = (style.MATCHED_GAP, style.UNMATCHED)
 
@@ -169,21 +169,16 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     shifted = means[means["dataset"] != means["base"]]
     subgroups = shifted["subgroup"].unique().tolist()
     n_columns = min(_COLUMNS, len(subgroups))
-    n_rows = -(-len(subgroups) // n_columns)
-    with style.style():
-        figure = style.new_figure(0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * n_rows)
-        panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for panel, subgroup in zip(panels.flat, subgroups, strict=False):
-            rows = pd.concat([base, shifted[shifted["subgroup"] == subgroup]])
-            _draw(panel, rows.sort_values("severity", kind="stable"))
+    size = 0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * -(-len(subgroups) // n_columns)
+    models = counted(len(set(table["model"]) - {MEAN}), "model")
+    title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
+    with drawing(*size, title, legend_columns=2) as figure:
+        axes = panels(figure, len(subgroups), _COLUMNS)
+        for panel, subgroup in zip(axes, subgroups, strict=True):
+            _draw(panel, pd.concat([base, shifted[shifted["subgroup"] == subgroup]]))
             panel.set_xticks(sorted(set(means["severity"])))
             panel.xaxis.set_major_formatter("{x:g}")
             panel.set_title(style.shortened(subgroup, 20), fontsize=style.NOTE_SIZE)
-        for panel in panels.flat[len(subgroups) :]:
-            panel.set_axis_off()
-        models = counted(len(set(table["model"]) - {MEAN}), "model")
-        title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
-        style.set_title_and_legend(figure, title, ncols=2)
         figure.supxlabel("Severity", fontsize=style.NOTE_SIZE + 1)
         figure.supylabel("Percentage points", fontsize=style.NOTE_SIZE + 1)
     return figure
@@ -191,22 +186,14 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw means over the sets of equal severity, and the bands of their intervals."""
-    by_matching = {name: table[table["matching"] == name] for name in table["matching"].unique()}
-    first = next(iter(by_matching.values()))
-    series = [(first, *part, part[0].replace("_", " ")) for part in _PARTS]
+    by_matching = dict(iter(table.groupby("matching", sort=False)))
+    drawn = [(rows, part) for rows in [*by_matching.values()][:1] for part in _PARTS]
     for (matching, rows), look in zip(by_matching.items(), itertools.cycle(_MATCHED), strict=False):
-        label = f"matched gap, {matching_label(matching)}"
-        series.append((rows, "matched_gap", "matched_gap", look, ":", label))
-    for rows, column, stem, look, line, label in series:
-        bounds = [f"{stem}_low", f"{stem}_high"]
-        points = 100 * rows.groupby("severity")[[column, *bounds]].mean()
-        axes.plot(
-            points[column], line, color=look.color, marker=look.marker, markersize=2, label=label
-        )
-        axes.fill_between(
-            points.index, *(points[bound] for bound in bounds), color=look.color, alpha=0.2,
-            linewidth=0,
-        )  # fmt: skip
+        label = f"matched gap, {matching_label(str(matching))}"
+        drawn.append((rows, Series("matched_gap", replace(look, line=":"), label)))
+    for rows, part in drawn:
+        means = rows.groupby("severity").mean(numeric_only=True)
+        curves(axes, means, [part], marker=part.look.marker, markersize=2)
     style.draw_zero(axes)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -21,8 +22,8 @@ from matcheval.datasets.suites import (
 )
 from matcheval.errors import configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, name_rows
 from matcheval.figures.many_models import draw_rows
-from matcheval.figures.saving import fix_layout
 from matcheval.io import tables
 from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness, dataset_correctness
@@ -183,40 +184,29 @@ _PAGE, _HIGHEST = 9.5, 40.0  # inches
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw the accuracy of every model on every set, with the mean over models."""
     sets = table.groupby("dataset", sort=False)
-    first, means = sets.first(), sets["accuracy_set"].mean()
-    models = table["model"].nunique()
+    first, models = sets.first(), table["model"].nunique()
+    means = 100 * sets[["accuracy_set", "accuracy_base"]].mean()
     row_height = np.clip((_PAGE - _MARGIN) / len(first), _LEAST_ROW, _ROW)
-    base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
-    with style.style():
-        figure = style.new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
-        axes = figure.add_subplot()
+    size = 5.5, min(_MARGIN + row_height * len(first), _HIGHEST)
+    title = f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
+    with drawing(*size, title) as figure:
+        axes, at = figure.add_subplot(), range(len(first))
         if models > 1:
             values = (100 * of_set.to_numpy(np.float64) for _, of_set in sets["accuracy_set"])
             draw_rows(axes, dict(enumerate(values)), style.MODELS.color)
         label = "mean over models" if models > 1 else "the model"
-        axes.plot(100 * means, range(len(means)), "k|", markersize=65 * row_height, label=label)
-        axes.plot(
-            100 * base,
-            range(len(base)),
-            label=f"{'mean ' * (models > 1)}on {style.shortened(first['base'].iloc[0], 20)}",
-            **style.REFERENCE,
-        )
+        axes.plot(means["accuracy_set"], at, "k|", markersize=65 * row_height, label=label)
+        # It differs between sets where members name classes.
+        base = style.shortened(first["base"].iloc[0], 20)
+        label = f"{'mean ' * (models > 1)}on {base}"
+        axes.plot(means["accuracy_base"], at, label=label, **style.REFERENCE)
         groups = first["group"].tolist()
-        for row in range(1, len(groups)):
-            if groups[row] != groups[row - 1]:
-                axes.axhline(row - 0.5, color="0.5", linewidth=0.5)
-        axes.set_yticks(
-            range(len(first)),
-            [style.shortened(name) for name in first.index],
-            fontsize=style.NOTE_SIZE,
-        )
-        axes.set_ylim(len(first) - 0.5, -0.5)
+        for row, (before, group) in enumerate(pairwise(groups)):
+            if group != before:
+                axes.axhline(row + 0.5, color="0.5", linewidth=0.5)
+        name_rows(axes, first.index.tolist(), fontsize=style.NOTE_SIZE)
         axes.set_xlabel("Accuracy (%)")
         style.legend_above(axes, ncols=3)
-        style.set_title(
-            figure, f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
-        )
-        fix_layout(figure)
     return figure
 
 

@@ -19,10 +19,17 @@ from matcheval.api.comparison import (
     compare_sets,
 )  # fmt: skip
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.inputs import Estimate, Shown, columns_of, is_number, layout_of, warn_each
 from matcheval.api.pairs import Origin, PairOptions, all_sources, given_models, read_compared
 from matcheval.errors import InputError, check_known
 from matcheval.io.files import atomic_file, check_place
+from matcheval.predictions.inputs import (
+    Estimate,
+    Shown,
+    columns_of,
+    is_number,
+    layout_of,
+    warn_each,
+)
 from matcheval.protocol.settings import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.verdicts import Verdict
 

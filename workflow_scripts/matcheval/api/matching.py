@@ -10,7 +10,6 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.api.comparison import reliability_figure
-from matcheval.api.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.api.pairs import (
     GivenModel,
     Origin,
@@ -21,6 +20,7 @@ from matcheval.api.pairs import (
 )  # fmt: skip
 from matcheval.errors import check_known
 from matcheval.io.tables import write_table
+from matcheval.predictions.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.schemas import RUNS
 from matcheval.protocol.settings import EPSILON, N_SEEDS

@@ -16,7 +16,9 @@ from matcheval.accuracy_prediction.estimation import (
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
 from matcheval.accuracy_prediction.recommendation import Recommendation, describe, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.api.inputs import (
+from matcheval.errors import InputError
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.inputs import (
     Data,
     Estimate,
     Models,
@@ -29,8 +31,6 @@ from matcheval.api.inputs import (
     source_of,
     warn_each,
 )  # fmt: skip
-from matcheval.errors import InputError
-from matcheval.predictions.formats import InMemory
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import LabelRule
 from matcheval.predictions.suspicions import suspicions
@@ -226,7 +226,7 @@ class AccuracyPredictions(Shown):
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        from matcheval.accuracy_prediction.output_figures import plot_estimates
+        from matcheval.accuracy_prediction.figures import plot_estimates
 
         return plot_estimates(self._table)
 

@@ -12,17 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.api.inputs import (
-    Models,
-    Shown,
-    check_whole,
-    columns_of,
-    is_number,
-    is_of_several,
-    layout_of,
-    source_of,
-    warn_each,
-)  # fmt: skip
 from matcheval.api.pairs import (
     ORIGINS,
     UNNAMED,
@@ -41,6 +30,17 @@ from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
 from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
+from matcheval.predictions.inputs import (
+    Models,
+    Shown,
+    check_whole,
+    columns_of,
+    is_number,
+    is_of_several,
+    layout_of,
+    source_of,
+    warn_each,
+)  # fmt: skip
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
 from matcheval.predictions.recognition import RawFile

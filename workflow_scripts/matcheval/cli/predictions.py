@@ -98,7 +98,7 @@ def read_layout(
     arguments: argparse.Namespace, sources: "Sequence[Path | InMemory]"
 ) -> "tuple[Layout, int | None]":
     """Read these arguments, and tell the names of classes that files have where none are given."""
-    from matcheval.api.inputs import layout_of
+    from matcheval.predictions.inputs import layout_of
     from matcheval.predictions.layout import read_classes
 
     columns = dict[str, str]()

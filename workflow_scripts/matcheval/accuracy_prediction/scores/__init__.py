@@ -3,13 +3,7 @@
 To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
 """
 
-from matcheval.accuracy_prediction.scores import (
-    classwise,
-    confidence,
-    features,
-    probabilities,
-    transport,
-)
+from matcheval.accuracy_prediction.scores import confidence, features, probabilities, transport
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 
@@ -24,6 +18,6 @@ SCORES: dict[str, Score] = {
     **transport.SCORES,
     **probabilities.MANO,
     **features.DISPERSION,
-    **classwise.SCORES,
+    **probabilities.CLASSWISE,
 }
 ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}

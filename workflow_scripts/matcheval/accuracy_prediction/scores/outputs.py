@@ -123,7 +123,7 @@ class Outputs:
         Mean and covariance of the features of all datapoints, and those of all probabilities.
     orientations : float32 array, shape (n, 4, 4), or None
         For each image rotated counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
-        orientations, from a classifier of features (see `scores.rotation`).
+        orientations, from a classifier of features (see `scores.features`).
     rule : ClassRule
         What the outputs were cut to.
     index : int array, shape (n,), or None

@@ -20,11 +20,11 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
-from matcheval.few_labels.answers import Counted
-from matcheval.few_labels.designs import draw
-from matcheval.few_labels.estimating import Question, choose, found_by
-from matcheval.few_labels.intervals import Found
-from matcheval.few_labels.planning import PLANNED_AS, needs_of_designs
+from matcheval.few_labels.draws import draw
+from matcheval.few_labels.estimators import Estimate
+from matcheval.few_labels.inputs import Sample
+from matcheval.few_labels.methods import Question, choose, estimate_by
+from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, counted, lay_out
@@ -41,10 +41,6 @@ class Design(StrEnum):
     RANDOM = "random"
     CONTROL = "control"
     MIXED = "mixed"
-    PROPORTIONAL = "proportional"
-    NEYMAN = "neyman"
-    ACTIVE = "active"
-    LURE = "lure"
 
     @property
     def drawn(self) -> str:
@@ -52,10 +48,14 @@ class Design(StrEnum):
         return "random" if self is Design.CONTROL else self.value
 
 
+_PANELS = 6  # sets that have one each; of more, medians over sets are shown
 LABELS = {
     Design.RANDOM: "random, labels alone", Design.CONTROL: "random + confidence",
-    Design.MIXED: "mixed strata", Design.PROPORTIONAL: "proportional strata",
-    Design.NEYMAN: "Neyman's strata", Design.ACTIVE: "active", Design.LURE: "LURE",
+    Design.MIXED: "mixed strata",
+}  # fmt: skip
+_LOOKS = {
+    Design.RANDOM: style.GAP, Design.CONTROL: style.ORIGINAL,
+    Design.MIXED: style.MATCHED_REPLICATION,
 }  # fmt: skip
 
 SCHEMA = tables.TableSchema(
@@ -71,8 +71,8 @@ SCHEMA = tables.TableSchema(
             "temperature", pa.float64(), "1",
             "of the confidences; NaN: as stored, as the study keeps no logits",
         ),
-        tables.text("design", "random, control (random draw, confidences as control), mixed, ..."),
-        tables.Column("labels", pa.int32(), "labels", "number; of active the expected number"),
+        tables.text("design", "random, control (random draw, confidences as control) or mixed"),
+        tables.Column("labels", pa.int32(), "labels", "number"),
         tables.Column("repetitions", pa.int32(), "1", "draws of so many labels"),
         tables.fraction("half_width", "of the interval, mean over draws"),
         tables.fraction("coverage", "share of draws whose interval holds the accuracy"),
@@ -128,11 +128,9 @@ def tabulate(
                 "repetitions": repetitions, "wish": half_width, "seed": seed,
                 "confidence": confidence,
             }  # fmt: skip
-            rows += [
-                common | row
-                for row in of_designs(f, y, [*map(Design, designs)], numbers, half_width, seeds,
-                                      confidence)
-            ]  # fmt: skip
+            kinds = [*map(Design, designs)]
+            simulated = of_designs(f, y, kinds, numbers, half_width, seeds, confidence)
+            rows += [common | row for row in simulated]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -142,74 +140,72 @@ def _outputs(files: SuiteFiles, dataset: str, model: int) -> Outputs:
 
 
 def of_designs(
-    f: FloatArray, y: FloatArray, designs: Sequence[Design], numbers: Sequence[int], wish: float,
-    seeds: Iterable[int], level: float,
+    f: FloatArray, y: FloatArray, designs: Sequence[Design], numbers: Sequence[int],
+    half_width: float, seeds: Iterable[int], level: float,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Simulate numbers of labels by each design, and what a half-width needs of them."""
-    planned = {one.design: one.planned for one in needs_of_designs(f, wish, level)}
+    planned = {need.design: need.planned for need in needs_of_designs(f, half_width, level)}
     of_random = 0
     for design in dict.fromkeys([Design.RANDOM, *designs]):  # which others are compared with
-        found = [simulate(design, f, y, n, seeds, level) for n in numbers]
-        needed = labels_at(numbers, [one["half_width"] for one in found], wish, len(y))
+        results = [simulate(design, f, y, n, seeds, level) for n in numbers]
+        half_widths = [result["half_width"] for result in results]
+        needed = labels_at(numbers, half_widths, half_width, len(y))
         of_random = of_random or needed
         common: dict[str, Any] = {
             "design": design.value, "labels_needed": needed, "saving": 1 - needed / of_random,
-            "is_bound": needed <= numbers[0],
-            "planned": planned[PLANNED_AS.get(design.drawn, design.drawn)],
+            "is_bound": needed <= numbers[0], "planned": planned[design.drawn],
         }  # fmt: skip
-        yield from (common | {"labels": n} | one for n, one in zip(numbers, found, strict=True))
+        for n, result in zip(numbers, results, strict=True):
+            yield common | {"labels": n} | result
 
 
 def simulate(
     design: Design, f: FloatArray, y: FloatArray, n: int, seeds: Iterable[int], level: float
 ) -> dict[str, float]:
     """Draw n labels per seed, and compare the estimates with the accuracy on all labels."""
-    truth, exact = float(y.mean()), dict[int, Found]()
-    halves, errors, holds = list[float](), list[float](), list[bool]()
+    truth, exact = float(y.mean()), dict[int, Estimate]()
+    half_widths, errors, holds = list[float](), list[float](), list[bool]()
     for seed in seeds:
-        plan = draw(design.drawn, f, n, seed)
-        right, question = y[plan.rows], Question(f, plan, "set", level)
-        correct = int(right.sum())
+        drawn = draw(design.drawn, f, n, seed)
+        correct, question = y[drawn.rows], Question(f, drawn, "set", level)
+        n_correct = int(correct.sum())
         asked = "hypergeometric" if design is Design.RANDOM else "auto"
-        method, _ = choose(asked, question, len(right), correct)
-        found = exact.get(correct) if method == "hypergeometric" else None
-        if found is None:
-            labels = Counted(plan.rows, plan.rows, plan.stratum, plan.chance, ())
-            found = found_by(method, right, labels, question)
+        method, _ = choose(asked, question, n, n_correct)
+        estimate = exact.get(n_correct) if method == "hypergeometric" else None
+        if estimate is None:
+            sample = Sample(drawn.rows, drawn.rows, drawn.stratum, ())
+            estimate = estimate_by(method, correct, sample, question)
         if method == "hypergeometric":  # which takes longest, and depends on the count only
-            exact[correct] = found
-        halves.append(found.half_width)
-        errors.append(abs(found.estimate - truth))
-        holds.append(found.lower - 1e-9 <= truth <= found.upper + 1e-9)
+            exact[n_correct] = estimate
+        half_widths.append(estimate.half_width)
+        errors.append(abs(estimate.estimate - truth))
+        holds.append(estimate.lower - 1e-9 <= truth <= estimate.upper + 1e-9)
     return {
-        "half_width": float(np.mean(halves)), "coverage": float(np.mean(holds)),
+        "half_width": float(np.mean(half_widths)), "coverage": float(np.mean(holds)),
         "error": float(np.mean(errors)),
     }  # fmt: skip
 
 
-def labels_at(numbers: Sequence[int], half_widths: Sequence[float], wish: float, size: int) -> int:
+def labels_at(
+    numbers: Sequence[int], half_widths: Sequence[float], half_width: float, size: int
+) -> int:
     """Return how many labels give a half-width; the fewest that were tried if these do.
 
     In between, squares of half-widths are linear in 1/n, as those of normal intervals are: they
     are 0 where all datapoints are labelled.
     """
     inverse, squares = 1 / np.append(numbers, size), np.append(half_widths, 0) ** 2
-    at = int((squares <= wish**2).argmax())
+    at = int((squares <= half_width**2).argmax())
     if not at:
         return numbers[0]
-    share = (squares[at - 1] - wish**2) / (squares[at - 1] - squares[at])
-    found = inverse[at - 1] + share * (inverse[at] - inverse[at - 1])
-    return int(np.ceil(1 / found - 1e-9))
-
-
-_PANELS = 6  # sets that have one each; of more, medians over sets are shown
+    share = (squares[at - 1] - half_width**2) / (squares[at - 1] - squares[at])
+    return int(np.ceil(1 / (inverse[at - 1] + share * (inverse[at] - inverse[at - 1])) - 1e-9))
 
 
 def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column that names each row's figure panel."""
-    sets = table["dataset"].unique()
-    is_few = len(sets) <= _PANELS
-    return table.assign(panel=table["dataset"] if is_few else f"{len(sets)} sets")
+    """Add a column that names each row's figure panel: its set, or all of them if they are many."""
+    n_sets = table["dataset"].nunique()
+    return table.assign(panel=table["dataset"] if n_sets <= _PANELS else f"{n_sets} sets")
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
@@ -217,11 +213,11 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
     rows, keys = _by_panel(table), ["panel", "design"]
     once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
     coverage = rows.groupby(keys, sort=False)["coverage"]
-    found = once[["planned", "labels_needed"]].median().assign(
+    summary = once[["planned", "labels_needed"]].median().assign(
         least=once["labels_needed"].min(), most=once["labels_needed"].max(),
         saving=once["saving"].mean(), coverage=coverage.mean(), lowest=coverage.min(),
     )  # fmt: skip
-    return found.reset_index()
+    return summary.reset_index()
 
 
 def text_columns(table: pd.DataFrame) -> list[TextColumn]:
@@ -235,98 +231,58 @@ def text_columns(table: pd.DataFrame) -> list[TextColumn]:
     })  # fmt: skip
 
 
-_LOOKS = {
-    Design.RANDOM: style.GAP, Design.CONTROL: style.ORIGINAL,
-    Design.MIXED: style.MATCHED_REPLICATION, Design.PROPORTIONAL: style.REPLICATION,
-    Design.NEYMAN: style.MATCHED_ORIGINAL, Design.ACTIVE: style.UNMATCHED,
-    Design.LURE: style.MATCHED_GAP,
-}  # fmt: skip
-_LEAST_GAP = 0.09  # of the height, between names of lines
-
-
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw half-widths against numbers of labels, a line per design, as medians over models."""
-    shown, needed = _by_panel(table), _summary(table)
-    n_sets = shown.groupby(["panel", "labels"])["dataset"].transform("nunique")
-    is_common = n_sets > shown.groupby("panel")["dataset"].transform("nunique") / 2
-    shown = shown.take(np.flatnonzero(is_common))  # numbers of labels that most sets have
-    panels, first = shown["panel"].unique().tolist(), table.iloc[0]
+    from matplotlib.ticker import LogLocator
+
+    rows, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
+    panels, first = rows["panel"].unique().tolist(), table.iloc[0]
+    half_width, models = 100 * first["wish"], counted(table["model"].nunique(), "model")
+    if len(panels) < table["dataset"].nunique():
+        models += " and the sets with more datapoints"
+    n_sets = rows.groupby(["panel", "labels"])["dataset"].transform("nunique")
+    rows = rows.loc[n_sets > rows.groupby("panel")["dataset"].transform("nunique") / 2]
+    ticks = sorted(rows["labels"].unique())
+    temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
     n_rows, n_columns = style.grid_shape(len(panels), 3)
-    of_all = table.drop_duplicates(["model", "dataset", "design"]).groupby("design", sort=False)
-    median = of_all["labels_needed"].median()
-    best = Design(str(median.idxmin()))
-    wish = f"± {100 * first['wish']:g} points"
-    title = f"{first['collection']}: {wish} need {median[Design.RANDOM]:,.0f} random labels"
-    if best is not Design.RANDOM:
-        coverage = table.loc[table["design"] == best, "coverage"].mean()
-        title += f", {median[best]:,.0f} by {LABELS[best]} (coverage {percent(round(coverage, 2))})"
     with style.style():
-        figure = style.new_figure(2.3 + 2.0 * n_columns, 1.0 + 1.9 * n_rows)
+        figure = style.new_figure(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows)
         grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            groups = shown[shown["panel"] == panel].groupby(["design", "labels"], sort=False)
-            _draw(axes, 100 * groups["half_width"].median(), 100 * first["wish"])
-            axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         for axes in grid.flat[len(panels) :]:
             axes.set_axis_off()
-        ticks = sorted(shown["labels"].unique())
-        grid[0, 0].set_xticks(ticks, [style.count(one) for one in ticks])
-        low, high = grid[0, 0].get_ylim()
-        places = [one for one in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if low <= one <= high]
-        grid[0, 0].set_yticks(places, [f"{one:g}" for one in places])
-        for axes, last in zip(grid[:, -1], panels[n_columns - 1 :: n_columns], strict=False):
-            _name_lines(axes, shown[shown["panel"] == last], needed[needed["panel"] == last])
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            groups = rows[rows["panel"] == panel].groupby(["design", "labels"], sort=False)
+            for name, widths in groups["half_width"].median().groupby("design", sort=False):
+                look, number = _LOOKS[Design(str(name))], needed.loc[(panel, name), "labels_needed"]
+                axes.plot(
+                    widths.index.get_level_values("labels"), 100 * widths, marker=look.marker,
+                    label=f"{LABELS[Design(str(name))]}: {number:,.0f}", **look.line_options(),
+                )  # fmt: skip
+            axes.axhline(half_width, **style.REFERENCE)
+            axes.set_xscale("log")
+            axes.set_yscale("log")
+            axes.minorticks_off()
+            axes.set_xticks(ticks, [style.count(tick) for tick in ticks])
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.legend(loc="lower left", fontsize=style.NOTE_SIZE)  # lines fall to the right
+            axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         figure.supylabel("Half-width (points)", fontsize=style.LABEL_SIZE)
-        style.set_title(figure, title)
-        models = counted(table["model"].nunique(), "model")
-        if len(panels) < table["dataset"].nunique():
-            models += " and the sets with more datapoints"
-        temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
+        style.set_title(figure, f"{first['collection']}: labels for ± {half_width:g} points")
         style.set_note(
             figure,
             f"Half-widths of {percent(confidence)} intervals against the number of labels: mean "
             f"over {first['repetitions']} draws, medians over {models}; confidences are "
-            f"{temperature}. Dashed: {wish}. Beside lines: the median number of labels that "
-            "reach them.",
+            f"{temperature}. In legends: the median number of labels that reach the dashed line.",
         )
     return figure
-
-
-def _draw(axes: "style.Axes", widths: "pd.Series[float]", wish: float) -> None:
-    for design in widths.index.unique("design"):
-        look = _LOOKS[Design(design)]
-        axes.plot(widths.loc[design], marker=look.marker, **look.line_options())
-    axes.axhline(wish, **style.REFERENCE)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
-    axes.minorticks_off()
-
-
-def _name_lines(axes: "style.Axes", rows: pd.DataFrame, needed: pd.DataFrame) -> None:
-    """Name the lines at their ends, lowest first, with the labels that each needs."""
-    last = rows[rows["labels"] == rows["labels"].max()]
-    ends = (100 * last.groupby("design")["half_width"].median()).sort_values()
-    low, high = np.log(axes.get_ylim())
-    least = 0.0
-    for design, value in ends.items():
-        place = max((np.log(max(value, 1e-9)) - low) / (high - low), least)
-        least = place + _LEAST_GAP
-        number = needed.loc[needed["design"] == design, "labels_needed"].iloc[0]
-        axes.annotate(
-            f"{LABELS[Design(str(design))]}: {number:,.0f}", (1.03, place), va="center",
-            xycoords="axes fraction", fontsize=style.NOTE_SIZE, annotation_clip=False,
-            color=_LOOKS[Design(str(design))].color,
-        )  # fmt: skip
 
 
 class FewLabelsSettings(SuiteTableSettings):
     """Pairs and suites whose labels are drawn again and again."""
 
     pairs: Names = Field((), description="Pairs: labels of the replication are drawn")
-    designs: SomeUnique[Design] = Field(
-        (Design.RANDOM, Design.CONTROL, Design.MIXED, Design.ACTIVE),
-        description="How labels are drawn",
-    )
+    designs: SomeUnique[Design] = Field(tuple(Design), description="How labels are drawn")
     half_width: Annotated[Number, Field(gt=0, lt=0.5)] = Field(
         0.02, description="Half-width of the interval that is asked for"
     )
@@ -359,28 +315,24 @@ class FewLabels(SuiteTableAnalysis):
         for pair in self.settings.pairs:
             self.study.check_pair(pair, self.field("pairs"))
             if pair in self.settings.suites:
-                raise configuration_error(
-                    f"'{pair}' is a pair, too", field=self.field("suites"),
-                    remedy="Rename one of them",
-                )  # fmt: skip
+                field, remedy = self.field("suites"), "Rename one of them"
+                raise configuration_error(f"'{pair}' is a pair, too", field=field, remedy=remedy)
             self.check_suite(pair, self.study.pairs[pair].original)
 
     def check_suite(self, name: str, base: str) -> None:
         """Check that the sets have probabilities, and count all datapoints by one label."""
         suite, _ = self.collection(name)
         field = self.field("pairs" if name in self.settings.pairs else "suites", name)
+        remedy = f"Leave '{name}' out"
         for dataset in (base, *suite.datasets):
             self.check_has_accuracies(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
-                raise configuration_error(
-                    f"'{dataset}' has no probabilities", field=field, remedy=f"Leave '{name}' out"
-                )
+                problem = f"'{dataset}' has no probabilities"
+                raise configuration_error(problem, field=field, remedy=remedy)
         for member in suite.members:
             if member.counting or member.all_labels:
-                raise configuration_error(
-                    f"'{member.dataset}' counts some classes, groups or several labels",
-                    field=field, remedy=f"Leave '{name}' out",
-                )  # fmt: skip
+                problem = f"'{member.dataset}' counts some classes, groups or several labels"
+                raise configuration_error(problem, field=field, remedy=remedy)
 
     def collection(self, name: str) -> tuple[Suite, str]:
         """Return a suite, or the replication of a pair as one, with its base."""
