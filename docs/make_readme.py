@@ -128,7 +128,7 @@ def simulated_verdicts() -> str:
         for _, row in found.iterrows()
     ]  # fmt: skip
     wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
-    return table(["truth", "images", wrong, "accuracy established", "cannot be told"], rows, 2)
+    return table(["truth", "images", wrong, "accuracy established", "inconclusive"], rows, 2)
 
 
 def coverage() -> str:

@@ -20,21 +20,21 @@ _ORIGINS = ("original", "replication")
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
     "gap": "loss of accuracy",
-    "confidence_part": "… that lower confidence warns of",
-    "conditional_part": "… left at equal confidence, by bins",
-    "matched_gap": "… left at equal confidence, by pairs",
+    "confidence_part": "… explained by lower confidence",
+    "conditional_part": "… remaining at equal confidence, by bins",
+    "matched_gap": "… remaining at equal confidence, by pairs",
 }
-_REFERENCE = "… by pairs, if nothing had warned"
+_REFERENCE = "… by pairs, if confidence explained nothing"
 _MOST_ROWS = 60  # of a chart with a model in each
 _READING = (
     "Lines are {level} intervals for the sampling of the sets. Bins and pairs are two ways of "
-    "comparing images of equal confidence. The two rows by bins add up to the loss. Pairs have an "
-    "image of each set; what they leave is the matched gap (Anzaku et al. 2022, arXiv 2209.01848). "
+    "comparing images of equal confidence. The two rows by bins add up to the loss. A pair is an "
+    "image of each set; the matched gap is their loss (Anzaku et al. 2022, arXiv 2209.01848). "
     "Images without a partner are left out of it."
 )
 _OF_REFERENCE = (
-    " That alone makes it smaller than the loss: the last row is what pairs would leave of this "
-    "loss if no confidence were lower (no-warning reference). Here they leave {relation}."
+    " That alone makes it smaller than the loss: the last row is what would remain of this loss on "
+    "pairs if confidence explained none of it (no-warning reference). Here, {relation}."
 )
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
@@ -123,7 +123,7 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
 
 def _title(verdict: Verdict) -> str:
     """Say what a pair shows in a few words, each as strongly as its claim."""
-    of_accuracy, of_confidence, of_left = verdict.claims
+    of_accuracy, of_calibration, *_ = verdict.claims
 
     def said(claim: Claim, sure: str, unsure: str) -> str:
         return sure if claim.strength == "established" else unsure
@@ -132,26 +132,22 @@ def _title(verdict: Verdict) -> str:
         "loss": said(of_accuracy, "Accuracy falls", "Accuracy seems to fall"),
         "gain": said(of_accuracy, "Accuracy rises", "Accuracy seems to rise"),
         "small": said(of_accuracy, "Accuracy hardly differs", "Accuracy seems hardly to differ"),
-    }.get(of_accuracy.finding, "No difference of accuracy can be told from 0")
-    if of_accuracy.finding == "loss":
-        title += {
-            "loss": f", and confidence {said(of_confidence, 'warns', 'seems to warn')} of it",
-            "small": f", and confidence {said(of_confidence, 'does', 'seems')} not "
-            f"{said(of_confidence, 'warn', 'to warn')}",
-        }.get(of_confidence.finding, "")
-        if of_left.finding == "loss":
-            left = said(of_left, "is left", "seems to be left")
-            title += f"; a loss {left} where confidence is equal"
-    return title
+    }.get(of_accuracy.finding, "A difference in accuracy is inconclusive")
+    calibration = {
+        "small": said(of_calibration, "is right", "seems right"),
+        "overconfident": said(of_calibration, "is too high", "seems too high"),
+        "underconfident": said(of_calibration, "is too low", "seems too low"),
+    }.get(of_calibration.finding)
+    return f"{title}; mean confidence {calibration}" if calibration else title
 
 
 def _relation(row: pd.Series, reference: float) -> str:
     """Say how the matched gap compares with what would be left without any warning."""
     if row["matched_gap_low"] > reference:
-        return "more than that"
+        return "more remains than that"
     if row["matched_gap_high"] < reference:
-        return "less than that, as where confidence warns of a part"
-    return "as much within chance, so that the matched gap alone shows no warning"
+        return "less remains than that, as confidence explains a part"
+    return "as much remains, within chance: pairs alone do not show that confidence explains any"
 
 
 def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:

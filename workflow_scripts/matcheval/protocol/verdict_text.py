@@ -130,10 +130,8 @@ class VerdictText:
             lower = "Lower" if change == "loss" else "Higher"
             sign = -1 if change == "gain" else 1
             lost = "lost" if change == "loss" else "gained"
-            return (
-                f"{lower} confidence explains {self._points(part, sign=sign)} of the {whole} points "
-                f"{lost}."
-            )
+            points = self._points(part, sign=sign)
+            return f"{lower} confidence explains {points} of the {whole} points {lost}."
         same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
         return (
             f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}"

@@ -51,7 +51,7 @@ class Claim:
     value, low, high : float
         Estimate and its interval, fractions; NaN where there are none.
     strength : Strength
-        `established`, `suggested` or `cannot be told`.
+        `established`, `suggested` or `inconclusive`.
     reason : str
         Why it is no stronger; empty if it is established.
     """
