@@ -242,13 +242,14 @@ def is_wrong(verdict: Verdict, case: Case) -> bool:
             continue
         true, fall = getattr(truth, claim.question), truth.fall
         is_part = claim.question == "confidence"
+        base = case.offset if claim.question == "calibration" else 0.0
         of_truth = {
             "loss": true > 1e-12 and (not is_part or fall > 1e-12),
             "gain": true < -1e-12,
             "overconfident": true > 1e-12,
             "underconfident": true < -1e-12,
             "small": abs(true) < MARGIN - 1e-12,
-            "mixed": min(case.drops) < 0 < max(case.drops),
+            "mixed": min(case.drops) < -base < max(case.drops),
         }
         if not of_truth[claim.finding]:
             return True

@@ -102,7 +102,7 @@ GAP_QUANTITIES = (
     Column("n_matched", pa.float64(), "datapoints", "matched pairs, mean over seeds"),
     fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
     fraction("unmatched_accuracy_target", "accuracy on the unmatched targets, mean over seeds"),
-    *_with_interval("confidence_part", "part of the gap that goes with confidence, in bins"),
+    *_with_interval("confidence_part", "part of the gap that confidence explains, in bins"),
     *_with_interval("conditional_part", "part of the gap at equal confidence, in bins"),
     *_with_interval("confidence_share", "confidence part over gap; NaN if |gap| < 2 gap_se"),
     Column("n_bins", pa.int32(), "1", "bins of confidence that hold a datapoint; 20 are asked for"),
