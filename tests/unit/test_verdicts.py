@@ -324,7 +324,7 @@ class TestWords:
              "remains at equal confidence is the model's underconfidence on old."),
             (gaps(0.05, 0.08, -0.03), "it understates accuracy there by 3.0 points"),
             (gaps(0.05, 0.05, 0.0, se=0.003), "matches accuracy there (`matched-eval predict"),
-            (gaps(0.05, 0.05, 0.0), "about 4,000 images of new (now 1,000) to know whether"),
+            (gaps(0.05, 0.05, 0.0), "As far as 1,000 images show, mean confidence on new matches"),
             (gaps(0.013), "Label more images of new: its confidence may overstate accuracy by 1.3"),
             (gaps(0.1, 0.1, 0.0, tied_share=0.4, binning_bound=0.15, se=0.003), "with all digits"),
         ],

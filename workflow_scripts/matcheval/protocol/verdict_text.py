@@ -79,6 +79,8 @@ class VerdictText:
         if finding == "small":
             seems = "apparently " * self._seems("calibration")
             text += f"{seems}calibrated within {self._margin} ({size})"
+        elif finding == "open":
+            text += f"no difference is shown ({size})"
         else:
             text += "apparently " * self._seems("calibration") + size
         return f"{text}{self._calibration_before()}."
@@ -360,9 +362,10 @@ class VerdictText:
         """Say how many images would show whether confidence is off by the margin."""
         least = new.detectable(self._judged.scale.joint, self._judged.scale.n_claims)
         n = float(f"{self._row['n_replication'] * (least / self._judged.scale.margin) ** 2:.2g}")
+        now = self._row["n_replication"]
         return (
-            f"Label about {n:,.0f} images of {self._new} (now {self._row['n_replication']:,}) to "
-            f"know whether its mean confidence is off by {self._margin}."
+            f"As far as {now:,} images show, mean confidence on {self._new} matches accuracy: label "
+            f"about {n:,.0f} to know it within {self._margin}."
         )
 
     def _more_images(self, gap: Evidence) -> str:
