@@ -364,8 +364,8 @@ class VerdictText:
         n = float(f"{self._row['n_replication'] * (least / self._judged.scale.margin) ** 2:.2g}")
         now = self._row["n_replication"]
         return (
-            f"As far as {now:,} images show, mean confidence on {self._new} matches accuracy: label "
-            f"about {n:,.0f} to know it within {self._margin}."
+            f"As far as {now:,} images show, mean confidence on {self._new} matches accuracy: "
+            f"label about {n:,.0f} to know it within {self._margin}."
         )
 
     def _more_images(self, gap: Evidence) -> str:
