@@ -4,7 +4,6 @@ Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test 
 accuracies on it?
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -87,20 +86,12 @@ def tabulate(
     return ordered[SCHEMA.names]
 
 
-def write_revisions(
-    *,
-    series: str,
-    datasets: Sequence[str],
-    accuracies: Sequence[Path],
-    without: Sequence[str],
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one series of revisions."""
-    tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
-    table = tabulate(tables, series, confidence, without)
-    SCHEMA.write(table, outputs)
-    logging.info("%d revisions", len(datasets))
+def read_revisions(
+    *, series: str, datasets: Sequence[str], accuracies: Sequence[Path]
+) -> tuple[dict[str, pa.Table], str]:
+    """Read the accuracies on the revisions of one series."""
+    files = zip(datasets, accuracies, strict=True)
+    return {name: ACCURACIES.read(file) for name, file in files}, series
 
 
 class RevisionsSettings(Settings):
@@ -117,7 +108,7 @@ class Revisions(TableAnalysis):
 
     name: ClassVar[str] = "revisions"
     per = "series"
-    write_table = write_revisions
+    read = read_revisions
     caption: ClassVar[str] = (
         "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
         "Clopper-Pearson intervals. The change is that from the first revision to the last."
@@ -135,10 +126,7 @@ class Revisions(TableAnalysis):
         return [self.study.accuracies_file(name) for name in self.settings.series[wildcards.series]]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_revisions`."""
-        return {
-            "datasets": list(self.settings.series[wildcards.series]),
-            "accuracies": self.inputs(wildcards),
-            "without": list(self.settings.without),
-            "confidence": self.study.confidence,
-        }
+        """Return the arguments of `read_revisions`."""
+        datasets = list(self.settings.series[wildcards.series])
+        accuracies = self.inputs(wildcards)
+        return {"series": wildcards.series, "datasets": datasets, "accuracies": accuracies}
