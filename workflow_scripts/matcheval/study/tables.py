@@ -277,40 +277,17 @@ class SuiteFiles:
     models: Sequence[str]
 
     def paths(self, dataset: str) -> list[str]:
-        """Return the files of all models on a set: the user's if it has no images.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-        """
+        """Return the files of all models on a set: the user's if it has no images."""
         if dataset in self.stems:
             return [f"{self.stems[dataset].format(model=m)}.parquet" for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
     def layout(self, dataset: str) -> Layout:
-        """Return how the files of a set are laid out.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-        """
+        """Return how the files of a set are laid out."""
         return Layout() if dataset in self.stems else layout_of(self.specs[dataset])
 
     def read(self, dataset: str) -> list[Predictions]:
-        """Read the predictions of all models on a set.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-
-        Raises
-        ------
-        InputError
-            If files are missing or invalid, naming all of them.
-        """
+        """Read the predictions of all models on a set."""
         problems, found, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
@@ -368,23 +345,11 @@ class SuiteTableAnalysis(TableAnalysis):
         raise NotImplementedError
 
     def collection(self, name: str) -> tuple[Suite, str]:
-        """Return a suite with its base.
-
-        Parameters
-        ----------
-        name : str
-            Name of a suite that a table is made for.
-        """
+        """Return a suite with its base."""
         return self.study.suites[name], self.settings.suites[name]
 
     def datasets_of(self, suite: str) -> list[str]:
-        """Return the names of the base and of the sets of a suite, each once.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the names of the base and of the sets of a suite, each once."""
         found, base = self.collection(suite)
         return list(dict.fromkeys([base, *found.datasets]))
 
