@@ -251,7 +251,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
-    """Write a Parquet file atomically, in parts; it contains checksums of its pages and its digest."""
+    """Write a Parquet file atomically, in parts, with checksums of its pages and its digest."""
     import pyarrow.parquet as pq
 
     with atomic_file(path) as partial:
