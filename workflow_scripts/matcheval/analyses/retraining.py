@@ -13,13 +13,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pandas as pd
-import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, text
 from matcheval.io.text_tables import (
     accuracy_cells,
     markdown,
@@ -76,11 +75,7 @@ SCHEMA = TableSchema(
         text("train", "name of its training set"),
         text("test", "name of its test set"),
         text("values", "varied fields of the recipe, a JSON object"),
-        Column("n", pa.int64(), "datapoints", "size of the test set"),
-        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
-        fraction("accuracy", "n_correct over n"),
-        fraction("accuracy_low", "Clopper-Pearson lower bound"),
-        fraction("accuracy_high", "Clopper-Pearson upper bound"),
+        *accuracy("", "size of the test set"),
         CONFIDENCE_LEVEL,
     ),
     shown={

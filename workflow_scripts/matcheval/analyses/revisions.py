@@ -45,14 +45,8 @@ SCHEMA = tables.TableSchema(
         tables.text("revisions", "name of the series of revisions"),
         tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
         tables.DATASET,
-        tables.Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
-        tables.Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
-        tables.fraction("accuracy", "top-1 accuracy"),
-        tables.fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        tables.fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-        tables.fraction(
-            "change", "accuracy minus that on the previous revision; NaN for the first"
-        ),
+        *tables.accuracy("", "size of the revision; 0 if unknown"),
+        tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
         tables.CONFIDENCE_LEVEL,
     ),
     shown=_columns,

@@ -273,6 +273,11 @@ def text(name: str, meaning: str, label: Callable[[Any], Any] | None = None) -> 
     return Column(name, pa.string(), "", meaning, label=label)
 
 
+def estimate(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """Declare a column of fractions with those of its interval."""
+    return fraction(name, meaning), *interval(name)
+
+
 def interval(name: str) -> tuple[Column, Column]:
     """Declare the columns of the interval of the value before them."""
     return (
@@ -301,10 +306,11 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
     """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
+    end = f"_{part}" if part else ""
     return (
-        Column(f"n_{part}", pa.int64(), "datapoints", of),
-        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),
-        fraction(f"accuracy_{part}", "n_correct over n; NaN if there are none"),
-        fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
-        fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),
+        Column(f"n{end}", pa.int64(), "datapoints", of),
+        Column(f"n_correct{end}", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
+        fraction(f"accuracy{end}", "share of correct predictions; NaN without a datapoint"),
+        fraction(f"accuracy{end}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        fraction(f"accuracy{end}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
     )
