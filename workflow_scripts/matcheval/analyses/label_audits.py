@@ -26,12 +26,7 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction,
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.audited_labels import PUBLISHED, SUFFIXES, AuditedLabels, read_audit
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MIN_PAIRS,
-    ComparedModels,
-    matched_by,
-)
+from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels, matched_by
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings

@@ -19,11 +19,7 @@ from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, text
-from matcheval.io.text_tables import (
-    accuracy_cells,
-    markdown,
-    with_interval,
-)
+from matcheval.io.text_tables import accuracy_cells, markdown, with_interval
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,

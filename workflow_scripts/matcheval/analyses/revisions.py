@@ -16,13 +16,7 @@ from matcheval.errors import InputError
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
-from matcheval.settings import (
-    EvaluatedName,
-    ModelNames,
-    Named,
-    Settings,
-    SomeUnique,
-)
+from matcheval.settings import EvaluatedName, ModelNames, Named, Settings, SomeUnique
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
