@@ -17,13 +17,7 @@ from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
 from matcheval.errors import InputError, suggest, unknown_name_error
-from matcheval.names import (
-    MAX_LABEL_LENGTH,
-    MAX_NAME_LENGTH,
-    MODEL_PATTERN,
-    NAME_PATTERN,
-    is_label,
-)
+from matcheval.names import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN, is_label
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
 

@@ -4,16 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.settings import (
-    Count,
-    Integer,
-    Name,
-    Named,
-    Seed,
-    Settings,
-    SomeNames,
-    SomeUnique,
-)
+from matcheval.settings import Count, Integer, Name, Named, Seed, Settings, SomeNames, SomeUnique
 from matcheval.training.options import ALGORITHMS
 
 Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
