@@ -23,6 +23,10 @@ FLAGS = {
     ),
     "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
     "matched-eval init --output FILE": "`--file FILE`",
+    "matched-eval init --results, --train, --resize": (
+        "leave it out, and edit `results`, `training` or `resize` in the study that is written"
+    ),
+    "matched-eval init --skip-missing": "remove the files of models that not both sets have",
     "matched-eval match --output FILE --pairs FILE": (
         "`--output DIR --pairs`, which writes runs.csv, runs.parquet and pairs.parquet to DIR; the "
         "larger set is the source, unless `--source` says otherwise"
