@@ -9,7 +9,6 @@ from matcheval.settings import (
     Integer,
     Name,
     Named,
-    Seed,
     Settings,
     SomeNames,
     SomeUnique,
@@ -65,7 +64,6 @@ class DomainGeneralizationSettings(Settings):
     groups: _Few = Field(
         3, description="Groups of hyper-parameters: the defaults, and others drawn at random"
     )
-    group_seed: Seed = Field(0, description="Seed of these draws")
     options: dict[str, dict[str, Any]] = Field(
         {}, description="Options in all groups, by algorithm; they are not drawn"
     )
