@@ -225,7 +225,8 @@ class TestParquet:
             (None, {"classes": ["a", "b", "c"]},
              r"row \d+ \(from 0\): \d is not one of 3 classes"),
             (["x", *CIFAR10[1:]], {"classes": "cifar10"}, "'airplane' missing; 'x' unknown"),
-            (None, {"image_column": "img"}, "'image_column' is no more: .*rename it in the file"),
+            (None, {"image_column": "img"}, r"no column 'img'\. It has image, label"),
+            (None, {"image_column": "label"}, "'label': is int64, not bytes"),
         ],
     )  # fmt: skip
     def test_what_does_not_fit_is_named(self, make, tmp_path, names, options, message):

@@ -12,8 +12,6 @@ KEYS = {
     "downloads.least_rate": "leave it out, 1000 bytes per second are the least",
     "domain_generalization.group_seed": "leave it out, groups are drawn with seed 0",
     "*.resize_filter": "leave it out, images are resized by `bicubic`",
-    "*.image_column": "leave it out, the column of images is `image`: rename it in the file",
-    "*.label_column": "leave it out, the column of labels is `label`: rename it in the file",
     "*.min_annotations": "leave it out, 10 are needed where there are annotations",
     "*.min_original": "leave it out, 20 annotated original images are needed",
     "*.top_keywords": "leave it out, the 50 most frequent keywords of a class count",

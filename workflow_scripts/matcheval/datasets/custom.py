@@ -155,15 +155,14 @@ class Arrays(_WithClasses):
         )  # fmt: skip
 
 
-_IMAGE, _LABEL = "image", "label"  # columns of Parquet files
-
-
 @dataset_kind
 class Parquet(_WithClasses, Decoded):
-    """Parquet files with columns `image`, of encoded images, and `label`."""
+    """Parquet files with a column of encoded images."""
 
     kind: Literal["parquet"]
     files: Texts = Field(description="One file, or several that are read one after the other")
+    image_column: str = Field("image", description="Column of the encoded images")
+    label_column: str = Field("label", description="Column of the labels")
     path_options: ClassVar[tuple[str, ...]] = ("files",)
 
     def build(self, name: str, sources: Sources) -> ImageStream:
@@ -173,7 +172,7 @@ class Parquet(_WithClasses, Decoded):
         labels: Mapping[str, int | None] = {str(label): label for label in range(len(classes))}
         notes = {}
         if self.label_map is not None:
-            counts = _parquet_counts(paths, _LABEL)
+            counts = _parquet_counts(paths, self.label_column)
             labels = spaces.map_labels(counts, self.label_map, classes, name)
             notes = _unlisted(counts, labels)
         files = (file for path in paths for file in self._rows(path, labels))
@@ -187,7 +186,7 @@ class Parquet(_WithClasses, Decoded):
             with readable(path, "a readable Parquet file", pa.ArrowException):
                 schema = pq.read_schema(path)
             self._check_columns(schema, path)
-            stored = _metadata_classes(schema, _LABEL) if not self.label_map else None
+            stored = _metadata_classes(schema, self.label_column) if not self.label_map else None
             if stored is not None and classes is not None:
                 spaces.check_classes(stored, classes, path)
             classes = stored if classes is None else classes
@@ -198,21 +197,21 @@ class Parquet(_WithClasses, Decoded):
         return classes
 
     def _check_columns(self, schema: pa.Schema, path: Path) -> None:
-        for column in (_IMAGE, _LABEL):
+        for column in (self.image_column, self.label_column):
             if column not in schema.names:
-                remedy = f"Rename one; it has {', '.join(schema.names)}"
+                remedy = f"It has {', '.join(schema.names)}"
                 raise InputError(f"no column '{column}'", file=path, remedy=remedy)
-        image, label = (schema.field(c).type for c in (_IMAGE, _LABEL))
+        image, label = (schema.field(c).type for c in (self.image_column, self.label_column))
         nested = pa.types.is_struct(image) and image.get_field_index("bytes") >= 0
         if not (nested or pa.types.is_binary(image) or pa.types.is_large_binary(image)):
             problem = f"is {image}, not bytes of image files, or a structure that contains them"
-            raise InputError(problem, file=path, field=_IMAGE)
+            raise InputError(problem, file=path, field=self.image_column)
         if not pa.types.is_integer(label):
             problem = f"is {label}, not an integer type"
-            raise InputError(problem, file=path, field=_LABEL)
+            raise InputError(problem, file=path, field=self.label_column)
 
     def _rows(self, path: Path, known: Mapping[str, int | None]) -> Iterator[LabelledFile]:
-        row, columns = 0, [_IMAGE, _LABEL]
+        row, columns = 0, [self.image_column, self.label_column]
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
                 images, labels = (batch.column(column) for column in columns)
@@ -221,7 +220,7 @@ class Parquet(_WithClasses, Decoded):
                 for image, label in zip(images, labels.to_pylist(), strict=True):
                     if str(label) not in known:
                         problem = f"row {row} (from 0): {label} is not one of {len(known)} classes"
-                        raise InputError(problem, file=path, field=_LABEL)
+                        raise InputError(problem, file=path, field=self.label_column)
                     if (to := known[str(label)]) is not None:
                         # Rows without bytes (Hugging Face has files with paths instead) are
                         # unreadable.
