@@ -9,7 +9,6 @@ import pytest
 from matcheval.accuracy_prediction.figures import procedures
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.errors import InputError
-from matcheval.execution.jobs import pack_argument, unpack_argument
 from studies import configuration, load
 
 MEMBERS = [
@@ -61,21 +60,17 @@ def grouped(**groups):
         ({"members": grouped(odd=["1"], even=["2"]), "inference": TOP}, r"a part .*Add logits"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
-        ({"one": {"calibrations": [{"fit": "blue"}]}}, "unknown group 'blue'"),
         ({"ensembles": {"e": [*FIRST, "tow"]}}, r"ensembles\.e.*unknown model 'tow'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
         ({"methods": ["ac", "rotation"]}, r"'rotation' needs .*Name sets as 'rotation'"),
-        ({"methods": ["ac", "bop_js"]}, r"'bop_js' needs a reference.*Name a 'reference'"),
         ({"methods": ["ac", "mmd"], "inference": TOP}, r"Add features or statistics to inference"),
         ({"ensembles": {"e": ALL_BUT_TWO}, "inference": TOP}, r"ensembles'.*Add logits to infer"),
         ({"one": of_class("10")}, r"embeddings.*unknown class '10'"),
         ({"methods": ["doc"], "leave_one_out": False}, r"suites\.s.*nothing is predicted"),
-        ({"figure_models": ["x"]}, "unknown model or ensemble 'x'"),
         ({"one": OF_SET}, "unknown set 'digits-train'"),
         ({"one": of_class("1"), "inference": TOP}, "needs features"),
         ({"published": "p1"}, "no group is called Syn1 or Syn2 or Natural or Adv"),
-        ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
@@ -167,16 +162,6 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
     assert others[0] == first[0]
     assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
     assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
-
-
-def test_long_descriptions_of_jobs_fit_on_a_command_line():
-    rng = np.random.default_rng(1)
-    members = [[f"n{n:08d}" for n in rng.permutation(1000)[:200]] for _ in range(95)]
-    assert len(json.dumps(members)) > 131_072
-    for job in ({"members": members}, {}):
-        packed = pack_argument(job)
-        assert len(packed) < 100_000
-        assert json.loads(unpack_argument(packed)) == job
 
 
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):

@@ -174,22 +174,9 @@ def test_published_errors_stand_beside_the_column_they_belong_to():
     direct = predictions(sets, DIRECT, methods=("ac", "base_accuracy"))
     table = errors_of(pd.concat([direct, calibrated, mlp]))
     found = cells(error_columns(table, published_errors("p1", "any"), "P1"))
-    assert found["Natural, P1"] == [
-        "8.70",
-        "23.40 (8.70)",
-        "",
-        "5.00 (2.10)",
-        "10.40 (3.70)",
-        *[""] * 4,
-    ]
-    assert found["Syn2, P1"] == [
-        "7.50 (3.50)",
-        "32.80 (6.30)",
-        "",
-        "3.90 (1.50)",
-        "4.90 (1.78)",
-        *[""] * 4,
-    ]
+    natural = ["8.70", "23.40 (8.70)", "", "5.00 (2.10)", "10.40 (3.70)", *[""] * 4]
+    syn2 = ["7.50 (3.50)", "32.80 (6.30)", "", "3.90 (1.50)", "4.90 (1.78)", *[""] * 4]
+    assert (found["Natural, P1"], found["Syn2, P1"]) == (natural, syn2)
     assert list(found)[2:6] == ["Syn2", "Syn2, P1", "Natural", "Natural, P1"]
     assert "All (points), P1" not in found
     left_out = errors_of(predictions((("s", "KW", "", 10, (1, 2)),), methods=("doc", "entropy")))

@@ -274,8 +274,9 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
     assert job.inputs(wildcards)[2:] == [f"{name}.npz" for name in known]
     assert len(job.custom_files_state(wildcards)) == len(known)
     outputs = [f"table{suffix}" for suffix in TABLE_SUFFIXES]
-    arguments = job.arguments(wildcards) | {"outputs": outputs}
-    run_call({"function": f"{job.module}:write_robustness", "arguments": arguments})
+    run_call({"function": "matcheval.study.tables:make_table", "arguments": {
+        **job.rule.arguments(wildcards), "outputs": outputs, "figure": [],
+    }})  # fmt: skip
     table = analysis.SCHEMA.read("table.parquet").to_pandas()
     assert set(table.resampled) == {resampled}
     expected = analysis.tabulate(given, models, known=known, resamples=200)

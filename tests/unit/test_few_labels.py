@@ -390,10 +390,13 @@ class TestErrors:
             ([*ESTIMATE[:4], "--plan", "other.json"], "other.json: is no plan of labels"),
             (
                 ["estimate-accuracy", "a.csv", "b.csv", *PLANNED],
-                "not for the predictions of 2",
+                "is not for 2 models",
             ),
             (["label-plan", "a.csv", "--design", "active"], "unknown design 'active'"),
-            (["label-plan", "a.csv", "b.csv", "--design", "mixed"], "models. Two models need"),
+            (
+                ["label-plan", "a.csv", "b.csv", "--design", "mixed"],
+                "is not for 2 models. Two models need",
+            ),
             (["label-plan", "a.csv", "--output", "p"], "may hold labels"),
             (["label-plan", "a.csv", "--half-width", "30"], "half_width is 30.0"),
             (["label-plan", "a.csv", "--pilot", "labels.csv"], "--pilot and --plan go together"),

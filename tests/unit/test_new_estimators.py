@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.features import dispersion
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict, softmax
-from matcheval.accuracy_prediction.scores.probabilities import classwise, mano
+from matcheval.accuracy_prediction.scores.probabilities import NO_THRESHOLD, classwise, mano
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scores.transport import cot, transport_costs
 from matcheval.accuracy_prediction.scoring import ModelScorer
@@ -112,10 +112,7 @@ class TestTransport:
         right = replace(BASE, labels=BASE.predicted)
         assert value("atc_mc", right).note == value("classwise_atc", right).note != ""
         found = value("cott", right)
-        assert (float(found), found.note) == (
-            1,
-            "all of the base is right, or all wrong: no threshold",
-        )
+        assert (float(found), found.note) == (1, NO_THRESHOLD)
         (row,) = ModelScorer(Sources(right), [SCORES["cott"]]).rows(
             Sides(right, TARGET), of_pool=True
         )

@@ -30,7 +30,6 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.pair_tables import tabulate_pair
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.registry import ANALYSES
 from matcheval.replication.tables import tabulate_replication
@@ -136,15 +135,14 @@ class TestCompare:
         files = {o: [folder / part / f"{m}.csv" for m in "ab"] for o, part in of_set.items()}
         for name in names:
             out, module = tmp_path / f"{name}.parquet", KINDS[name].__module__
-            tabulate_pair(
-                analysis=module, outputs=[out],
-                files=PairFiles(
-                    Pair("pair", "old", "new"), "ab", **files, matchings=methods, seeds=[0, 1],
-                    layouts=dict.fromkeys(of_set, Layout()),
-                    groups=dict.fromkeys(of_set, GroupSource()),
-                ),
-                options={"epsilons": EpsilonSweepSettings().epsilons} if "eps" in name else {},
+            pair_files = PairFiles(
+                Pair("pair", "old", "new"), "ab", **files, matchings=methods, seeds=[0, 1],
+                layouts=dict.fromkeys(of_set, Layout()),
+                groups=dict.fromkeys(of_set, GroupSource()),
             )  # fmt: skip
+            options = {"epsilons": EpsilonSweepSettings().epsilons} if "eps" in name else {}
+            table = import_module(module).tabulate(pair_files.read(), **options)
+            import_module(module).SCHEMA.write(table, [out])
             expected = rows(pd.read_parquet(out))
             assert rows(result.to_pandas(name)) == expected == told["analyses"][name]
             assert f"{name} (docs/analyses.md#{name})" in str(result)

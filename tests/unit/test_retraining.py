@@ -129,18 +129,18 @@ def page_of(kind, *rows):
     frame["model"] = frame["model"].where(frame["variant"] != "baseline", "m")
     for end, reach in (("", 0), ("_low", -0.04), ("_high", 0.04)):
         frame[f"accuracy{end}"] = frame["n_correct"] / 100 + reach
-    return retraining.write_page(frame[retraining.SCHEMA.names], "old", "new")
+    return retraining.write_page(frame[retraining.SCHEMA.names], Pair("p", "old", "new"))
 
 
 def test_trials_are_counted_with_their_intervals(tmp_path):
     trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
     with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
-        tabulate("e", "grid", trials, files, 0.95)
+        tabulate("e", "grid", trials, files, Pair("p", "old", "new"), confidence=0.95)
     for file, right in zip(files, (8, 10), strict=True):
         predicted = [0] * right + [1] * (10 - right)
         write_predictions(predictions([0.9] * 10, predicted, [0] * 10), file)
-    found = tabulate("e", "grid", trials, files, 0.95)
+    found = tabulate("e", "grid", trials, files, Pair("p", "old", "new"), confidence=0.95)
     assert found["n_correct"].tolist() == [8, 10]
     # Clopper-Pearson's interval of 8 in 10 as tables have it.
     assert found["accuracy_low"][0] == pytest.approx(0.4439, abs=5e-5)

@@ -212,6 +212,6 @@ def test_models_are_run_on_the_sets_that_scores_are_fitted_on():
     block["class_means"] = "digits-train"
     study = load(configuration("digits") | {"score_comparison": block})
     assert {"digits-validation", "digits-train"} <= set(study.evaluated)
-    job = study.analyses["score_comparison"].arguments(type("W", (), {"pair": "new-writers"}))
-    for name in ("validation", "class_means"):
-        assert set(job["options"][name]) == set(study.models)
+    of_pair = type("W", (), {"pair": "new-writers"})
+    options = study.analyses["score_comparison"].subject_options(of_pair)
+    assert [set(options[name]) for name in ("validation", "class_means")] == [set(study.models)] * 2

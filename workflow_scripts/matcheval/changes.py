@@ -3,12 +3,21 @@
 Error messages name it.
 """
 
-# Keys of study files.
+# Keys of study files; `*` is any place.
 KEYS = {
     **dict.fromkeys(
         ("permutation_null", "target_orders", "maximum_matching"),
         "leave the block out; docs/protocol.md says what this analysis showed on the digits",
     ),
+    "downloads.least_rate": "leave it out, 1000 bytes per second are the least",
+    "domain_generalization.group_seed": "leave it out, groups are drawn with seed 0",
+    "*.resize_filter": "leave it out, images are resized by `bicubic`",
+    "*.min_annotations": "leave it out, 10 are needed where there are annotations",
+    "*.min_original": "leave it out, 20 annotated original images are needed",
+    "*.top_keywords": "leave it out, the 50 most frequent keywords of a class count",
+    "*.min_ssim": "leave it out, `max_distance` finds near duplicates",
+    "*.neighbours": "leave it out, it belonged to `min_ssim`",
+    "*.positive_rounds": "leave it out, every original image is shown once with its own class",
     "export.png": "leave it out; Pillow writes the images of images.npy: `Image.fromarray(array)`",
     "accuracy_prediction.view_methods": "leave it out, all 'methods' are scored on reduced sets",
     "accuracy_prediction.group_probability": (
@@ -33,6 +42,10 @@ FLAGS = {
     ),
     "matched-eval init --original SET --replication SET": "`matched-eval init SET SET`",
     "matched-eval init --output FILE": "`--file FILE`",
+    "matched-eval init --results, --train, --resize": (
+        "leave it out, and edit `results`, `training` or `resize` in the study that is written"
+    ),
+    "matched-eval init --skip-missing": "remove the files of models that not both sets have",
     "matched-eval match --output FILE --pairs FILE": (
         "`--output DIR --pairs`, which writes runs.csv, runs.parquet and pairs.parquet to DIR; the "
         "larger set is the source, unless `--source` says otherwise"
@@ -62,8 +75,11 @@ FLAGS = {
     "matched-eval estimate-accuracy --second-labels FILE": (
         "leave it out; compare the labels of two annotators by a tool of your own"
     ),
-    "matched-eval replicate sample --strategy, --per-class, --threshold, --bins, "
-    "--min-annotations, --min-original, --top-keywords, --max-distance, --min-ssim, --neighbours, "
+    "matched-eval replicate simulate --positive-rounds": (
+        "leave it out, every original image is shown once with its own class"
+    ),
+    "matched-eval replicate sample --strategy, --per-class, --threshold, --bins, --max-distance, "
+    "--min-annotations, --min-original, --top-keywords, --min-ssim, --neighbours, "
     "--compare-size, --fill-upward, --class-threshold": (
         "write the settings to a YAML file, and give `--settings FILE.yaml`"
     ),

@@ -17,7 +17,6 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 
 from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
-from matcheval.starting.commands import snakefile
 from matcheval.version import __version__
 
 State = Literal["ok", "note", "problem"]
@@ -268,6 +267,14 @@ def _difference_from_cpu(torch: Any, number: int) -> float:
 def first_line(error: Exception) -> str:
     """Return the first line of an error, of which CUDA's have many."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def snakefile() -> Path | None:
+    """Return the workflow: that of the working directory, or that which this library is part of."""
+    if Path("Snakefile").is_file() and Path("workflow_scripts/matcheval").is_dir():
+        return Path("Snakefile")
+    own = Path(__file__).parents[2] / "Snakefile"
+    return own if own.is_file() else None
 
 
 def check_workflow() -> Finding:

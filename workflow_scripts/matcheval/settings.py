@@ -17,13 +17,7 @@ from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
 from matcheval.errors import InputError, suggest, unknown_name_error
-from matcheval.names import (
-    MAX_LABEL_LENGTH,
-    MAX_NAME_LENGTH,
-    MODEL_PATTERN,
-    NAME_PATTERN,
-    is_label,
-)
+from matcheval.names import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN, is_label
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
 
@@ -217,8 +211,9 @@ def _quoted(path: Sequence[int | str]) -> str:
 def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
     model = _model_at(kind, path, given)
     name = ".".join([*(part for part in path if isinstance(part, str)), key])
-    if name in KEYS:
-        return f"'{key}' is no more: {KEYS[name]}"
+    instead = KEYS.get(name) or KEYS.get(f"*.{key}")
+    if instead:
+        return f"'{key}' is no more: {instead}"
     known = list(model.model_fields) if model is not None else []
     return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
 

@@ -68,7 +68,7 @@ def error_intervals(
 def _resampled(values: Floats, weight: Floats | Flags, resamples: int) -> Floats:
     """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
     n, rng = values.shape[-1], np.random.default_rng(0)
-    values, weight = (one.reshape(-1, n).astype(np.float64) for one in (values, weight))
+    values, weight = (array.reshape(-1, n).astype(np.float64) for array in (values, weight))
     found = np.empty((resamples, len(values)))
     size = max(1, _BLOCK // n)
     for start in range(0, resamples, size):
@@ -317,11 +317,11 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
         table = part.pivot_table(
             index=["method", "variant"], columns=_PLACE, values="mae", sort=False
         )
-        for one, other in combinations(table.columns, 2):
-            if one[0] == other[0] and ALL in (one[1], other[1]):
+        for first, second in combinations(table.columns, 2):
+            if first[0] == second[0] and ALL in (first[1], second[1]):
                 continue
-            values = table[[one, other]].dropna().to_numpy()
-            rows.append([*case, *one, *other, len(values), *rank_correlations(*values.T)])
+            values = table[[first, second]].dropna().to_numpy()
+            rows.append([*case, *first, *second, len(values), *rank_correlations(*values.T)])
     return pd.DataFrame(rows, columns=RANKINGS.names)
 
 

@@ -127,7 +127,7 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
     """Refuse labels of other classes than the base's, with which the accuracy would be 0."""
     if other.labels is None:
         return
-    widths = [one.n_classes for one in (base, other) if one.n_classes]
+    widths = [outputs.n_classes for outputs in (base, other) if outputs.n_classes]
     if widths:
         foreign = other.labels[other.labels >= min(widths)]
         classes = f"there are {min(widths)} classes"

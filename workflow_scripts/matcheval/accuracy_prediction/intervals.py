@@ -35,7 +35,7 @@ COLUMNS = (
     fraction("groups_high", "upper end"),
     Column("n_groups", pa.int64(), "groups", "of the sets fitted on; 0 without a regression"),
 )
-NO_ENDS: dict[str, Any] = {one.name: np.nan for one in COLUMNS} | {"n_groups": 0}
+NO_ENDS: dict[str, Any] = {column.name: np.nan for column in COLUMNS} | {"n_groups": 0}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
-from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore, score
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
@@ -25,7 +25,15 @@ from matcheval.accuracy_prediction.scores.agreement import (
     agreement,
 )
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, class_rule, restrict
-from matcheval.accuracy_prediction.scores.score import NotAvailableError, Score, Sides, Sources
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Noted,
+    Score,
+    Sides,
+    Sources,
+    missing_inputs,
+)
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -203,29 +211,28 @@ class ModelScorer:
 
     def rows(self, sides: Sides, *, of_pool: bool) -> Iterator[dict[str, Any]]:
         """Yield the scores on a set, perhaps with empty rows for those of a pool."""
-        for one in self.scores:
-            if of_pool or isinstance(one, Score):
-                value, reason = self._compute(one, sides)
-                yield {
-                    "method": one.method, "variant": one.variant, "score": value, "reason": reason,
-                }  # fmt: skip
+        for score in self.scores:
+            if of_pool or isinstance(score, Score):
+                value, reason = self._compute(score, sides)
+                name = {"method": score.method, "variant": score.variant}
+                yield name | {"score": value, "reason": reason}
 
-    def _compute(self, one: AnyScore, sides: Sides) -> tuple[float, str]:
-        if not isinstance(one, Score):
-            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {score.Need.MODELS.value}"
+    def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
+        if not isinstance(score, Score):
+            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         if not all(np.isfinite(side.confidences).all() for side in (sides.base, sides.target)):
             return np.nan, "confidences are not finite numbers"
-        if missing := score.missing_inputs(one, self.sources, sides.target):
+        if missing := missing_inputs(score, self.sources, sides.target):
             return np.nan, f"needs {missing[0].value}"
         try:
-            if one.name not in self._fitted:
-                self._fitted[one.name] = one.fitted(self.sources)
-            value = one.compute(self._fitted[one.name], sides)
+            if score.name not in self._fitted:
+                self._fitted[score.name] = score.fitted(self.sources)
+            value = score.compute(self._fitted[score.name], sides)
         except NotAvailableError as error:
             return np.nan, str(error)
         if not np.isfinite(value):
             return np.nan, "the score is not a finite number"
-        return float(value), value.note if isinstance(value, score.Noted) else ""
+        return float(value), value.note if isinstance(value, Noted) else ""
 
 
 def score_suite(
@@ -321,16 +328,16 @@ def score_pool(
             subsets, names[member.dataset], of_suite
         ):
             agreements = Agreements(of_target, of_base, accuracy_base, of_recipes)
-            for one in scores:
+            for score in scores:
                 try:
-                    values, reason = one.of_models(agreements, in_pool), ""
+                    values, reason = score.of_models(agreements, in_pool), ""
                 except NotAvailableError as error:
                     values, reason = np.full(len(models), np.nan), str(error)
                 for i, model in enumerate(models):
-                    undetermined = "" if np.isfinite(values[i]) else one.undetermined
+                    undetermined = "" if np.isfinite(values[i]) else score.undetermined
                     rows.append(
                         stored.columns(model, member) | {
-                            "method": one.method, "variant": one.variant, "seed": draw,
+                            "method": score.method, "variant": score.variant, "seed": draw,
                             "view": view, "score": values[i], "n": n, "n_base": n_base,
                             "accuracy_base": accuracy_base[i], "accuracy": accuracy[i],
                             "reason": reason or undetermined,
@@ -348,8 +355,10 @@ def write_scores(
     reader = SuiteReader(stored, stored.files.reader(members, scored))
     of_reference = reader.read(reference) if reference else None
     chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
-    sources = [Sources(reader.base, of_reference, options, seed) for seed in seeds]
-    scorers = [ModelScorer(one, chosen, is_ensemble) for one in sources]
+    scorers = [
+        ModelScorer(Sources(reader.base, of_reference, options, seed), chosen, is_ensemble)
+        for seed in seeds
+    ]
     table = score_suite(scored, reader, scorers, subsets)
     write_table(SCORES.from_frame(table), scores)
     LOGGER.info("%s: %d sets, %d scores", scored, len(stored.suite.members), table["score"].count())

@@ -127,7 +127,7 @@ def procedure_labels(rows: pd.DataFrame) -> list[str]:
     return [procedure_label(*procedure) for procedure in rows[PROCEDURE].to_numpy()]
 
 
-_TITLES = {(one.method, one.variant): one.full_title for one in ALL_SCORES.values()}
+_TITLES = {(score.method, score.variant): score.full_title for score in ALL_SCORES.values()}
 
 
 def titles(rows: pd.DataFrame) -> list[str]:

@@ -4,7 +4,6 @@ Taori et al. (2020), arXiv 2007.00644, section 2: ρ(f) = acc_new(f) − β(acc_
 fitted to standard models. Shi et al. (2023), arXiv 2302.01381: β of several base sets.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -51,8 +50,7 @@ SCHEMA = tables.TableSchema(
         tables.Column("is_standard", pa.bool_(), "", "whether fits for other models include it"),
         tables.fraction("fitted", "accuracy on the new set by the fit to all standard models"),
         tables.fraction("expected", "by the fit without this model; NaN if there is none"),
-        tables.fraction("rho", "effective robustness: accuracy_new minus expected"),
-        *tables.interval("rho"),
+        *tables.estimate("rho", "effective robustness: accuracy_new minus expected"),
         tables.text("resampled", "images, the same for all models; counts, by model; or both"),
         tables.Column("n_standard", pa.int32(), "models", "models of the fit of expected"),
         tables.Column("resamples", pa.int64(), "1", "of the interval; 0 if n of a set is unknown"),
@@ -74,8 +72,8 @@ _MOST_NAMED = 20  # in a figure
 def tabulate(
     accuracies: Mapping[str, pa.Table],
     models: Sequence[str],
-    *,
     known: Mapping[str, correctness.Correctness] = MappingProxyType({}),
+    *,
     standard: Sequence[str] = (),
     scales: Sequence[str] = (Scale.PROBIT,),
     resamples: int = 10_000,
@@ -192,31 +190,20 @@ class EffectiveRobustnessSettings(Settings):
     without: ModelNames = Field((), description="Models to leave out")
 
 
-def write_robustness(
-    *,
-    accuracies: Sequence[Path],
-    names: Sequence[str],
-    models: Sequence[str],
-    specs: Mapping[str, DatasetSpec],
-    predictions: Mapping[str, Sequence[str]],
-    options: Mapping[str, Any],
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one new set; accuracies and names are its own and those of its bases.
+_Known = dict[str, correctness.Correctness]
 
-    Specs and predictions are those of sets of which the correctness of each datapoint is known.
-    """
-    read = {
-        name: correctness.ACCURACIES.read(path)
-        for name, path in zip(names, accuracies, strict=True)
-    }
+
+def read_sets(
+    *, accuracies: Mapping[str, Path], models: Sequence[str], specs: Mapping[str, DatasetSpec],
+    predictions: Mapping[str, Sequence[str]],
+) -> tuple[dict[str, pa.Table], Sequence[str], _Known]:  # fmt: skip
+    """Read the accuracies on a new set and on its bases, and correctness where it is known."""
     known = {
         name: correctness.dataset_correctness(spec, models, predictions[name])
         for name, spec in specs.items()
     }
-    table = tabulate(read, models, known=known, **options)
-    SCHEMA.at_level(options["confidence"]).write(table, outputs)
-    logging.info("%s: %d models", names[0], len(models))
+    read = {name: correctness.ACCURACIES.read(path) for name, path in accuracies.items()}
+    return read, models, known
 
 
 class EffectiveRobustness(TableAnalysis):
@@ -224,7 +211,7 @@ class EffectiveRobustness(TableAnalysis):
 
     name: ClassVar[str] = "effective_robustness"
     per = "dataset"
-    write_table = write_robustness
+    read = read_sets
     has_figure = True
     caption: ClassVar[str] = (
         "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
@@ -274,13 +261,13 @@ class EffectiveRobustness(TableAnalysis):
         return [*map(self.study.accuracies_file, names), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_robustness`."""
+        """Return the arguments of `read_sets`."""
         study, (names, known) = self.study, self._sets(wildcards)
         return {
-            "accuracies": [*map(study.accuracies_file, names)], "names": names,
+            "accuracies": {name: study.accuracies_file(name) for name in names},
             "specs": {name: asdict(study.datasets[name]) for name in known},
             "predictions": {name: study.probability_files(name, self.models) for name in known},
-            "models": self.models, "options": self.options,
+            "models": self.models,
         }  # fmt: skip
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:

@@ -5,7 +5,6 @@ humans are equally accurate on both sets.
 """
 
 import itertools
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -97,8 +96,9 @@ def tabulate(
     annotations: pd.DataFrame,
     known: Mapping[str, Correctness],
     pair: str,
-    confidence: float = 0.95,
     file: object = None,
+    *,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Tabulate the accuracy of every participant on both sets of a pair."""
     rows = []
@@ -119,22 +119,13 @@ def tabulate(
     )
 
 
-def tabulate_human_accuracy(
-    *,
-    specs: Mapping[str, DatasetSpec],
-    models: Sequence[str],
-    predictions: Mapping[str, Sequence[str]],
-    annotations: Path,
-    pair: str,
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of human accuracies on one pair."""
+def read_human(
+    *, specs: Mapping[str, DatasetSpec], models: Sequence[str],
+    predictions: Mapping[str, Sequence[str]], annotations: Path, pair: str,
+) -> tuple[pd.DataFrame, dict[str, Correctness], str, Path]:  # fmt: skip
+    """Read the annotations of one pair, and what models classify correctly."""
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
-    given = read_annotations(annotations)
-    table = tabulate(given, known, pair, confidence, file=annotations)
-    SCHEMA.write(table, outputs)
-    logging.info("%d participants", len(table))
+    return read_annotations(annotations), known, pair, annotations
 
 
 class HumanAccuracySettings(Settings):
@@ -151,7 +142,7 @@ class HumanAccuracy(TableAnalysis):
 
     name: ClassVar[str] = "human_accuracy"
     per = "pair"
-    write_table = tabulate_human_accuracy
+    read = read_human
     caption: ClassVar[str] = (
         "Accuracies of the participants on both sets of **{{ snakemake.wildcards.pair }}**, "
         "with Clopper-Pearson intervals, and the mean accuracy of the models on the same images."
@@ -172,12 +163,12 @@ class HumanAccuracy(TableAnalysis):
         return [self.settings.pairs[wildcards.pair], *itertools.chain.from_iterable(results)]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_human_accuracy`."""
+        """Return the arguments of `read_human`."""
         study, datasets = self.study, self.study.pairs[wildcards.pair].datasets
         files = {o: study.probability_files(name, self.models) for o, name in datasets.items()}
         return {
             "specs": {o: asdict(study.datasets[name]) for o, name in datasets.items()},
-            "models": self.models, "predictions": files, "confidence": study.confidence,
+            "models": self.models, "predictions": files, "pair": wildcards.pair,
             "annotations": self.settings.pairs[wildcards.pair],
         }  # fmt: skip
 

@@ -26,12 +26,7 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction,
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.audited_labels import PUBLISHED, SUFFIXES, AuditedLabels, read_audit
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MIN_PAIRS,
-    ComparedModels,
-    matched_by,
-)
+from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels, matched_by
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
@@ -279,18 +274,18 @@ class LabelAudits(PairTableAnalysis):
         audits = self._audits(wildcards.pair).values()
         return [*super().inputs(wildcards), *map(self._file, audits)]
 
-    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files of audited labels."""
-        parameters = super().arguments(wildcards)
-        parameters["options"]["audits"] = {
+    def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the files of audited labels."""
+        groups = self.arguments(wildcards)["files"]["groups"]
+        audits = {
             origin: {
                 "file": self._file(audit),
-                "datapoints": parameters["files"]["groups"][origin]["datapoints"],
+                "datapoints": groups[origin]["datapoints"],
                 "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()
         }
-        return parameters
+        return {"audits": audits}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files of the pair and of its audited labels."""

@@ -44,17 +44,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Count the pairs of which one side only is right, and test whether both kinds are as frequent.
-
-    Parameters
-    ----------
-    known : ComparedModels
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model, matching and seed.
-    """
+    """Count the pairs that are right on one side only, and test whether both are as frequent."""
     rows = [row for one in compared.matched() for row in _rows(one)]
     table = pd.DataFrame(rows)
     table["p"] = mcnemar(table["only_original"], table["only_replication"])

@@ -4,7 +4,6 @@ Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test 
 accuracies on it?
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,13 +16,7 @@ from matcheval.errors import InputError
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
-from matcheval.settings import (
-    EvaluatedName,
-    ModelNames,
-    Named,
-    Settings,
-    SomeUnique,
-)
+from matcheval.settings import EvaluatedName, ModelNames, Named, Settings, SomeUnique
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
@@ -46,14 +39,8 @@ SCHEMA = tables.TableSchema(
         tables.text("revisions", "name of the series of revisions"),
         tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
         tables.DATASET,
-        tables.Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
-        tables.Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
-        tables.fraction("accuracy", "top-1 accuracy"),
-        tables.fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        tables.fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-        tables.fraction(
-            "change", "accuracy minus that on the previous revision; NaN for the first"
-        ),
+        *tables.accuracy("", "size of the revision; 0 if unknown"),
+        tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
         tables.CONFIDENCE_LEVEL,
     ),
     shown=_columns,
@@ -87,20 +74,12 @@ def tabulate(
     return ordered[SCHEMA.names]
 
 
-def write_revisions(
-    *,
-    series: str,
-    datasets: Sequence[str],
-    accuracies: Sequence[Path],
-    without: Sequence[str],
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one series of revisions."""
-    tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
-    table = tabulate(tables, series, confidence, without)
-    SCHEMA.write(table, outputs)
-    logging.info("%d revisions", len(datasets))
+def read_revisions(
+    *, series: str, datasets: Sequence[str], accuracies: Sequence[Path]
+) -> tuple[dict[str, pa.Table], str]:
+    """Read the accuracies on the revisions of one series."""
+    files = zip(datasets, accuracies, strict=True)
+    return {name: ACCURACIES.read(file) for name, file in files}, series
 
 
 class RevisionsSettings(Settings):
@@ -117,7 +96,7 @@ class Revisions(TableAnalysis):
 
     name: ClassVar[str] = "revisions"
     per = "series"
-    write_table = write_revisions
+    read = read_revisions
     caption: ClassVar[str] = (
         "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
         "Clopper-Pearson intervals. The change is that from the first revision to the last."
@@ -135,10 +114,7 @@ class Revisions(TableAnalysis):
         return [self.study.accuracies_file(name) for name in self.settings.series[wildcards.series]]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_revisions`."""
-        return {
-            "datasets": list(self.settings.series[wildcards.series]),
-            "accuracies": self.inputs(wildcards),
-            "without": list(self.settings.without),
-            "confidence": self.study.confidence,
-        }
+        """Return the arguments of `read_revisions`."""
+        datasets = list(self.settings.series[wildcards.series])
+        accuracies = self.inputs(wildcards)
+        return {"series": wildcards.series, "datasets": datasets, "accuracies": accuracies}

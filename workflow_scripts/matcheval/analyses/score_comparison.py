@@ -469,16 +469,18 @@ class ScoreComparison(PairTableAnalysis):
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
-    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files on the datasets to fit on."""
-        parameters = super().arguments(wildcards)
-        for name, dataset in self._known.items():
-            layout = asdict(layout_of(self.study.datasets[dataset]))
-            parameters["options"][name] = {
-                model: {"path": self.study.predictions_file(dataset, model), "layout": layout}
+    def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the files on the datasets to fit on."""
+        return {
+            name: {
+                model: {
+                    "path": self.study.predictions_file(dataset, model),
+                    "layout": asdict(layout_of(self.study.datasets[dataset])),
+                }
                 for model in self.models
             }
-        return parameters
+            for name, dataset in self._known.items()
+        }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's own files among `inputs`."""

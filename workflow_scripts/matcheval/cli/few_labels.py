@@ -2,13 +2,12 @@
 
 import argparse
 import logging
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
-from matcheval.cli.options import add_options
+from matcheval.cli.options import add_options, call_quietly
 from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
@@ -101,13 +100,12 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
     pilot = None
     if arguments.pilot is not None:
         pilot = _estimated(arguments, layout, arguments.pilot)
-    options = ("half_width", "n", "design", "level", "seed", "base")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # which the result has, too
-        plan = label_plan(
-            arguments.predictions, arguments.second, pilot=pilot, **layout,
-            **{name: getattr(arguments, name) for name in options},
-        )  # fmt: skip
+    options = {
+        name: getattr(arguments, name)
+        for name in ("half_width", "n", "design", "level", "seed", "base")
+    }
+    models = arguments.predictions, arguments.second
+    plan = call_quietly(label_plan, *models, pilot=pilot, **layout, **options)
     _log(plan)
     written = []
     if arguments.output is not None:
@@ -180,15 +178,11 @@ def _estimated(
 
     options = {name: getattr(arguments, name) for name in ("plan", "level", "outside")}
     options |= layout | {"assume_random": assume_random}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # which the result has, too
-        if arguments.second is not None:
-            models = arguments.predictions, arguments.second
-            return estimate_difference(*models, labels, **options)
-        base = arguments.base
-        return estimate_accuracy(
-            arguments.predictions, labels, base=base, **options, **of_one_model
-        )
+    if arguments.second is not None:
+        models = arguments.predictions, arguments.second
+        return call_quietly(estimate_difference, *models, labels, **options)
+    options |= of_one_model | {"base": arguments.base}
+    return call_quietly(estimate_accuracy, arguments.predictions, labels, **options)
 
 
 def _numbers(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:

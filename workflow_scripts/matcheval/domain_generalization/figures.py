@@ -154,6 +154,7 @@ def learning_curves(data: Tables, algorithm: str) -> "Figure":
             curves(panel, means, [Series("validation_accuracy", look, tables.TITLES[str(name)])])
         panel.set_title(style.shortened(str(sources), 40))
         panel.set(xlabel="Steps", ylabel="Validation accuracy (%)")
+        panel.label_outer()
     _legend_below(figure)
     return figure
 

@@ -16,7 +16,7 @@ from matcheval.accuracy_prediction.tables import titles
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, estimate, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, with_interval
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
@@ -149,9 +149,7 @@ RESULTS = TableSchema(
         fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
         fraction("low", "lower bound of Student's interval of the mean"),
         fraction("high", "upper bound"),
-        fraction("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
-        fraction("gain_low", "lower bound of Student's interval of the gain"),
-        fraction("gain_high", "upper bound"),
+        *estimate("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
         Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
         Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
         CONFIDENCE_LEVEL,
@@ -222,12 +220,8 @@ PREDICTABILITY = TableSchema(
         Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
         Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
         Column("spearman_high", pa.float64(), "1", "upper bound"),
-        fraction("mae", "mean absolute error if each set is left out of a line, mean over runs"),
-        fraction("mae_low", "lower bound of Student's interval"),
-        fraction("mae_high", "upper bound"),
-        fraction("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
-        fraction("mae_gain_low", "lower bound of Student's interval of the difference"),
-        fraction("mae_gain_high", "upper bound"),
+        *estimate("mae", "mean absolute error if each set is left out of a line, mean over runs"),
+        *estimate("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
         CONFIDENCE_LEVEL,
     ),
     summary=_beside_erm,

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.draws import Draw, Ints, Plan
 from matcheval.io.delimited_text import read_delimited
+from matcheval.io.text_tables import counted
 from matcheval.predictions.alignment import common_fold, key_texts
 from matcheval.predictions.class_names import Vocabulary
 from matcheval.predictions.files import Contents, read_contents, with_keys
@@ -197,9 +198,9 @@ def read_labelled(
     if plan is None:
         sets[0].check_not_grouped()
     else:
-        design, n_models = plan.draw.design, len(sets)
-        if design != "random" and (design == "disagreement") != (n_models > 1):
-            problem = f"its design '{design}' is not for the predictions of {n_models} models"
+        design = plan.draw.design
+        if design != "random" and (design == "disagreement") != (len(sets) > 1):
+            problem = f"its design '{design}' is not for {counted(len(sets), 'model')}"
             remedy = "Give those that it was made from, or plan with the design random"
             raise InputError(problem, file=plan_file, remedy=remedy)
         plan.check(digest_of(sets, design))

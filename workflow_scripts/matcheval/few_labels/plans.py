@@ -22,7 +22,7 @@ from matcheval.few_labels.methods import ENOUGH
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.formulas import marked
-from matcheval.io.text_tables import aligned
+from matcheval.io.text_tables import aligned, counted
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.predictions.layout import class_name
 from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile, percent
@@ -318,7 +318,8 @@ def label_plan(
     check_known("design", [design], DESIGNS)
     if (design == "disagreement") != (differs is not None) and design != "random":
         remedy = "Two models need disagreement or random, one random or mixed"
-        raise InputError(f"'{design}' for {len(sets)} models", field="design", remedy=remedy)
+        problem = f"'{design}' is not for {counted(len(sets), 'model')}"
+        raise InputError(problem, field="design", remedy=remedy)
     frame = size if differs is None or design == "random" else int(differs.sum())
     if n is None:
         n = _n_needed(design, needs, pilot, target, level, frame, size)

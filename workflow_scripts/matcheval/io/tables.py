@@ -143,41 +143,11 @@ class TableSchema:
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
     def from_records(self, records: Sequence[Any]) -> pa.Table:
-        """Build a table with one row per object; columns are attributes of the same name.
-
-        Parameters
-        ----------
-        records : sequence
-            One object per row, with an attribute per declared column.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            As for `table`.
-        """
+        """Build a table with one row per object; columns are attributes of the same name."""
         return self.table({n: [getattr(record, n) for record in records] for n in self.names})
 
     def from_frame(self, frame: "pd.DataFrame") -> pa.Table:
-        """Build a table from a data frame.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Its columns are the declared ones, in any order.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            As for `table`.
-        """
+        """Build a table from a data frame."""
         return self.table({name: frame[name].to_list() for name in frame.columns})
 
     def text_columns(self, table: "pd.DataFrame") -> list[TextColumn]:
@@ -224,22 +194,7 @@ class TableSchema:
                 partial.write_text(text + "".join(map(note.format, notes)), encoding="utf-8")
 
     def read(self, path: str | os.PathLike[str]) -> pa.Table:
-        """Read a Parquet table of this schema.
-
-        Parameters
-        ----------
-        path : path-like
-            The file.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or its columns or their types are not the declared ones.
-        """
+        """Read a Parquet table of this schema."""
         table = read_parquet(path)
         self.check(table, path)
         return table
@@ -296,25 +251,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
-    """Write a Parquet file atomically, in parts; it contains checksums of its pages and its digest.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; missing parent folders are created.
-    schema : pyarrow.Schema
-        Its columns, and its metadata.
-
-    Yields
-    ------
-    pyarrow.parquet.ParquetWriter
-        To write tables to.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a Parquet file atomically, in parts, with checksums of its pages and its digest."""
     import pyarrow.parquet as pq
 
     with atomic_file(path) as partial:
@@ -334,6 +271,11 @@ def fraction(name: str, meaning: str) -> Column:
 def text(name: str, meaning: str, label: Callable[[Any], Any] | None = None) -> Column:
     """Declare a column of texts."""
     return Column(name, pa.string(), "", meaning, label=label)
+
+
+def estimate(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """Declare a column of fractions with those of its interval."""
+    return fraction(name, meaning), *interval(name)
 
 
 def interval(name: str) -> tuple[Column, Column]:
@@ -364,10 +306,11 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
     """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
+    end = f"_{part}" if part else ""
     return (
-        Column(f"n_{part}", pa.int64(), "datapoints", of),
-        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),
-        fraction(f"accuracy_{part}", "n_correct over n; NaN if there are none"),
-        fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
-        fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),
+        Column(f"n{end}", pa.int64(), "datapoints", of),
+        Column(f"n_correct{end}", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
+        fraction(f"accuracy{end}", "share of correct predictions; NaN without a datapoint"),
+        fraction(f"accuracy{end}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        fraction(f"accuracy{end}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
     )

@@ -1,9 +1,6 @@
 """Analyses with one table per pair, computed from all models' predictions on both sets."""
 
-import logging
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 import pandas as pd
@@ -11,11 +8,11 @@ from pydantic import Field
 
 from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.analysis import Matching
-from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.study.rules import Wildcards
-from matcheval.study.tables import TableAnalysis, schema_of
+from matcheval.study.tables import TableAnalysis
 
 
 def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
@@ -35,14 +32,9 @@ class PairTableSettings(Settings):
     without: ModelNames = Field((), description="Models to leave out")
 
 
-def tabulate_pair(
-    *, analysis: str, files: PairFiles, options: Mapping[str, Any], outputs: Sequence[Path]
-) -> None:
-    """Write the table of one pair, from the files of all models on both sets."""
-    module = import_module(analysis)
-    table, level = module.tabulate(files.read(), **options), files.pair.confidence
-    schema_of(module, level).write(table, outputs)
-    logging.info("%d rows, of %d models", len(table), len(files.models))
+def read_pair(*, files: PairFiles) -> tuple[ComparedModels]:
+    """Read the predictions of all models on both sets."""
+    return (files.read(),)
 
 
 class PairTableAnalysis(TableAnalysis):
@@ -53,7 +45,7 @@ class PairTableAnalysis(TableAnalysis):
     """
 
     per = "pair"
-    write_table = tabulate_pair
+    read = read_pair
     Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
     settings: PairTableSettings
 
@@ -72,9 +64,8 @@ class PairTableAnalysis(TableAnalysis):
         return self.matching.inputs_with_groups(wildcards.pair, self.models)
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_pair`."""
-        files = self.matching.files(wildcards.pair, self.models)
-        return {"analysis": self.module, "files": files, "options": self.options}
+        """Return the arguments of `read_pair`."""
+        return {"files": self.matching.files(wildcards.pair, self.models)}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""

@@ -14,15 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from matcheval.errors import InputError
 from matcheval.replication.tables import FITS, REGION
-from matcheval.settings import (
-    Count,
-    Fraction,
-    Integer,
-    ModelNames,
-    Settings,
-    Unique,
-    UniqueItems,
-)
+from matcheval.settings import Count, Fraction, Integer, ModelNames, Settings, Unique, UniqueItems
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import (
     BootstrapLines,

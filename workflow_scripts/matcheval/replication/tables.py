@@ -10,23 +10,22 @@ import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, PAIR, Column, TableSchema, fraction, text
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    MODEL,
+    PAIR,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+    text,
+)
 from matcheval.io.text_tables import counted, outward, signed, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.lines import FEW_FAMILIES
 from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 from matcheval.statistics.significance import count_significant, difference_error, paired_error
-
-
-def _of_set(origin: str) -> tuple[Column, ...]:
-    return (
-        Column(f"n_{origin}", pa.int64(), "datapoints", f"size of the {origin}; 0 if unknown"),
-        Column(f"n_correct_{origin}", pa.int64(), "datapoints", "of these, correct; -1 if unknown"),
-        fraction(f"accuracy_{origin}", f"accuracy on the {origin}"),
-        fraction(f"accuracy_{origin}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        fraction(f"accuracy_{origin}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-    )
 
 
 def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
@@ -50,8 +49,8 @@ RESULTS = TableSchema(
         Column("original_rank", pa.int32(), "1", "rank on the original, ties by name"),
         MODEL,
         *PAIR,
-        *_of_set("original"),
-        *_of_set("replication"),
+        *accuracy("original", "size of the original; 0 if unknown"),
+        *accuracy("replication", "size of the replication; 0 if unknown"),
         fraction("gap", "accuracy, original minus replication"),
         fraction("gap_low", "lower bound of its normal interval; NaN if n is unknown"),
         fraction("gap_high", "upper bound"),

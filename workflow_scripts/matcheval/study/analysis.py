@@ -87,27 +87,13 @@ class Analysis(StudyPart):
         values: Mapping[str, Any] | None = None,
         left_out: Iterable[Artifact] = (),
     ) -> Section:
-        """Return a section of the study's report.
-
-        Parameters
-        ----------
-        data, values : mapping, optional
-            See `Section`.
-        left_out : iterable of Artifact
-            Files that the section shows in another way.
-        """
+        """Return a section of the study's report."""
         shown = shown_files(self, left_out)
         given = self.settings.model_dump(mode="json") if shown or data else {}
         return Section(self.name, self.title(), self.room, shown, data or {}, values or {}, given)
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the wildcards of a file as the report names them.
-
-        Parameters
-        ----------
-        wildcards : mapping of str to str
-            As in the file's path.
-        """
+        """Return the wildcards of a file as the report names them."""
         return wildcards
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
@@ -126,15 +112,7 @@ class Analysis(StudyPart):
         return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))
 
     def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
-        """Declare a figure, written in the formats that the study names; reports show it.
-
-        Parameters
-        ----------
-        stem : str
-            Path below the study's folder of figures, with wildcards.
-        caption, labels
-            As for `table`.
-        """
+        """Declare a figure, written in the formats that the study names; reports show it."""
         entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
         suffixes = self.study.figure_suffixes
         return Artifact(f"{self.study.folder}/figures/{stem}", suffixes, entry, suffixes)
@@ -145,23 +123,11 @@ class Analysis(StudyPart):
         return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:
-        """Return the full name of a setting, such as `groups.datasets`, for error messages.
-
-        Parameters
-        ----------
-        *keys : str
-            Keys below the analysis's block.
-        """
+        """Return the full name of a setting, such as `groups.datasets`, for error messages."""
         return ".".join((self.name, *keys))
 
     def check_some_models(self) -> None:
-        """Check that the setting `without` leaves a model.
-
-        Raises
-        ------
-        InputError
-            If it leaves out all of them.
-        """
+        """Check that the setting `without` leaves a model."""
         if not self.models:
             raise configuration_error("all models are left out", field=self.field("without"))
 
@@ -174,22 +140,7 @@ class Analysis(StudyPart):
         check_need(self.study, dataset, Need.CORRECTNESS, field)
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
-        """Check that a file of the user's exists and, if it is a CSV file, its columns.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        field : str
-            The key that names it.
-        columns : sequence of str
-            Columns that it must have.
-
-        Raises
-        ------
-        InputError
-            If it does not exist, or a column is missing.
-        """
+        """Check that a file of the user's exists and, if it is a CSV file, its columns."""
         if not Path(path).is_file():
             raise configuration_error(f"no such file: {path}", field=field)
         if columns and not path.endswith(".parquet"):

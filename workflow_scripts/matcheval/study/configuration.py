@@ -65,15 +65,11 @@ class DownloadSettings(Settings):
     hours: Annotated[settings.Number, Field(gt=0)] = Field(
         24, description="The longest a file may take"
     )
-    least_rate: Annotated[settings.Number, Field(ge=0)] = Field(
-        1000, description="Bytes per second, over a minute, below which an attempt is ended"
-    )
 
     @property
     def options(self) -> str:
         """What differs from the defaults, as command-line options."""
-        changed = self.model_dump(exclude_defaults=True)
-        return "".join(f" --{key.replace('_', '-')} {value:g}" for key, value in changed.items())
+        return f" --hours {self.hours:g}" if self.model_dump(exclude_defaults=True) else ""
 
 
 class CoreConfiguration(Settings):

@@ -66,13 +66,7 @@ def check_needs(study: StudyContents, settings: BaseModel, field: str) -> None:
 
 
 def check_need(study: StudyContents, dataset: str, need: Need, field: str) -> None:
-    """Check that a dataset of the study has what is needed of it.
-
-    Raises
-    ------
-    InputError
-        If it is unknown or has not what is needed, naming the key.
-    """
+    """Check that a dataset of the study has what is needed of it."""
     check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
     spec, problem = study.datasets[dataset], ""
     if need is Need.IMAGES:

@@ -261,11 +261,11 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
             files[name][place] = ImageFile(full, place, row["class"], metadata)
     problems.raise_any()
     sources = {}
-    for name, of_set in sets.items():
+    for name, described in sets.items():
         listed = tuple(sorted(files[name].values(), key=lambda image: image.place))
         present = {image.class_name for image in listed}
         ordered = tuple(class_name for class_name in classes if class_name in present)
-        sources[name] = SourceSet(name, listed=listed, classes=ordered, **of_set)
+        sources[name] = SourceSet(name, listed=listed, classes=ordered, **described)
     return sources
 
 

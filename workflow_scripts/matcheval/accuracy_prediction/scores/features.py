@@ -49,11 +49,11 @@ def _reference_of(sources: Sources) -> Outputs:
     return sources.reference
 
 
-def _check_widths(one: int, other: int) -> None:
+def _check_widths(width: int, other: int) -> None:
     """Refuse to compare features of different numbers."""
-    if one != other:
+    if width != other:
         raise NotAvailableError(
-            f"the set has {other} features per datapoint, and what it is compared with has {one}"
+            f"the set has {other} features per datapoint, and what it is compared with has {width}"
         )
 
 
@@ -75,37 +75,37 @@ def moments_of(outputs: Outputs) -> Moments:
     return moments
 
 
-def mean_distance(one: Moments, other: Moments) -> float:
+def mean_distance(first: Moments, second: Moments) -> float:
     """Compute the Euclidean distance of the means (P1, equation 9)."""
-    return float(np.linalg.norm(one.mean - other.mean))
+    return float(np.linalg.norm(first.mean - second.mean))
 
 
-def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
+def frechet_distance(first: Moments, second: Moments, *, as_printed: bool = False) -> float:
     r"""Compute the Fréchet distance of two normal distributions."""
-    if other.deviations is None:
-        product = one.root.T @ other.covariance @ one.root
+    if second.deviations is None:
+        product = first.root.T @ second.covariance @ first.root
     else:  # a smaller matrix with the same nonzero eigenvalues
-        rows = other.deviations @ one.root
+        rows = second.deviations @ first.root
         product = rows @ rows.T
     values = np.linalg.eigvalsh(product)
     cross = np.sqrt(values[values > of_model.rounded_to_zero(values)]).sum()
-    spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
-    between = mean_distance(one, other)
+    spread = np.trace(first.covariance) + np.trace(second.covariance) - 2 * cross
+    between = mean_distance(first, second)
     return float((between if as_printed else between**2) + max(spread, 0.0))
 
 
-def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
-    other = _comparable(one, target)
-    if min(one.n, other.n) < 2:
+def _frechet(first: Moments, target: Outputs, *, as_printed: bool = False) -> float:
+    second = _comparable(first, target)
+    if min(first.n, second.n) < 2:
         raise NotAvailableError("a single datapoint has no covariance")
-    return frechet_distance(one, other, as_printed=as_printed)
+    return frechet_distance(first, second, as_printed=as_printed)
 
 
-def _comparable(one: Moments, target: Outputs) -> Moments:
+def _comparable(first: Moments, target: Outputs) -> Moments:
     """Return the moments of a target, of as many features."""
-    other = moments_of(target)
-    _check_widths(len(one.mean), len(other.mean))
-    return other
+    moments = moments_of(target)
+    _check_widths(len(first.mean), len(moments.mean))
+    return moments
 
 
 _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
@@ -136,8 +136,8 @@ def frechet_from_reference(sides: Sides, reference: Moments) -> float:
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
     """Compute the Euclidean distance of the feature means of base and target."""
-    one = moments_of(sides.base)
-    return mean_distance(one, _comparable(one, sides.target))
+    base = moments_of(sides.base)
+    return mean_distance(base, _comparable(base, sides.target))
 
 
 # --- Linear classifiers, their penalty tuned on further datapoints
@@ -218,7 +218,7 @@ def error_rate(classes: Classes, predicted: Classes, *, balanced: bool = False) 
     wrong = classes != predicted
     if not balanced:
         return float(wrong.mean())
-    return float(np.mean([wrong[classes == one].mean() for one in np.unique(classes)]))
+    return float(np.mean([wrong[classes == label].mean() for label in np.unique(classes)]))
 
 
 def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
@@ -254,9 +254,9 @@ def discrimination(
 
 def _parts(both: Sequence[Features], seed: int) -> list[Part]:
     """Cut both sets in three, and join the parts of the same use."""
-    cuts = [[one[rows] for rows in cut_in_three(len(one), seed)] for one in both]
+    cuts = [[part[rows] for rows in cut_in_three(len(part), seed)] for part in both]
     return [
-        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair]))
+        (np.concatenate(pair), np.repeat([0, 1], [len(part) for part in pair]))
         for pair in zip(*cuts, strict=True)
     ]
 
@@ -265,8 +265,8 @@ def _equal_sizes(both: Sequence[Features], seed: int) -> list[Features]:
     """Reduce the larger set at random to the size of the smaller one."""
     size, rng = min(map(len, both)), np.random.default_rng(seed)
     return [
-        one if len(one) == size else one[np.sort(rng.choice(len(one), size, replace=False))]
-        for one in both
+        part if len(part) == size else part[np.sort(rng.choice(len(part), size, replace=False))]
+        for part in both
     ]
 
 
@@ -362,12 +362,12 @@ def bag(features: Features, prototypes: Features) -> Floats:
     return np.bincount(nearest, minlength=len(prototypes)) / len(features)
 
 
-def jensen_shannon(one: Floats, other: Floats) -> float:
+def jensen_shannon(p: Floats, q: Floats) -> float:
     """Compute the Jensen-Shannon divergence, natural logarithm, without a square root."""
     from scipy.special import rel_entr
 
-    middle = (one + other) / 2
-    return float((rel_entr(one, middle).sum() + rel_entr(other, middle).sum()) / 2)
+    middle = (p + q) / 2
+    return float((rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / 2)
 
 
 def _codebook_of_reference(sources: Sources) -> Codebook:

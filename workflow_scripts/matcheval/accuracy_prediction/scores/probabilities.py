@@ -371,7 +371,9 @@ def classwise(
 
 
 def _classwise_of(kind: Kind, sides: Sides, temperature: float) -> float:
-    base, target = (usable(counted_logits(one) / temperature) for one in (sides.base, sides.target))
+    base, target = (
+        usable(counted_logits(side) / temperature) for side in (sides.base, sides.target)
+    )
     found = classwise(kind, base, sides.base.correct, target).accuracy
     is_limit = kind == "atc" and sides.base.accuracy in (0, 1)
     return Noted(found, NO_THRESHOLD * is_limit)

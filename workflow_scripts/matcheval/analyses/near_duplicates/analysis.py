@@ -18,14 +18,7 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, ac
 from matcheval.io.text_tables import with_interval
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import (
-    CorrectName,
-    Count,
-    ImagesName,
-    ModelNames,
-    PathText,
-    Settings,
-)
+from matcheval.settings import CorrectName, Count, ImagesName, ModelNames, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.sizes import check_one_size

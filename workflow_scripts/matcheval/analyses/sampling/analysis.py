@@ -83,7 +83,7 @@ class Sampling(Analysis):
                 f"strategy {dataset.strategy} needs {needed} of pool '{dataset.pool}'",
                 field=f"{field}.strategy",
             )
-        if dataset.compares_pixels and dataset.compare_size is None:
+        if dataset.max_distance is not None and dataset.compare_size is None:
             self._check_one_size(pool.sets, field)
         if dataset.start_from is not None:
             others = [other for other in self.sampled if other != name]
