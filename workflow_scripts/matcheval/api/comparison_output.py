@@ -22,7 +22,7 @@ from matcheval.predictions.alignment import datapoint_names
 from matcheval.predictions.layout import class_names
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
 from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
@@ -370,6 +370,8 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
     pair = compared.pair
     for suffix in ("csv", "parquet"):
         yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(compared.gaps.means)
+        calibration = CALIBRATION.from_frame(compared.gaps.calibration)
+        yield f"gaps/{pair}/calibration.{suffix}", calibration
     for criterion, table in compared.tables.items():
         place, runs = f"{pair}/{criterion.value}", compared.gaps.runs[criterion.value]
         yield f"matched/{place}.parquet", join_runs(runs)
@@ -412,12 +414,13 @@ def _report(compared: Compared, folder: Path, figures: "Sequence[ShownFile]", co
     pair, titles = compared.pair, compared.titles
     data = {
         "means": [str(folder / "gaps" / f"{pair}.parquet")],
+        "calibration": [str(folder / "gaps" / pair / "calibration.parquet")],
         "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in titles],
         "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in titles],
     }
     values = {
         "titles": titles, "places": [[pair, m] for m in titles], "margin": compared.margin,
-        "confidence": LEVEL,
+        "confidence": LEVEL, "confident_errors": " ".join(["", *_worth_a_look(compared)[1:]]),
     }  # fmt: skip
     gaps = Section(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,

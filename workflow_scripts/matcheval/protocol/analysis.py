@@ -155,6 +155,7 @@ class Matching(Analysis):
         self.result = Artifact(f"{own}/tables/{{pair}}/{{matching}}", tables)
         self.gaps = Artifact(f"{own}/gaps/{{pair}}/{{matching}}", tables)
         self.means = Artifact(f"{own}/gaps/{{pair}}", tables)
+        self.calibration = Artifact(f"{own}/gaps/{{pair}}/calibration", tables)
         captions = {name: at_level(text, study.confidence) for name, text in _CAPTIONS.items()}
         entry = ReportEntry("Summary", captions["Summary"])
         self.summary = Artifact(f"{own}/summary", (".md",), entry, (".md",))
@@ -251,6 +252,7 @@ class Matching(Analysis):
                 *self.result.expand(**pair, **matching),
                 *self.gaps.expand(**pair, **matching),
                 *self.means.expand(**pair),
+                *self.calibration.expand(**pair),
                 *(self.summary.files if self.pairs else []),
             ],
             "figures": [
@@ -281,7 +283,11 @@ class Matching(Analysis):
     def _summary_inputs(self) -> dict[str, list[str]]:
         """Tables of mean gaps, one per pair, of gaps by model, and of accuracies and warnings."""
         places = [*product(self.pairs, self.matchings)]
-        return {"means": [self.means.file(".parquet", pair=pair) for pair in self.pairs]} | {
+        of_pairs = {"means": self.means, "calibration": self.calibration}
+        return {
+            k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
+            for k, kind in of_pairs.items()
+        } | {
             name: [kind.file(".parquet", pair=pair, matching=one) for pair, one in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
         }

@@ -40,7 +40,7 @@ from matcheval.protocol.decomposition import (
 )
 from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import (
     ErrorTerms,
@@ -99,6 +99,7 @@ class GapTables:
     models: dict[str, pd.DataFrame]
     means: pd.DataFrame
     runs: dict[str, list[pa.Table]]  # of schema `COMPARISON_RUNS`
+    calibration: pd.DataFrame
 
 
 def estimate_gaps(
@@ -172,9 +173,28 @@ def gaps_of_models(
             | _quantities(mean, parts[-1], blocks, of_matched) | calibration
         )  # fmt: skip
     runs = {name: [model.matched[name].runs for model in models] for name in methods}
-    return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs)
+    return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs, _mean_curves(models))
 
 
+def _mean_curves(models: Sequence["_Model"]) -> pd.DataFrame:
+    """Average confidence and accuracy of tenths over models, as rows of `CALIBRATION`."""
+    curves = [np.mean([model.curves[side] for model in models], axis=0) for side in (0, 1)]
+    points = [
+        (origin, tenth, *values)
+        for origin, curve in zip(("original", "replication"), curves, strict=True)
+        for tenth, values in enumerate(curve.tolist(), 1)
+    ]
+    return pd.DataFrame(points, columns=CALIBRATION.names)
+
+
+def by_tenths(scored: decomposition.Scored) -> Floats:
+    """Return mean confidence and accuracy of each tenth of a set: shape (10, 2), or (n, 2)."""
+    parts = np.array_split(scored.order, min(_TENTHS, len(scored)))
+    confidence, correct = scored.confidence.astype(np.float64), scored.correct
+    return np.array([[confidence[rows].mean(), correct[rows].mean()] for rows in parts])
+
+
+_TENTHS = 10
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -254,6 +274,7 @@ class _Model:
     further: list[float]  # confidence parts with `FURTHER_N_BINS`, and what else bounds parts
     calibration: _Calibration
     calibration_columns: dict[str, float]
+    curves: tuple[Floats, Floats]  # of original and replication, `by_tenths`
     matched: Mapping[str, "_Matched"]
 
     @classmethod
@@ -278,6 +299,9 @@ class _Model:
             reference = no_warning_reference(comparison, method, of_original, sets)
             matched[name] = _Matched.of(one, of_one, reference, blocks)
             terms[name] = one, of_one
+        curves = [by_tenths(side) for side in sides]
+        if not comparison.source_is_original:
+            curves.reverse()
         calibration = _Calibration.of(comparison)
         of_calibration = confidence_terms(*sides), calibration_terms(*sides)
         model = cls(
@@ -293,7 +317,7 @@ class _Model:
                 of_calibration, blocks, comparison.pair.confidence,
                 source_is_original=comparison.source_is_original,
             ),
-            matched,
+            (curves[0], curves[1]), matched,
         )  # fmt: skip
         return model, terms, of_calibration
 

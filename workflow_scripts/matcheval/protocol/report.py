@@ -8,10 +8,11 @@ import pandas as pd
 from matcheval.figures.style import shortened
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
+from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.verdicts import Claim, Judged, Verdict
 from matcheval.protocol.words import percent, with_interval
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
@@ -48,13 +49,19 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     rows, gaps = [row for _, row in found.means.iterrows()], found.gaps
     judged = found.verdicts
     several = len(judged) > 1
+    of_pairs = {row["pair"]: row for row in reversed(rows)}
+    curves = [CALIBRATION.read(path).to_pandas() for path in data["calibration"]]
+    pairs = list(dict.fromkeys(row["pair"] for row in rows))
     headlines = [
         _headline(
-            verdict, [one for one in rows if one["pair"] == verdict.pair], gaps, titles, level
+            verdict, [row for row in rows if row["pair"] == verdict.pair], gaps, titles, level,
+            _calibration(
+                of_pairs[verdict.pair], verdict.claims[1], curves[pairs.index(verdict.pair)],
+                values.get("confident_errors", ""),
+            ),
         )
         for verdict in judged
-    ]
-    of_pairs = {row["pair"]: row for row in reversed(rows)}
+    ]  # fmt: skip
     # Of models that differ, the chart of models takes the place of that of means.
     charts = [
         None if _is_mixed(one) else _accuracies(of_pairs[one.pair], gaps, level, several=several)
@@ -73,8 +80,9 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 
 
 def _headline(
-    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str
-) -> Headline:
+    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str,
+    calibration: Chart,
+) -> Headline:  # fmt: skip
     first, chart = rows[0], None
     if _is_mixed(verdict):
         chart = _accuracies(first, gaps, level, several=False)
@@ -84,9 +92,46 @@ def _headline(
         words.subject_of(first),
         sentences(verdict),
         verdict.next_step,
-        chart,
+        (calibration,) if chart is None else (chart, calibration),
         tuple(words.unmatched_notes(rows, titles)),
     )
+
+
+def _calibration(
+    row: pd.Series, claim: Claim, curves: pd.DataFrame, confident_errors: str
+) -> Chart:
+    """Show accuracy against confidence on both sets, a point for each tenth of a set."""
+    series = [
+        Series(
+            row[origin],
+            [
+                Point(
+                    100 * tenth["confidence"], 100 * tenth["accuracy"],
+                    f"{row[origin]}, part {tenth['tenth']} of {len(curves) // 2}",
+                    f"confidence {100 * tenth['confidence']:.1f} %, accuracy "
+                    f"{100 * tenth['accuracy']:.1f} %",
+                )
+                for tenth in curves[curves["origin"] == origin].to_dict("records")
+            ],
+        )
+        for origin in _ORIGINS
+    ]  # fmt: skip
+    values = 100 * curves[["confidence", "accuracy"]].to_numpy()
+    ends = float(values.min()), float(values.max())
+    line = Line("confidence = accuracy", "reference", ends, ends)
+    seems = "seems to be" if claim.strength == "suggested" else "is"
+    title = {
+        "small": f"mean confidence {seems} right",
+        "overconfident": f"mean confidence {seems} too high",
+        "underconfident": f"mean confidence {seems} too low",
+        "mixed": "models differ in calibration",
+    }.get(claim.finding, "no difference of mean confidence and accuracy is shown")
+    return Chart(
+        f"On {row['replication']}, {title}",
+        "mean confidence (%)", "accuracy (%)", series, [line], is_square=True, is_joined=True,
+        note="Each point is a tenth of a set, by rising confidence; below the dashed line, a model "
+        f"is more confident than accurate.{confident_errors}",
+    )  # fmt: skip
 
 
 def _is_mixed(verdict: Verdict) -> bool:

@@ -137,6 +137,16 @@ SAMPLING_COLUMNS = (
 
 GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
 
+CALIBRATION = TableSchema(
+    "confidence and accuracy",
+    (
+        text("origin", "original or replication"),
+        Column("tenth", pa.int32(), "1", "part of the set, from 1: a tenth, by rising confidence"),
+        fraction("confidence", "mean probability of its datapoints, mean over models"),
+        fraction("accuracy", "their accuracy, mean over models"),
+    ),
+)
+
 MEAN_GAPS = TableSchema(
     "gaps, means over models",
     (

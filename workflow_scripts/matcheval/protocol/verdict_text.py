@@ -18,6 +18,7 @@ _ORIGINS = ("original", "replication")
 _MOST_NAMED = 3  # models in a sentence
 _CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
 _POWER = f"{100 * POWER:g} %"
+_CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
 _SIDES = {True: "overconfident", False: "underconfident"}  # by whether confidence is higher
 
 
@@ -254,6 +255,8 @@ class VerdictText:
         )  # fmt: skip
         if all(one.low <= 0 <= one.high for one in sized):
             return "the interval includes zero"
+        if any(one.low <= 0 <= one.high for one in sized):
+            return "the two estimates disagree"
         of_bins = "an interval includes zero once the error of binning is allowed for"
         if judged.is_hidden(question):
             if judged.is_tied:
@@ -302,7 +305,7 @@ class VerdictText:
             if finding["calibration"] == "small":
                 return "Nothing is needed: on the new set, accuracy and calibration are as before."
             return "Nothing is needed for accuracy, which does not change by what matters."
-        if finding["calibration"] == "open":
+        if finding["calibration"] == "open" and new.is_defined:
             return self._more_for_calibration(new)
         return self._of_calibrated(is_sure=is_sure)
 
@@ -335,6 +338,8 @@ class VerdictText:
 
     def _of_calibrated(self, *, is_sure: bool) -> str:
         """Say what to do where accuracy falls and confidence on the new set is right on average."""
+        if not self._evidence["calibration"][0].is_defined:
+            return f"See which classes lose most ({_CLASS_GAPS})."
         if not is_sure:
             return (
                 f"Label more images of {self._new} before its mean confidence is relied on: it "
@@ -349,10 +354,7 @@ class VerdictText:
                 f"confidence {seems} the model's underconfidence on {self._old}."
             )
         if self._finding["left"] == "loss" and strength is Strength.ESTABLISHED:
-            return (
-                f"{text} on average. See which classes lose most "
-                "(`matched-eval compare --analyses class_gaps`)."
-            )
+            return f"{text} on average. See which classes lose most ({_CLASS_GAPS})."
         hidden = self._judged.is_hidden("confidence") or self._judged.is_hidden("left")
         if self._judged.is_tied and hidden:
             return f"{text} on average. Give confidences with all digits: equal ones hide changes."
