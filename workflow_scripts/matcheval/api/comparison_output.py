@@ -134,12 +134,13 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _parts(gap: pd.Series) -> str:
-    """Say what of the gap goes with confidence, which no matching is needed for."""
+    """Say what of the gap confidence explains, which no matching is needed for."""
     share = words.share_of_confidence(gap)
     return _wrapped(
-        f"gap {with_interval(gap, 'gap')}: of it, {with_interval(gap, 'confidence_part')} goes "
-        f"with confidence, {with_interval(gap, 'conditional_part')} does not"
-        + (f" (share with confidence {share})" if "[" in share else "")
+        f"gap {with_interval(gap, 'gap')}: confidence explains "
+        f"{with_interval(gap, 'confidence_part')}"
+        + (f" ({share})" if "[" in share else "")
+        + f", {with_interval(gap, 'conditional_part')} remains at equal confidence"
     )
 
 
