@@ -422,7 +422,15 @@ def test_the_import_loads_nothing():
 
 @pytest.mark.parametrize(
     "name",
-    ["comparing", "few_labels", "label_plans", "matching", "one_set", "predicting", "replicating"],
+    [
+        "comparing",
+        "few_labels",
+        "label_plans",
+        "matching",
+        "comparing_models",
+        "predicting",
+        "replicating",
+    ],
 )
 @pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
 def test_examples_of_docstrings_are_right(name):

@@ -17,15 +17,15 @@ _NAMES = {
     "matcheval.api.evaluating": ("evaluate",),
     "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
     "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
-    "matcheval.api.inputs": ("Estimate", "InputWarning"),
+    "matcheval.api.inputs": ("Estimate",),
     "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
     "matcheval.api.matching": ("MatchResult", "match"),
-    "matcheval.api.one_set": ("ModelComparison", "compare_models"),
+    "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.accuracy_prediction.recommendation": ("Recommendation",),
     "matcheval.protocol.verdicts": ("Claim", "Verdict"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),
-    "matcheval.errors": ("InputError",),
+    "matcheval.errors": ("InputError", "InputWarning"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_HOMES), "__version__"]

@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.downloads.hub import local_file
-from matcheval.errors import InputError
+from matcheval.errors import InputError, InputWarning
 from matcheval.predictions.column_names import COLUMNS, is_known
 from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import GROUP
-from matcheval.predictions.layout import LABEL_SPACES, Caller, Layout, columns_given
+from matcheval.predictions.layout import LABEL_SPACES, Layout, columns_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +44,6 @@ class Shown:
 def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
     """Return a copy of a table with few columns, or with all."""
     return table.copy() if every else table[[*few]].copy()
-
-
-class InputWarning(UserWarning):
-    """Input that can be computed with, but looks wrong."""
 
 
 def warn_each(texts: Iterable[str]) -> None:
@@ -214,19 +210,17 @@ def layout_of(
     columns: Mapping[str, str] | None,
     classes: int | str | Sequence[str] | None,
     first_label: int,
-    caller: Caller = "python",
-    *,
     labels_are_true: bool = False,
 ) -> tuple[Layout, int | None]:
     """Return how predictions are laid out, and the number of classes if it is given.
 
     Names of classes are those that occur, sorted, where none are given.
     """
-    theirs = columns_given(dict(columns or {}), "arguments", "columns")
+    by_ours = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    layout = Layout(theirs, names, int(first_label), labels_are_true=labels_are_true, caller=caller)
+    layout = Layout(by_ours, names, int(first_label), labels_are_true=labels_are_true)
     return (with_shared_classes(sources, layout) if names is None else layout), n_classes
 
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,6 +14,7 @@ from typing import Any
 
 from matcheval.cli.parser import CommandParser, chosen
 from matcheval.downloads.hub import local_file
+from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
 from matcheval.io.terminal import print_text
 
@@ -63,7 +65,7 @@ _COMMANDS = (
     ),
     _Command(
         "compare-models", "compare two models on the same images",
-        "matcheval.cli.one_set.add_compare_models", "compare-models released.csv candidate.csv",
+        "matcheval.cli.predictions.add_compare_models", "compare-models released.csv candidate.csv",
     ),
     _Command(
         "leaderboard", "put the results of several studies and comparisons on one page",
@@ -121,7 +123,13 @@ def _run(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, local_file(value))
         elif isinstance(value, list):
             setattr(arguments, name, [local_file(x) if isinstance(x, Path) else x for x in value])
-    arguments.run(arguments)
+    caller = CALLER.set("command")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # commands tell those of their results
+            arguments.run(arguments)
+    finally:
+        CALLER.reset(caller)
 
 
 def build_parser(command: str | None = None) -> CommandParser:

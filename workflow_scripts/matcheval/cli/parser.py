@@ -81,9 +81,9 @@ class Several(argparse.Action):
         option_string: str | None = None,
     ) -> None:  # fmt: skip
         """Add names to those of the option so far."""
-        given = [one for value in values for one in value.split(",") if one]
-        for one in given:
-            if self.known is not None and one not in self.known:
-                problem = f"unknown name '{one}'. {suggest(one, self.known)}"
+        names = [name for value in values for name in value.split(",") if name]
+        for name in names:
+            if self.known is not None and name not in self.known:
+                problem = f"unknown name '{name}'. {suggest(name, self.known)}"
                 raise argparse.ArgumentError(self, problem)
-        setattr(namespace, self.dest, [*getattr(namespace, self.dest), *given])
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest, []), *names])
