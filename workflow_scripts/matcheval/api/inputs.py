@@ -94,17 +94,16 @@ def features_of(source: Path | InMemory, n: int) -> npt.NDArray[np.float32] | No
     arrays = source.data if isinstance(source, InMemory) else None
     if not isinstance(arrays, Mapping) or "features" not in arrays:
         return None
-    found, wrong = arrays["features"], partial(InputError, file=source, field="features")
-    if found.ndim != 2 or len(found) != n or not found.shape[1] or found.dtype.kind != "f":
-        raise wrong(
-            f"has shape {found.shape} and dtype {found.dtype}",
-            remedy=f"Give floats with a row for each of the {n} datapoints",
-        )
-    if not np.isfinite(found).all():
+    features, wrong = arrays["features"], partial(InputError, file=source, field="features")
+    is_matrix = features.ndim == 2 and len(features) == n and features.shape[1]
+    if not is_matrix or features.dtype.kind != "f":
+        problem = f"has shape {features.shape} and dtype {features.dtype}"
+        raise wrong(problem, remedy=f"Give floats with a row for each of the {n} datapoints")
+    if not np.isfinite(features).all():
         raise wrong("holds NaN or infinite values")
     if "index" in arrays:
-        found = found[np.argsort(arrays["index"], kind="stable")]
-    return found.astype(np.float32)
+        features = features[np.argsort(arrays["index"], kind="stable")]
+    return features.astype(np.float32)
 
 
 def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
@@ -114,12 +113,12 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         value = data[key]  # which an `.npz` file reads
         if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
             value = value.float()
-        found = np.asarray(value)
-        if found.dtype.kind == "O":  # which may be all texts, or all whole numbers
+        array = np.asarray(value)
+        if array.dtype.kind == "O":  # which may be all texts, or all whole numbers
             from pandas.api.types import infer_dtype
 
-            kind = infer_dtype(found.ravel(), skipna=False)
-            found = found.astype({"string": str, "integer": np.int64}.get(kind, object))
+            kind = infer_dtype(array.ravel(), skipna=False)
+            array = array.astype({"string": str, "integer": np.int64}.get(kind, object))
     except Exception as error:  # whatever the object's own conversion raises
         remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
         if isinstance(value, tuple):  # of a trainer: scores, hidden states
@@ -130,7 +129,7 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
         remedy = "Leave these datapoints out: array[~mask]"
         raise InputError(problem, file=name, field=key, remedy=remedy)
-    return found
+    return array
 
 
 def _reason(error: Exception) -> str:
@@ -156,7 +155,7 @@ def _table(data: Any, name: str) -> pa.Table:
         problem = f"this {kind} is no table of plain columns ({_reason(error):.300})"
         raise InputError(problem, file=name) from error
     names = table.schema.names
-    if twice := [one for one in names if names.count(one) > 1]:
+    if twice := [column for column in names if names.count(column) > 1]:
         raise InputError("occurs twice", file=name, field=twice[0])
     return pa.table(columns, names).replace_schema_metadata(table.schema.metadata)
 
@@ -178,8 +177,8 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
         return False  # a table may stand for an array: the logits as a DataFrame
     tables = (str, os.PathLike, Mapping)  # and those with Arrow's interface, as of pandas
     is_table = [
-        isinstance(one, tables) or (hasattr(one, "__arrow_c_stream__") and hasattr(one, "columns"))
-        for one in data.values()
+        isinstance(x, tables) or (hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns"))
+        for x in data.values()
     ]
     if any(is_table) and not all(is_table):
         if any(isinstance(key, str) and is_known(key) for key in data):
@@ -224,18 +223,18 @@ def layout_of(
     return (with_shared_classes(sources, layout) if names is None else layout), n_classes
 
 
-def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:
+def _classes(
+    classes: int | str | Sequence[str] | None,
+) -> tuple[tuple[str, ...] | None, int | None]:
     """Return the names of classes, or their number, if either is given."""
-    if isinstance(given, str) and given in LABEL_SPACES:
-        return label_space(given), None
-    if given is None or (isinstance(given, int | np.integer) and not isinstance(given, bool)):
-        return None, given
-    if isinstance(given, str | bool) or not isinstance(given, Iterable):
-        raise InputError(
-            f"classes is {given!r:.60}",
-            remedy="Give their number, a list of their names, 'cifar10' or 'imagenet'",
-        )
-    names = list(given)
+    if isinstance(classes, str) and classes in LABEL_SPACES:
+        return label_space(classes), None
+    if classes is None or (isinstance(classes, int | np.integer) and not isinstance(classes, bool)):
+        return None, classes
+    if isinstance(classes, str | bool) or not isinstance(classes, Iterable):
+        remedy = "Give their number, a list of their names, 'cifar10' or 'imagenet'"
+        raise InputError(f"classes is {classes!r:.60}", remedy=remedy)
+    names = list(classes)
     if len(names) < 2 or not all(isinstance(name, str) for name in names):
         remedy = "Give a list of texts, in order of labels"
         raise InputError("classes are not at least two names", remedy=remedy)

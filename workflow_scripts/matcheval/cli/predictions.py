@@ -85,99 +85,79 @@ def _points(text: str) -> float:
     return value / 100
 
 
-_LAYOUT: dict[str, dict[str, Any]] = {
-    "classes": {
-        "default": None, "metavar": "N|FILE",
-        "help": "number of classes, to check the files against; or the names of the classes, in "
-        "the order of their labels: a file with a name per line, cifar10 or imagenet (default: if "
-        "the files hold names, all that occur, sorted)",
-    },
-    "columns": {
-        "default": [], "action": Several, "metavar": "OURS=THEIRS",
-        "help": "names of the files' columns: label=target prediction=pred probability=conf; "
-        "scores with a column per class by what these begin with: 'probabilities=score_*'",
-    },
-    "first-label": {
-        "default": 0, "type": int, "choices": [0, 1],
-        "help": "number of the first class in the files (default: 0)",
-    },
-    "labels-are-true": {
-        "default": False, "action": "store_true",
-        "help": "labels that all predictions equal are the true classes all the same",
-    },
-}  # fmt: skip
-_PAIR: dict[str, dict[str, Any]] = {
-    "source": {
-        "choices": ["original", "replication"],
-        "help": "the set in which a match is sought for each datapoint of the other (default: the "
-        "larger set, the original if both are equally large)",
-    },
-    "epsilon": {
-        "type": float,
-        "help": f"largest difference between matched probabilities, in (0, 1] (default: {EPSILON})",
-    },
-    "seeds": {
-        "type": int, "metavar": "N",
-        "help": "number of runs, with seeds 0 to N - 1 (default of compare: "
-        f"{N_SEEDS_COMPARED}, of match: {N_SEEDS})",
-    },
-    "model": {"help": "name of the model (default: the name in the files, or 'model')"},
-    "pair": {
-        "help": "name of the pair; random matches depend on it and on the model's name (default: "
-        "pair)",
-    },
-}  # fmt: skip
-_COMPARE: dict[str, dict[str, Any]] = {
-    "criteria": {
-        "action": Several, "known": _CRITERIA, "metavar": "NAME",
-        "help": f"matching criteria: {', '.join(_CRITERIA)} (default: both)",
-    },
-    "paired": {
-        "action": "store_true",
-        "help": "both sets show the same images, row by row: indices and labels must agree",
-    },
-    "groups-shared": {
-        "action": "store_true",
-        "help": "a name in the columns `group` means the same group in both sets (default: in each "
-        "by itself)",
-    },
-    "analyses": {
-        "action": Several, "metavar": "NAME",
-        "help": "further analyses of the matched predictions, with default settings, such as "
-        "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses.md)",
-    },
-    "margin": {
-        "type": _points, "metavar": "POINTS",
-        "help": "differences of accuracy below it do not matter, for the verdict (default: 1)",
-    },
-}  # fmt: skip
-_PREDICT: dict[str, dict[str, Any]] = {
-    "methods": {
-        "action": Several, "metavar": "NAME",
-        "help": "methods, or variants as method:variant (default: those that need no further sets, "
-        "and with --calibrate-on all)",
-    },
-    "calibrate-on": {
-        "dest": "calibration", "default": [], "type": Path, "nargs": "+", "action": "extend",
-        "metavar": "FILE",
-        "help": "predictions on at least 3 further labelled sets, which regressions are fitted on",
-    },
-    "calibration-groups": {
-        "nargs": "+", "metavar": "NAME",
-        "help": "the group of each of these files, such as its corruption, for intervals over "
-        "groups of sets (default: each file is a group)",
-    },
-    "resamples": {
-        "type": int, "metavar": "N",
-        "help": "resamples of the datapoints for the intervals; 0 for none (default: 200)",
-    },
-    "seed": {"type": int, "help": "of the resamples and splits (default: 0)"},
-}  # fmt: skip
+# Names, help texts, and what else `add_argument` takes.
+_Options = Sequence[tuple[str, str, dict[str, Any]]]
+_LAYOUT: _Options = (
+    ("--classes", "number of classes, to check the files against; or the names of the classes, in "
+     "the order of their labels: a file with a name per line, cifar10 or imagenet (default: if the "
+     "files hold names, all that occur, sorted)", {"default": None, "metavar": "N|FILE"}),
+    ("--columns", "names of the files' columns: label=target prediction=pred probability=conf; "
+     "scores with a column per class by what these begin with: 'probabilities=score_*'",
+     {"default": [], "action": Several, "metavar": "OURS=THEIRS"}),
+    ("--first-label", "number of the first class in the files (default: 0)",
+     {"default": 0, "type": int, "choices": [0, 1]}),
+    ("--labels-are-true", "labels that all predictions equal are the true classes all the same",
+     {"default": False, "action": "store_true"}),
+)  # fmt: skip
+_PAIR: _Options = (
+    ("--source", "the set in which a match is sought for each datapoint of the other (default: the "
+     "larger set, the original if both are equally large)",
+     {"choices": ["original", "replication"]}),
+    ("--epsilon", "largest difference between matched probabilities, in (0, 1] (default: "
+     f"{EPSILON})", {"type": float}),
+    ("--seeds", "number of runs, with seeds 0 to N - 1 (default of compare: "
+     f"{N_SEEDS_COMPARED}, of match: {N_SEEDS})", {"type": int, "metavar": "N"}),
+    ("--model", "name of the model (default: the name in the files, or 'model')", {}),
+    ("--pair", "name of the pair; random matches depend on it and on the model's name (default: "
+     "pair)", {}),
+)  # fmt: skip
+_CRITERION = {"dest": "criteria", "action": Several, "known": _CRITERIA, "metavar": "NAME"}
+_COMPARE: _Options = (
+    ("--criteria", f"matching criteria: {', '.join(_CRITERIA)} (default: both)", _CRITERION),
+    ("--criterion", argparse.SUPPRESS, _CRITERION),  # its name in 0.2
+    ("--paired", "both sets show the same images, row by row: indices and labels must agree",
+     {"action": "store_true"}),
+    ("--groups-shared", "a name in the columns `group` means the same group in both sets (default: "
+     "in each by itself)", {"action": "store_true"}),
+    ("--analyses", "further analyses of the matched predictions, with default settings, such as "
+     "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses.md)",
+     {"action": Several, "metavar": "NAME"}),
+    ("--margin", "differences of accuracy below it do not matter, for the verdict (default: 1)",
+     {"type": _points, "metavar": "POINTS"}),
+    ("--output", "write a report, tables and figures to DIR, in place of what an earlier "
+     "comparison wrote there", {"default": None, "type": Path, "metavar": "DIR"}),
+    ("--figures", "formats of the figures in DIR beside SVG: pdf, png",
+     {"default": [], "action": Several, "known": ("pdf", "png"), "metavar": "FORMAT"}),
+)  # fmt: skip
+_COMPARE_MODELS: _Options = (
+    ("--output", "write the datapoints on which the models disagree to DIR: disagreements.csv and "
+     "disagreements.parquet", {"default": None, "type": Path, "metavar": "DIR"}),
+)  # fmt: skip
+_MATCH: _Options = (
+    ("--criterion", f"default: {_CRITERIA[0]}", {"choices": _CRITERIA}),
+    ("--output", "write the table of runs to DIR: runs.csv and runs.parquet",
+     {"type": Path, "required": True, "metavar": "DIR"}),
+    ("--pairs", "also write pairs.parquet: the matched pairs of indices",
+     {"default": False, "action": "store_true"}),
+)  # fmt: skip
+_PREDICT_ACCURACY: _Options = (
+    ("--methods", "methods, or variants as method:variant (default: those that need no further "
+     "sets, and with --calibrate-on all)", {"action": Several, "metavar": "NAME"}),
+    ("--calibrate-on", "predictions on at least 3 further labelled sets, which regressions are "
+     "fitted on", {"dest": "calibration", "default": [], "type": Path, "nargs": "+",
+                   "action": "extend", "metavar": "FILE"}),
+    ("--calibration-groups", "the group of each of these files, such as its corruption, for "
+     "intervals over groups of sets (default: each file is a group)",
+     {"nargs": "+", "metavar": "NAME"}),
+    ("--resamples", "resamples of the datapoints for the intervals; 0 for none (default: 200)",
+     {"type": int, "metavar": "N"}),
+    ("--seed", "of the resamples and splits (default: 0)", {"type": int}),
+)  # fmt: skip
 
 
-def _add(parser: argparse.ArgumentParser, options: dict[str, dict[str, Any]]) -> None:
-    for name, settings in options.items():
-        parser.add_argument(f"--{name}", **({"default": argparse.SUPPRESS} | settings))
+def _add(parser: argparse.ArgumentParser, *tables: _Options) -> None:
+    for name, text, settings in (option for options in tables for option in options):
+        parser.add_argument(name, help=text, **({"default": argparse.SUPPRESS} | settings))
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
@@ -245,29 +225,18 @@ def _tell(result: Any, where: str = "") -> None:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
 
 
-def _add_pair(parser: argparse.ArgumentParser) -> None:
-    for name in ("original", "replication"):
+def _add_files(parser: argparse.ArgumentParser, *names: str) -> None:
+    for name in names:
         text = f"predictions on the {name} set"
         parser.add_argument(name, type=Path, metavar=name.upper(), help=text)
-    _add(parser, _PAIR | _LAYOUT)
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
     parser.description = "Compare a model's accuracy on two sets before and after matching."
     parser.epilog = _PAIR_FILES + _PATTERNS
-    _add_pair(parser)
-    as_in_0_2 = _COMPARE["criteria"] | {"dest": "criteria", "help": argparse.SUPPRESS}
-    _add(parser, _COMPARE | {"criterion": as_in_0_2})
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR",
-        help="write a report, tables and figures to DIR, in place of what an earlier comparison "
-        "wrote there",
-    )  # fmt: skip
-    parser.add_argument(
-        "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
-        help="formats of the figures in DIR beside SVG: pdf, png",
-    )  # fmt: skip
+    _add_files(parser, "original", "replication")
+    _add(parser, _PAIR, _LAYOUT, _COMPARE)
     add_fail_if(
         parser, [*_OF_PAIRS, *(f"{name}:{c}" for name in _OF_MATCHING for c in _CRITERIA)],
         "; those of matching are of the first criterion, others are named like "
@@ -346,12 +315,7 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
         "second", type=Path, metavar="SECOND",
         help="those of another model; differences are FIRST minus SECOND",
     )  # fmt: skip
-    add_layout(parser)
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR",
-        help="write the datapoints on which the models disagree to DIR: disagreements.csv and "
-        "disagreements.parquet",
-    )  # fmt: skip
+    _add(parser, _LAYOUT, _COMPARE_MODELS)
     add_fail_if(parser, _OF_MODELS)
     add_json(parser)
     parser.set_defaults(run=run_compare_models)
@@ -385,17 +349,8 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description, parser.epilog = "Match a model's predictions on two sets.", _PAIR_FILES
-    _add_pair(parser)
-    default = f"default: {_CRITERIA[0]}"
-    _add(parser, {"criterion": {"choices": _CRITERIA, "help": default}})
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="DIR",
-        help="write the table of runs to DIR: runs.csv and runs.parquet",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pairs", action="store_true",
-        help="also write pairs.parquet: the matched pairs of indices",
-    )  # fmt: skip
+    _add_files(parser, "original", "replication")
+    _add(parser, _PAIR, _LAYOUT, _MATCH)
     add_json(parser)
     parser.set_defaults(run=run_match)
 
@@ -430,7 +385,7 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
     )
-    _add(parser, _PREDICT | _LAYOUT)
+    _add(parser, _PREDICT_ACCURACY, _LAYOUT)
     add_json(parser)
     parser.set_defaults(run=run_predict_accuracy)
 
