@@ -1,6 +1,7 @@
 """`matched-eval` as a user runs it, on custom prediction files."""
 
 import argparse
+import inspect
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import matcheval as me
 from helpers import RESULTS, matched, predictions, simulate, told_json
 from matcheval.api import comparison_output
 from matcheval.cli import main as command_line
@@ -301,6 +303,19 @@ class TestComparingManyModels:
 
 def test_no_command_prints_the_help(capsys):
     assert fails(capsys)[0] == 0
+
+
+@pytest.mark.parametrize("command", ["compare", "compare-models", "match", "predict-accuracy"])
+def test_options_are_arguments_of_the_function_with_its_defaults(command):
+    (commands,) = [a for a in build_parser(command)._actions if a.dest == "command"]
+    parameters = inspect.signature(getattr(me, command.replace("-", "_"))).parameters
+    of_command = {"help", "output", "figures", "fail_if", "json", "pairs"}
+    for action in commands.choices[command]._actions:
+        assert action.dest in {*parameters} ^ of_command
+        stated = re.search(r"\(default: ([\d.]+)\)", action.help)
+        if stated:
+            factor = 100 if action.dest == "margin" else 1  # it is in points
+            assert float(stated[1]) == factor * parameters[action.dest].default
 
 
 class TestJson:

@@ -250,49 +250,49 @@ def compare_models(
     placed = [alignment.place(of, source) for of, source in zip(read, sources, strict=True)]
     _check_start(placed[0], placed[1], names)
     shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
-    one, other = shared.values()
-    if one.datapoints_digest != other.datapoints_digest:
+    a, b = shared.values()
+    if a.datapoints_digest != b.datapoints_digest:
         raise InputError(
-            f"{names[1]} is not of the datapoints of {names[0]}: {differing(other, one)}",
+            f"{names[1]} is not of the datapoints of {names[0]}: {differing(b, a)}",
             remedy="Give the predictions of both models on the same images",
         )  # fmt: skip
-    of_all = groups_of_models((one, other), sources)
-    blocks = paired_images(one, other) if of_all is None else groups(of_all, of_all, shared=True)
-    row = paired_row(one.correct, other.correct, blocks, LEVEL)
-    only_first = int((one.correct & ~other.correct).sum())
-    only_second = int((other.correct & ~one.correct).sum())
-    both_right = int((one.correct & other.correct).sum())
-    warnings = [*left_out, *check_truth((one, other), layout, sources[0])]
+    of_all = groups_of_models((a, b), sources)
+    blocks = paired_images(a, b) if of_all is None else groups(of_all, of_all, shared=True)
+    row = paired_row(a.correct, b.correct, blocks, LEVEL)
+    only_first = int((a.correct & ~b.correct).sum())
+    only_second = int((b.correct & ~a.correct).sum())
+    both_right = int((a.correct & b.correct).sum())
+    warnings = [*left_out, *check_truth((a, b), layout, sources[0])]
     for name, of in shared.items():
         texts = suspicions(of.label, of.prediction, of.probability, of.metadata)
         warnings += [f"{name}: {text}" for text in texts]
-    if np.array_equal(one.prediction, other.prediction):
+    if np.array_equal(a.prediction, b.prediction):
         warnings.append("both models predict the same: is a file compared with itself?")
     notes = [*layout.notes, *notes_of(names[0], placed[0]), *notes_of(names[1], placed[1])]
     if not all(of.is_identified for of in placed):
         notes.append(_BY_ORDER)
     result = ModelComparison(
-        *names, n=len(one), accuracy_first=row["accuracy_original"],
+        *names, n=len(a), accuracy_first=row["accuracy_original"],
         accuracy_second=row["accuracy_replication"],
         difference=Estimate(row["gap"], row["gap_low"], row["gap_high"]),
         p=float(mcnemar(only_first, only_second)), both_right=both_right, only_first=only_first,
-        only_second=only_second, both_wrong=len(one) - both_right - only_first - only_second,
+        only_second=only_second, both_wrong=len(a) - both_right - only_first - only_second,
         remark=row["reason"], warnings=tuple(warnings), notes=tuple(notes),
-        _datapoints=_disagreements(one, other, layout), _n_groups=blocks.n if blocks.grouped else 0,
+        _datapoints=_disagreements(a, b, layout), _n_groups=blocks.n if blocks.grouped else 0,
     )  # fmt: skip
     warn_each(result.warnings)
     return result
 
 
-def _check_start(one: Predictions, other: Predictions, names: tuple[str, str]) -> None:
-    """Refuse indices of the same rows of which those of one file are higher by one."""
-    if len(one) != len(other) or not np.array_equal(one.label, other.label):
+def _check_start(first: Predictions, second: Predictions, names: tuple[str, str]) -> None:
+    """Refuse indices of the same rows of which those of one file are higher by 1."""
+    if len(first) != len(second) or not np.array_equal(first.label, second.label):
         return
-    shift = (other.index - one.index).astype(int)
+    shift = (second.index - first.index).astype(int)
     if (abs(shift) == 1).all() and (shift == shift[0]).all():
         raise InputError(
-            f"datapoints are counted from {other.index[0]} in {names[1]} and from {one.index[0]} "
-            f"in {names[0]}, and have the same labels",
+            f"datapoints are counted from {second.index[0]} in {names[1]} and from "
+            f"{first.index[0]} in {names[0]}, and have the same labels",
             remedy="Count them alike, or leave the column out of both files",
         )  # fmt: skip
 
@@ -330,16 +330,16 @@ def describe(result: ModelComparison, where: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def _disagreements(one: Predictions, other: Predictions, layout: Layout) -> pd.DataFrame:
+def _disagreements(first: Predictions, second: Predictions, layout: Layout) -> pd.DataFrame:
     """Tabulate the datapoints of other predicted classes, the most confident wrong one first."""
-    wrong = [np.where(side.correct, -1, side.probability) for side in (one, other)]
-    which = np.where(one.correct, "second", np.where(other.correct, "first", "both"))
+    wrong = [np.where(side.correct, -1, side.probability) for side in (first, second)]
+    which = np.where(first.correct, "second", np.where(second.correct, "first", "both"))
     table = pd.DataFrame({
-        "index": one.index,
-        "datapoint": datapoint_names(other if one.keys is None else one),
-        "label": class_names(layout, one.label),
-        "first": class_names(layout, one.prediction), "first_probability": one.probability,
-        "second": class_names(layout, other.prediction), "second_probability": other.probability,
+        "index": first.index,
+        "datapoint": datapoint_names(second if first.keys is None else first),
+        "label": class_names(layout, first.label),
+        "first": class_names(layout, first.prediction), "first_probability": first.probability,
+        "second": class_names(layout, second.prediction), "second_probability": second.probability,
         "wrong": which, "wrong_probability": np.maximum(*wrong).astype(np.float32),
-    })[one.prediction != other.prediction]  # fmt: skip
+    })[first.prediction != second.prediction]  # fmt: skip
     return table.sort_values("wrong_probability", ascending=False, kind="stable", ignore_index=True)

@@ -62,10 +62,9 @@ class PairOptions:
             raise InputError(f"epsilon is {self.epsilon!r:.60}", remedy=remedy)
         check_epsilon(float(self.epsilon))
         check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
-        known = [criterion.value for criterion in Criterion]
-        check_known("criterion", self._criteria, known)
+        check_known("criterion", self._criteria, [*map(str, Criterion)])
         if not self._criteria:
-            raise InputError("no criterion", remedy=f"Known: {', '.join(known)}")
+            raise InputError("no criterion", remedy=f"Known: {', '.join(Criterion)}")
         if not isinstance(self.pair, str) or not is_name(self.pair):
             remedy = "Use letters, digits, '.', '_' and '-'"
             raise InputError(f"pair {self.pair!a:.100} is not a valid name", remedy=remedy)
@@ -131,7 +130,7 @@ class ModelInputs:
 def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelInputs], list[str]]:
     """Return the models in what a caller gave, and a sentence on those that are left out."""
     both = (original, replication)
-    if all(isinstance(one, str | Path) for one in both):
+    if all(isinstance(data, str | Path) for data in both):
         return _by_pattern(str(original), str(replication))
     if not any(map(is_of_several, both)):
         old, new = source_of(original, "original"), source_of(replication, "replication")
@@ -262,7 +261,7 @@ def notes_of(name: str, predictions: Predictions) -> list[str]:
 
 def _check_labels_beside(predictions: Sequence[Predictions], layout: Layout) -> None:
     """Refuse a file of labels that was taken for those of both sets."""
-    files = {one.metadata.get(LABELS_FILE) for one in predictions}
+    files = {of_set.metadata.get(LABELS_FILE) for of_set in predictions}
     if None in files or len(files) > 1 or layout.labels_file:
         return
     raise InputError(
@@ -314,7 +313,7 @@ def _shared(
 
 def _pair(model: ModelInputs, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
     """Return the pair, whose sets have names that differ: with folders or roles if need be."""
-    by_file = model.set_names or tuple(set_name(one, model.name) for one in model.sets.values())
+    by_file = model.set_names or [set_name(file, model.name) for file in model.sets.values()]
     names: dict[str, str] = {
         o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)
     }

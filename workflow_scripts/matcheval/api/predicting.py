@@ -225,13 +225,13 @@ def predict_accuracy(
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.integers(0, 10, 1500)
     >>> logits = rng.normal(size=(1500, 10)) + 2 * np.eye(10)[labels]
-    >>> found = me.predict_accuracy(
+    >>> result = me.predict_accuracy(
     ...     {"labels": labels[:1000], "logits": logits[:1000]},
     ...     {"new photos": {"logits": logits[1000:]}},
     ...     methods=["ac_temperature", "atc_mc"],
     ...     resamples=0,
     ... )
-    >>> [one.title for one in found.predictions]
+    >>> [prediction.title for prediction in result.predictions]
     ['AC TempScaling', 'ATC-MC']
     """
     inputs.check_whole("seed", seed, 0)

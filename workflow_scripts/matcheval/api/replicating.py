@@ -263,8 +263,8 @@ def replication_table(
     >>> import matcheval as me
     >>> old = {"model": ["a", "b", "c"], "n_correct": [930, 850, 780], "n": [1000] * 3}
     >>> new = {"model": ["a", "b", "c"], "n_correct": [420, 370, 320], "n": [500] * 3}
-    >>> found = me.replication_table(old, new, resamples=1000)
-    >>> round(found.change, 4), round(found.fits["linear"].slope, 2)
+    >>> result = me.replication_table(old, new, resamples=1000)
+    >>> round(result.change, 4), round(result.fits["linear"].slope, 2)
     (-0.1133, 1.33)
     """
     inputs.check_whole("top", top, 1)

@@ -87,7 +87,7 @@ def _run_line(line: Sequence[str]) -> None:
     command = next((word for word in line if not word.startswith("-")), "")
     parser = build_parser(command)
     of_command = chosen(parser, line)
-    of_command.given = [word.partition("=")[0] for word in line if word.startswith("-")]
+    of_command.options = [word.partition("=")[0] for word in line if word.startswith("-")]
     arguments, unknown = parser.parse_known_args(line or ["--help"])
     if unknown:
         of_command.refuse(unknown)

@@ -15,7 +15,7 @@ _CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)"
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line with the nearest name, as those of files are."""
 
-    given: Sequence[str] = ()  # the options of the command line
+    options: Sequence[str] = ()  # those of the command line
 
     def error(self, message: str) -> NoReturn:
         """End with code 2."""
@@ -26,9 +26,9 @@ class CommandParser(argparse.ArgumentParser):
             choices = [name.strip("'\"") for name in names.split(", ")]
             message = f"unknown {what} '{word}'. {suggest(word, choices)}"
         elif message.startswith("the following arguments are required"):
-            message = next(filter(None, map(self._gone, self.given)), message)
+            message = next(filter(None, map(self._gone, self.options)), message)
             several = [action for action in self._actions if action.nargs in ("+", "*")]
-            if any({*action.option_strings} & {*self.given} for action in several):
+            if any({*action.option_strings} & {*self.options} for action in several):
                 message += " (options that take several values come after them)"
         end = "" if message.endswith("?") else "."
         sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))

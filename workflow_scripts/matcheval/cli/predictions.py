@@ -157,7 +157,8 @@ _PREDICT_ACCURACY: _Options = (
 
 def _add(parser: argparse.ArgumentParser, *tables: _Options) -> None:
     for name, text, settings in (option for options in tables for option in options):
-        parser.add_argument(name, help=text, **({"default": argparse.SUPPRESS} | settings))
+        keywords: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text} | settings
+        parser.add_argument(name, **keywords)
 
 
 def add_layout(parser: argparse.ArgumentParser) -> None:
@@ -278,7 +279,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
             "means": json_rows(gaps.means),
             "models": {name: json_rows(table) for name, table in gaps.models.items()},
             "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
-            "analyses": {name: json_rows(one.table) for name, one in compared.analyses.items()},
+            "analyses": {name: json_rows(a.table) for name, a in compared.analyses.items()},
             "written": written,
         })  # fmt: skip
     else:
