@@ -332,7 +332,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     if output is not None:
         check_outputs(output, OUTPUT_FILES, files)
     result = compare_models(**_arguments_of(compare_models, arguments))
-    _tell(result, "--json prints all")
+    _tell(result)
     written = [] if output is None else result.save(output)
     (row,) = result.to_pandas(all=True).to_dict("records")
     numbers = {str(name): value for name, value in row.items()}
