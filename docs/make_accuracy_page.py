@@ -29,7 +29,7 @@ LEFT_OUT = (
     "prediction_score_0.7", "prediction_score_0.8", "entropy", "classwise_doc", "classwise_ts",
     "disc_a_proxy",
 )  # fmt: skip
-FIGURES = {"errors": "errors-calibrated-Syn1", "protocol": "protocol"}
+FIGURE = "errors-calibrated-Syn1"
 DECIMALS = 6
 
 
@@ -53,12 +53,9 @@ def take(study: str) -> None:
     rows = rows[rows["protocol"] != LEAVE_ONE_OUT]
     is_one = rows.groupby("calibrated_on")["group"].transform("nunique") == 1
     rows[(rows["group"] != ALL) | is_one].to_csv(KEPT / f"{study}-differences.csv", index=False)
-    page = PAGE.read_text(encoding="utf-8")
-    for name, figure in FIGURES.items():
-        kept = KEPT / f"{study}-{name}.png"
-        if f"(accuracy/{kept.name})" in page:
-            source = results / "figures" / "accuracy_prediction" / SUITE / f"{figure}.png"
-            shutil.copyfile(source, kept)
+    source = results / "figures" / "accuracy_prediction" / SUITE / f"{FIGURE}.png"
+    if f"(accuracy/{study}-errors.png)" in PAGE.read_text(encoding="utf-8"):
+        shutil.copyfile(source, KEPT / f"{study}-errors.png")
 
 
 def errors(study: str) -> str:

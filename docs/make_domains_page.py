@@ -12,13 +12,7 @@ from pathlib import Path
 import pandas as pd
 from take_over import update_page
 
-from matcheval.domain_generalization.tables import (
-    PER_RUN,
-    RESULTS,
-    RUNS,
-    by_group,
-    result_columns,
-)
+from matcheval.domain_generalization.tables import PER_RUN, RESULTS, RUNS, by_group
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -66,10 +60,10 @@ def gains() -> str:
     for study, title in COMPARED.items():
         table = read(study)
         of_design = table[table["design"] != ""]
-        _, _, algorithms, *_, accuracy, gain, _, _ = result_columns(
+        _, _, algorithms, *_, accuracy, gain, _, _ = RESULTS.text_columns(
             of_design[of_design["selection"] == SELECTION]
         )
-        by_mean = result_columns(of_design[of_design["selection"] == BY_MEAN])[-3]
+        by_mean = RESULTS.text_columns(of_design[of_design["selection"] == BY_MEAN])[-3]
         if columns and algorithms != columns[0]:
             raise ValueError(f"{study} has other algorithms: {algorithms.cells}")
         columns += [

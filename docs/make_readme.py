@@ -37,12 +37,9 @@ SHOWN_SETS = (  # with the number of labels
 )  # fmt: skip
 SHOWN_METHODS = {
     "hypergeometric": "exact, random", "auto": "`auto`, random", "mixed": "`mixed`",
-    "neyman": "`neyman`", "active": "`active`", "lure": "`lure`", "ppr_cs": "`ppr_cs`",
+    "ppr_cs": "`ppr_cs`",
 }  # fmt: skip
-DRAWN = {
-    "random": "`random`, exact", "control": "`random`, `auto`", "mixed": "`mixed`",
-    "active": "`active`",
-}  # fmt: skip
+DRAWN = {"random": "`random`, exact", "control": "`random`, `auto`", "mixed": "`mixed`"}
 COVERAGE = SIMULATED.with_name("few_labels.csv")
 _IN_DOCS = ("results", "reading", "protocol", "few-labels")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))

@@ -141,7 +141,6 @@ DEEP = "[" * 100_000
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("simulate --positive-rounds 0", "'positive_rounds'"),
         ("simulate --seed -1", "'seed'"),
         ("simulate --assignments 0", "'assignments'"),
         ("allocate counts.json --one-per 2 --top-keywords 0", "--top-keywords is 0. Give at"),

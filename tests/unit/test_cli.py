@@ -333,7 +333,7 @@ class TestJson:
         found = dict(commands(build_parser()))
         assert len(found) > 10
         assert all("--json" in parser._option_string_actions for parser in found.values())
-        names = {name.replace(" ", "-") for name in found} | {"doctor-gpu"}
+        names = {name.replace(" ", "-") for name in found}
         assert names == {*RESULTS["$defs"]}  # which tests of each compare its outputs with
 
     def test_studies_and_plans(self, capsys, monkeypatch):

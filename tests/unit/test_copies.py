@@ -8,11 +8,11 @@ import pytest
 
 import matcheval as me
 from helpers import written
-from matcheval.api.inputs import source_of
 from matcheval.api.pairs import ModelInputs, PairOptions, read_compared
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.copies import copied_rows, told_copies
+from matcheval.predictions.inputs import source_of
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import PairFiles

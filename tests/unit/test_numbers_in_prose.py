@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from make_small_warehouse import N as PLANTED
 from test_gap_errors import COVERAGE
-from test_readme import words_of
+from test_pages import words_of
 
 import matcheval as me
 from matcheval.cli.main import main

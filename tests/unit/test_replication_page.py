@@ -102,13 +102,6 @@ def made(tmp_path_factory):
     return {name: Results(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
 
 
-def test_the_page_is_made_by_its_script():
-    current = PAGE.read_text(encoding="utf-8")
-    made = taking.take_over(current, lambda block: making.BLOCKS[block]())
-    assert made == current, "docs/make_replication_page.py"
-    assert "| MatchedFrequency | linear | 1.11 [1.07, 1.19] |" in current
-
-
 def in_digits(file):
     """All numbers of a kept comparison, in the digits printed; computed ones in more, too."""
     found = pd.read_csv(making.KEPT / f"{file}.csv")

@@ -15,10 +15,12 @@ from matcheval.version import __version__
 _NAMES = {
     "matcheval.api.comparing": ("ComparisonResult", "GapEstimate", "compare"),
     "matcheval.api.evaluating": ("evaluate",),
-    "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
-    "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
-    "matcheval.api.inputs": ("Estimate",),
-    "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
+    "matcheval.few_labels.accuracy": ("AccuracyEstimate", "estimate_accuracy"),
+    "matcheval.few_labels.differences": (
+        "AccuracyDifference", "estimate_difference", "estimate_gap",
+    ),
+    "matcheval.predictions.inputs": ("Estimate",),
+    "matcheval.few_labels.plans": ("LabelPlan", "label_plan"),
     "matcheval.api.matching": ("MatchResult", "match"),
     "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),

@@ -107,11 +107,8 @@ class Warehouse(Analysis):
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
         """Warehouses, whose results studies share."""
-        return {
-            "warehouse": {
-                name: used.settings.model_dump(mode="json") for name, used in self.used.items()
-            }
-        }
+        settings = {name: used.settings for name, used in self.used.items()}
+        return {"warehouse": {name: settings[name].model_dump(mode="json") for name in settings}}
 
     @property
     def sets(self) -> list[str]:

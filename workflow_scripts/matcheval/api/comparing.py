@@ -11,10 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from matcheval.api.comparison import KINDS, Compared, chosen_analyses, compare_sets
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.inputs import Estimate, Shown, columns_of, is_number, layout_of, warn_each
 from matcheval.api.pairs import Origin, PairOptions, all_sources, inputs_by_model, read_compared
 from matcheval.errors import InputError, check_known
 from matcheval.io.files import atomic_file, check_place
+from matcheval.predictions.inputs import (
+    Estimate,
+    Shown,
+    columns_of,
+    is_number,
+    layout_of,
+    warn_each,
+)
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
 
 # Tables and figures are imported when they are made: files that are refused do not wait for them.
@@ -339,7 +346,7 @@ def compare(
         Whether a name of a group means the same group in both sets.
     analyses : str or sequence of str
         Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
-        `maximum_matching`, `epsilon_sweep` and others of a pair's matched predictions
+        `epsilon_sweep` and others of a pair's matched predictions
         (docs/analyses.md). Their tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.

@@ -11,15 +11,23 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.analyses.paired_gaps import paired_row
-from matcheval.api.inputs import Data, Estimate, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.api.pairs import check_names, distinct_names, notes_of, set_name
 from matcheval.errors import InputError, check_known
-from matcheval.figures.intervals import plot_intervals
+from matcheval.figures.forms import plot_intervals
 from matcheval.figures.style import shortened
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
 from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.inputs import (
+    Data,
+    Estimate,
+    Shown,
+    columns_of,
+    layout_of,
+    source_of,
+    warn_each,
+)
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from matcheval.io.tables import TableSchema
     from matcheval.protocol.compared_models import ComparedModels, MatchedModel
     from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
@@ -37,8 +38,15 @@ class AnalysisTable:
 
     @property
     def module(self) -> ModuleType:
-        """With `SCHEMA`, `tabulate`, `text_columns` and `plot`; no field, as it has no copy."""
+        """With `SCHEMA`, `tabulate` and `plot`; no field, as it has no copy."""
         return import_module(self.kind.__module__)
+
+    @property
+    def schema(self) -> "TableSchema":
+        """The declaration of the table."""
+        from matcheval.study.tables import schema_of
+
+        return schema_of(self.module)
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""

@@ -17,7 +17,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown, write_readable
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
 from matcheval.predictions.alignment import datapoint_names
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
@@ -61,7 +61,7 @@ def describe(compared: Compared, where: str) -> str:
     ]
     text = "\n".join([compared.title, "", *verdict, *lines, ""])
     for name, analysis in compared.analyses.items():
-        table = markdown(analysis.module.text_columns(analysis.table)).splitlines(keepends=True)
+        table = markdown(analysis.schema.text_columns(analysis.table)).splitlines(keepends=True)
         shown, more = "".join(table[: _MAX_ROWS + 2]), len(table) - 2 - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
         text += f"\n{name} (docs/analyses.md#{name})\n\n{shown}{rest}"
@@ -336,9 +336,8 @@ def _write_all(
         write_table(table, folder / name)
         yield folder / name
     for name, analysis in compared.analyses.items():
-        module = analysis.module
         paths = [folder / name / f"{compared.pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(analysis.table, module.SCHEMA, module.text_columns, paths)
+        analysis.schema.write(analysis.table, paths)
         yield from paths
         if analysis.kind.has_figure:
             paths = [folder / "figures" / name / f"{compared.pair}.{end}" for end in formats]

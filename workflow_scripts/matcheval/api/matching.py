@@ -10,10 +10,10 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.api.comparison import reliability_figure, warnings_of
-from matcheval.api.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.api.pairs import ModelInputs, Origin, PairOptions, all_sources, read_compared
 from matcheval.errors import check_known
 from matcheval.io.tables import write_table
+from matcheval.predictions.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.criteria import EPSILON, N_SEEDS
 from matcheval.protocol.schemas import RUNS

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from matcheval.api.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.datasets.suites import Pair
 from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
@@ -17,6 +16,7 @@ from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions.alignment import Alignment, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.formats import InMemory, stem_of
+from matcheval.predictions.inputs import Models, check_whole, is_number, is_of_several, source_of
 from matcheval.predictions.labels_beside import LABELS_FILE
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.patterns import REMEDY, files_by_model, set_names

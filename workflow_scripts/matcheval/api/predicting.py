@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )  # fmt: skip
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
-from matcheval.accuracy_prediction.recommendation import Recommendation, recommend
+from matcheval.accuracy_prediction.recommendation import Recommendation, describe, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.api import inputs
-from matcheval.api.inputs import Data, Estimate, Models, Shown, columns_of, source_of
 from matcheval.errors import InputError
+from matcheval.predictions import inputs
 from matcheval.predictions.formats import InMemory
+from matcheval.predictions.inputs import Data, Estimate, Models, Shown, columns_of, source_of
 from matcheval.predictions.records import LabelRule
 from matcheval.predictions.suspicions import suspicions
 
@@ -141,7 +140,7 @@ class AccuracyPredictions(Shown):
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        from matcheval.accuracy_prediction.output_figures import plot_estimates
+        from matcheval.accuracy_prediction.figures import plot_estimates
 
         return plot_estimates(self._table.to_pandas())
 

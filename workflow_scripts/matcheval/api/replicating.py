@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.api import inputs
-from matcheval.api.inputs import Models, Shown, columns_of, is_of_several
 from matcheval.api.pairs import (
     ORIGINS,
     UNNAMED,
@@ -28,10 +26,17 @@ from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.text_tables import counted
 from matcheval.names import MODEL
+from matcheval.predictions import inputs
 from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.correctness import Correctness, accuracy_table
 from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
+from matcheval.predictions.inputs import (
+    Models,
+    Shown,
+    columns_of,
+    is_of_several,
+)  # fmt: skip
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
 from matcheval.predictions.recognition import RawFile

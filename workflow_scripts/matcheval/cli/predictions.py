@@ -195,7 +195,7 @@ def read_layout(
     arguments: argparse.Namespace, sources: "Sequence[Path | InMemory]"
 ) -> "tuple[Layout, int | None]":
     """Read the options of `add_layout`, and tell which classes were recognised."""
-    from matcheval.api.inputs import layout_of
+    from matcheval.predictions.inputs import layout_of
 
     layout, n_classes = layout_of(sources, **_layout(arguments))
     for note in layout.notes:

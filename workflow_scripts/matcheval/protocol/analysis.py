@@ -90,7 +90,7 @@ def draw_reliability(
 
 _CAPTIONS = {
     "Summary": """For every pair of sets and matching, over all models of the study: the gap and
-the matched gap with 95 % intervals for the sampling of the test sets, whether the matched gap is
+the matched gap with {level} intervals for the sampling of the test sets, whether the matched gap is
 within sampling error of 0, which part of the gap goes with confidence, and by how much a gap of
 which confidence gives no warning would be narrowed. Only a difference from the latter speaks for
 a warning.""",
@@ -107,11 +107,11 @@ replication, for all points and for matched points, and below them the share of 
 match. With more than 30 models, points are models and lines are running medians over 15 models.
 Series have gaps at models for which no target was matched.
 
-Bars of the matched difference are 95 % intervals for the sampling of the test sets. The other
+Bars of the matched difference are {level} intervals for the sampling of the test sets. The other
 faint bars extend one standard deviation over seeds to either side, the spread due to the random
-choices of the matching. The grey band is the 95 % sampling range of the difference of all points
-between equally hard sets, ±1.96 · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on sets of n
-and m points; it does not apply to the matched difference.
+choices of the matching. The grey band is the {level} sampling range of the difference of all
+points between equally hard sets, ±{factor} · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on
+sets of n and m points; it does not apply to the matched difference.
 
 A matched difference nearer to zero than the difference of all points does not by itself show
 that part of the accuracy loss is explained by confidence: the unmatched targets are left out.
@@ -124,7 +124,7 @@ datapoint is left out. Bottom: by how much matching narrows the gap in samples o
 joined to the narrowing of a gap of the same size of which confidence gives no warning. Only the
 difference between the two speaks for a warning.
 
-Bars are 95 % intervals for the sampling of the test sets: of datapoints, of paired images, or of
+Bars are {level} intervals for the sampling of the test sets: of datapoints, of paired images, or of
 groups where these are known. A matched gap of a few tenths of a point is left by a shift of
 confidence alone (docs/protocol.md).""",
     "Reliability": """Model **{{ snakemake.wildcards.model }}** on **{{ snakemake.wildcards.pair
@@ -177,11 +177,9 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Check the models that are named."""
+        """Check that there are pairs to match, where models of them are named."""
         for key in ("reliability_models", "save_pairs"):
-            names = getattr(self.settings, key)
-            self.study.check_models(names, self.field(key))
-            if names and not self.pairs:
+            if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
                     "no pair can be matched: every pair has a set without probabilities",
                     field=self.field(key),

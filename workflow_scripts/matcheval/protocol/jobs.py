@@ -11,7 +11,6 @@ from matcheval.protocol.compared_models import PairFiles, matched_by
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import join_runs, tabulate_runs
-from matcheval.statistics.intervals import schema_at_level
 
 
 def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
@@ -69,6 +68,6 @@ def write_gaps(
     level = files.pair.confidence
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
-        write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)
-    write_table(schema_at_level(MEAN_GAPS, level).from_frame(found.means), *means)
+        write_table(GAPS.at_level(level).from_frame(frame), *paths)
+    write_table(MEAN_GAPS.at_level(level).from_frame(found.means), *means)
     logging.info("%d models, %d matchings", len(files.models), len(found.models))

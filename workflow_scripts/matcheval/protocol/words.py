@@ -79,7 +79,7 @@ _INTRODUCTION = (
     "the original set minus the accuracy on its replication, in percentage points; gaps given here "
     "are means over models, with their signs. The matched gap is that of the matched subsets, in "
     "which paired datapoints have confidences that differ by at most ε (and, under criterion 1, "
-    "the same predicted label). Brackets hold 95 % intervals for the sampling of the test sets; "
+    "the same predicted label). Brackets hold {level} intervals for the sampling of the test sets; "
     "what the random choices of the matching add is in `tables/`."
 )
 _READING = (

@@ -13,12 +13,7 @@ from pydantic import Field, model_validator
 from matcheval import settings
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
-from matcheval.errors import (
-    ErrorCollector,
-    InputError,
-    check_known,
-    configuration_error,
-)
+from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.settings import Name, Named, PathText, Settings, read_settings

@@ -32,8 +32,6 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     for option, default, what in (
         ("--seed", 0, "random seed"),
         ("--assignments", 10, "workers per task"),
-        ("--positive-rounds", 1,
-         "at least how often each original image is shown with its own class"),
     ):  # fmt: skip
         help_text = f"{what} (default: %(default)s)"
         parser.add_argument(option, type=int, default=default, help=help_text)
