@@ -8,7 +8,7 @@ import pytest
 
 import matcheval as me
 from helpers import written
-from matcheval.api.pairs import GivenModel, PairOptions, read_compared
+from matcheval.api.pairs import ModelInputs, PairOptions, read_compared
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.copies import copied_rows, told_copies
@@ -96,7 +96,7 @@ def by_model(seeds, repeats=2, n=N, **columns):
 def gaps(original, replication, **options):
     """Means over models with their intervals, as of `compare`."""
     models = [
-        GivenModel(model, source_of(original[model], "old"), source_of(replication[model], "new"))
+        ModelInputs(model, source_of(original[model], "old"), source_of(replication[model], "new"))
         for model in original
     ]
     compared = read_compared(models, PairOptions("probability", 0.005, 2, **options), Layout())

@@ -19,15 +19,15 @@ _NAMES = {
     "matcheval.few_labels.differences": (
         "AccuracyDifference", "estimate_difference", "estimate_gap",
     ),
-    "matcheval.predictions.inputs": ("Estimate", "InputWarning"),
+    "matcheval.predictions.inputs": ("Estimate",),
     "matcheval.few_labels.plans": ("LabelPlan", "label_plan"),
     "matcheval.api.matching": ("MatchResult", "match"),
-    "matcheval.api.one_set": ("ModelComparison", "compare_models"),
+    "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.accuracy_prediction.recommendation": ("Recommendation",),
     "matcheval.protocol.verdicts": ("Claim", "Verdict"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),
-    "matcheval.errors": ("InputError",),
+    "matcheval.errors": ("InputError", "InputWarning"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_HOMES), "__version__"]

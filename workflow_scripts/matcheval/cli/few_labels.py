@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
-from matcheval.cli.options import add_options, call_quietly
+from matcheval.cli.options import add_options
 from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
 from matcheval.errors import InputError
 from matcheval.io.files import check_is_file
@@ -104,8 +104,9 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         name: getattr(arguments, name)
         for name in ("half_width", "n", "design", "level", "seed", "base")
     }
-    models = arguments.predictions, arguments.second
-    plan = call_quietly(label_plan, *models, pilot=pilot, **layout, **options)
+    plan = label_plan(
+        arguments.predictions, arguments.second, pilot=pilot, **layout, **options
+    )  # fmt: skip
     _log(plan)
     written = []
     if arguments.output is not None:
@@ -179,10 +180,9 @@ def _estimated(
     options = {name: getattr(arguments, name) for name in ("plan", "level", "outside")}
     options |= layout | {"assume_random": assume_random}
     if arguments.second is not None:
-        models = arguments.predictions, arguments.second
-        return call_quietly(estimate_difference, *models, labels, **options)
+        return estimate_difference(arguments.predictions, arguments.second, labels, **options)
     options |= of_one_model | {"base": arguments.base}
-    return call_quietly(estimate_accuracy, arguments.predictions, labels, **options)
+    return estimate_accuracy(arguments.predictions, labels, **options)
 
 
 def _numbers(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:

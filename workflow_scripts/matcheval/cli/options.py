@@ -3,14 +3,11 @@
 import argparse
 import ast
 import re
-import warnings
-from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 _PARAMETER = re.compile(r"^(\w[\w, ]*) : (.+)\n((?: {4}.+\n?)+)", re.MULTILINE)
-_Result = TypeVar("_Result")
 _TYPES = {"int": int, "float": float, "path-like": Path}
 
 
@@ -42,12 +39,3 @@ def add_options(parser: argparse.ArgumentParser, function: str, *names: str) -> 
                 option, default=default, required=parameter not in defaults, help=words + shown,
                 **more,
             )  # fmt: skip
-
-
-def call_quietly(function: Callable[..., _Result], *arguments: Any, **options: Any) -> _Result:
-    """Call a function without the warnings that its result has, too."""
-    from matcheval.predictions.inputs import InputWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", InputWarning)
-        return function(*arguments, **options)

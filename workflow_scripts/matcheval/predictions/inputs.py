@@ -15,12 +15,12 @@ import pyarrow as pa
 
 from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.downloads.hub import local_file
-from matcheval.errors import InputError
+from matcheval.errors import InputError, InputWarning
 from matcheval.predictions.column_names import COLUMNS, is_known
 from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.group_files import GROUP
-from matcheval.predictions.layout import LABEL_SPACES, Caller, Layout, columns_given
+from matcheval.predictions.layout import LABEL_SPACES, Layout, columns_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,10 +44,6 @@ class Shown:
 def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
     """Return a copy of a table with few columns, or with all."""
     return table.copy() if every else table[[*few]].copy()
-
-
-class InputWarning(UserWarning):
-    """Input that can be computed with, but looks wrong."""
 
 
 def warn_each(texts: Iterable[str]) -> None:
@@ -98,17 +94,16 @@ def features_of(source: Path | InMemory, n: int) -> npt.NDArray[np.float32] | No
     arrays = source.data if isinstance(source, InMemory) else None
     if not isinstance(arrays, Mapping) or "features" not in arrays:
         return None
-    found, wrong = arrays["features"], partial(InputError, file=source, field="features")
-    if found.ndim != 2 or len(found) != n or not found.shape[1] or found.dtype.kind != "f":
-        raise wrong(
-            f"has shape {found.shape} and dtype {found.dtype}",
-            remedy=f"Give floats with a row for each of the {n} datapoints",
-        )
-    if not np.isfinite(found).all():
+    features, wrong = arrays["features"], partial(InputError, file=source, field="features")
+    is_matrix = features.ndim == 2 and len(features) == n and features.shape[1]
+    if not is_matrix or features.dtype.kind != "f":
+        problem = f"has shape {features.shape} and dtype {features.dtype}"
+        raise wrong(problem, remedy=f"Give floats with a row for each of the {n} datapoints")
+    if not np.isfinite(features).all():
         raise wrong("holds NaN or infinite values")
     if "index" in arrays:
-        found = found[np.argsort(arrays["index"], kind="stable")]
-    return found.astype(np.float32)
+        features = features[np.argsort(arrays["index"], kind="stable")]
+    return features.astype(np.float32)
 
 
 def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
@@ -118,12 +113,12 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         value = data[key]  # which an `.npz` file reads
         if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not have
             value = value.float()
-        found = np.asarray(value)
-        if found.dtype.kind == "O":  # which may be all texts, or all whole numbers
+        array = np.asarray(value)
+        if array.dtype.kind == "O":  # which may be all texts, or all whole numbers
             from pandas.api.types import infer_dtype
 
-            kind = infer_dtype(found.ravel(), skipna=False)
-            found = found.astype({"string": str, "integer": np.int64}.get(kind, object))
+            kind = infer_dtype(array.ravel(), skipna=False)
+            array = array.astype({"string": str, "integer": np.int64}.get(kind, object))
     except Exception as error:  # whatever the object's own conversion raises
         remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
         if isinstance(value, tuple):  # of a trainer: scores, hidden states
@@ -134,7 +129,7 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
         remedy = "Leave these datapoints out: array[~mask]"
         raise InputError(problem, file=name, field=key, remedy=remedy)
-    return found
+    return array
 
 
 def _reason(error: Exception) -> str:
@@ -160,7 +155,7 @@ def _table(data: Any, name: str) -> pa.Table:
         problem = f"this {kind} is no table of plain columns ({_reason(error):.300})"
         raise InputError(problem, file=name) from error
     names = table.schema.names
-    if twice := [one for one in names if names.count(one) > 1]:
+    if twice := [column for column in names if names.count(column) > 1]:
         raise InputError("occurs twice", file=name, field=twice[0])
     return pa.table(columns, names).replace_schema_metadata(table.schema.metadata)
 
@@ -182,8 +177,8 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
         return False  # a table may stand for an array: the logits as a DataFrame
     tables = (str, os.PathLike, Mapping)  # and those with Arrow's interface, as of pandas
     is_table = [
-        isinstance(one, tables) or (hasattr(one, "__arrow_c_stream__") and hasattr(one, "columns"))
-        for one in data.values()
+        isinstance(x, tables) or (hasattr(x, "__arrow_c_stream__") and hasattr(x, "columns"))
+        for x in data.values()
     ]
     if any(is_table) and not all(is_table):
         if any(isinstance(key, str) and is_known(key) for key in data):
@@ -214,8 +209,6 @@ def layout_of(
     columns: Mapping[str, str] | Layout | None,
     classes: int | str | Sequence[str] | None,
     first_label: int,
-    caller: Caller = "python",
-    *,
     labels_are_true: bool = False,
 ) -> tuple[Layout, int | None]:
     """Return how predictions are laid out, and the number of classes if it is given.
@@ -225,26 +218,26 @@ def layout_of(
     """
     if isinstance(columns, Layout):
         return columns, classes if isinstance(classes, int) else None
-    theirs = columns_given(dict(columns or {}), "arguments", "columns")
+    by_ours = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    layout = Layout(theirs, names, int(first_label), labels_are_true=labels_are_true, caller=caller)
+    layout = Layout(by_ours, names, int(first_label), labels_are_true=labels_are_true)
     return (with_shared_classes(sources, layout) if names is None else layout), n_classes
 
 
-def _classes(given: int | str | Sequence[str] | None) -> tuple[tuple[str, ...] | None, int | None]:
+def _classes(
+    classes: int | str | Sequence[str] | None,
+) -> tuple[tuple[str, ...] | None, int | None]:
     """Return the names of classes, or their number, if either is given."""
-    if isinstance(given, str) and given in LABEL_SPACES:
-        return label_space(given), None
-    if given is None or (isinstance(given, int | np.integer) and not isinstance(given, bool)):
-        return None, given
-    if isinstance(given, str | bool) or not isinstance(given, Iterable):
-        raise InputError(
-            f"classes is {given!r:.60}",
-            remedy="Give their number, a list of their names, 'cifar10' or 'imagenet'",
-        )
-    names = list(given)
+    if isinstance(classes, str) and classes in LABEL_SPACES:
+        return label_space(classes), None
+    if classes is None or (isinstance(classes, int | np.integer) and not isinstance(classes, bool)):
+        return None, classes
+    if isinstance(classes, str | bool) or not isinstance(classes, Iterable):
+        remedy = "Give their number, a list of their names, 'cifar10' or 'imagenet'"
+        raise InputError(f"classes is {classes!r:.60}", remedy=remedy)
+    names = list(classes)
     if len(names) < 2 or not all(isinstance(name, str) for name in names):
         remedy = "Give a list of texts, in order of labels"
         raise InputError("classes are not at least two names", remedy=remedy)

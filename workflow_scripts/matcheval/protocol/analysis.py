@@ -19,7 +19,7 @@ from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
-from matcheval.protocol.verdicts import Judged
+from matcheval.protocol.verdicts import StudyVerdicts
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
 from matcheval.statistics.intervals import at_level
@@ -46,7 +46,7 @@ def write_study_summary(
 ) -> None:
     """Write the summary page of a study in Markdown."""
     data = {"means": means, "tables": tables, "gaps": gaps}
-    found = Judged.read(data, places, margin, confidence)
+    found = StudyVerdicts.read(data, places, margin, confidence)
     text = write_summary(
         f"Study `{study}`", found.means, titles, found.verdicts, found.suspicions, confidence
     )

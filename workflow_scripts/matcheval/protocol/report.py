@@ -10,7 +10,7 @@ from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
 from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
-from matcheval.protocol.verdicts import Claim, Judged, Verdict
+from matcheval.protocol.verdicts import Claim, StudyVerdicts, Verdict
 from matcheval.protocol.words import percent, with_interval
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
@@ -45,7 +45,7 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
     titles, level = values["titles"], level_of(values["confidence"])
-    found = Judged.read(data, values["places"], values["margin"], values["confidence"])
+    found = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
     rows, gaps = [row for _, row in found.means.iterrows()], found.gaps
     judged = found.verdicts
     several = len(judged) > 1

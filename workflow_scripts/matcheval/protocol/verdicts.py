@@ -184,7 +184,7 @@ def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFr
 
 
 @dataclass(frozen=True)
-class Judged:
+class StudyVerdicts:
     """Tables of a study's gaps, and what they show."""
 
     means: "pd.DataFrame"
@@ -196,7 +196,7 @@ class Judged:
     def read(
         cls, data: Mapping[str, Sequence[str | Path]], places: Sequence[tuple[str, str]],
         margin: float, level: float,
-    ) -> "Judged":  # fmt: skip
+    ) -> "StudyVerdicts":  # fmt: skip
         """Read the files `means` of pairs, and `tables` and `gaps` of pairs and matchings."""
         import pandas as pd
 

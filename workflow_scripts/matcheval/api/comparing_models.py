@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.analyses.paired_gaps import paired_row
-from matcheval.api.pairs import check_names, distinct_names, set_name, told_of
+from matcheval.api.pairs import check_names, distinct_names, notes_of, set_name
 from matcheval.errors import InputError, check_known
 from matcheval.figures.forms import plot_intervals
 from matcheval.figures.style import shortened
@@ -19,7 +19,6 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
 from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import InMemory
 from matcheval.predictions.inputs import (
     Data,
     Estimate,
@@ -28,7 +27,7 @@ from matcheval.predictions.inputs import (
     layout_of,
     source_of,
     warn_each,
-)  # fmt: skip
+)
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
@@ -48,7 +47,7 @@ _BY_ORDER = (
     "rows are paired by their order, as not both files name the datapoints: files that are sorted "
     "by class may have different orders within the classes"
 )
-FILES = ("disagreements.csv", "disagreements.parquet")
+OUTPUT_FILES = ("disagreements.csv", "disagreements.parquet")
 _TABLES = ("numbers", "datapoints")
 _FEW = {  # columns that tables have unless all are asked for
     "numbers": (
@@ -109,7 +108,7 @@ class ModelComparison(Shown):
     @property
     def verdict(self) -> str:
         """Which model is better, and how sure that is, in a sentence."""
-        low, value, high = self.difference.low, self.difference.value, self.difference.high
+        value, low, high = astuple(self.difference)
         # McNemar's test is exact, where the interval of a few differences is too narrow.
         is_sure = self._n_groups >= FEW_GROUPS if self._n_groups else self.p < 1 - LEVEL
         strength = Strength.ESTABLISHED if is_sure else Strength.SUGGESTED
@@ -118,7 +117,7 @@ class ModelComparison(Shown):
         digits = supported_digits(100 * low, 100 * high)
         sign = -1 if value < 0 and strength is not Strength.OPEN else 1
         bounds = (low, high)[::sign]
-        points, *ends = (signed(100 * sign * one, digits) for one in (value, *bounds))
+        points, *ends = (signed(100 * sign * part, digits) for part in (value, *bounds))
         points = f"{points} points" + ("" if self.remark else f" [{', '.join(ends)}]")
         if strength is Strength.OPEN:
             return f"{strength}: which is better ({points}, {self.first} minus {self.second})."
@@ -155,10 +154,10 @@ class ModelComparison(Shown):
         check_known("table", [table], _TABLES)
         if table == "datapoints":
             return columns_of(self._datapoints, _FEW[table], every=all)
-        numbers = {name: value for name, value in vars(self).items() if name in _NUMBERS}
-        one = self.difference
-        ends = {"difference": one.value, "difference_low": one.low, "difference_high": one.high}
-        return columns_of(pd.DataFrame([numbers | ends])[[*_NUMBERS]], _FEW[table], every=all)
+        names = ("difference", "difference_low", "difference_high")
+        numbers = vars(self) | dict(zip(names, astuple(self.difference), strict=True))
+        row = {name: numbers[name] for name in _NUMBERS}
+        return columns_of(pd.DataFrame([row]), _FEW[table], every=all)
 
     def plot(self) -> "Figure":
         """Draw the difference of the accuracies with its interval.
@@ -168,8 +167,8 @@ class ModelComparison(Shown):
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        name, one = f"{self.first} minus {self.second}", self.difference
-        row = name, 100 * one.value, 100 * one.low, 100 * one.high
+        difference = (100 * part for part in astuple(self.difference))
+        row = (f"{self.first} minus {self.second}", *difference)
         return plot_intervals([row], "Difference of accuracies (points)", zero=True)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
@@ -190,7 +189,7 @@ class ModelComparison(Shown):
         InputError
             If a file cannot be written.
         """
-        files = [Path(folder, name) for name in FILES]
+        files = [Path(folder, name) for name in OUTPUT_FILES]
         write_table(pa.Table.from_pandas(self._datapoints, preserve_index=False), *files)
         return files
 
@@ -246,98 +245,84 @@ def compare_models(
     """
     if names is not None:
         check_names(names)
-    sources = [source_of(one, role) for one, role in zip((first, second), ROLES, strict=True)]
-    layout, n_classes = layout_of(
-        sources, columns, classes, first_label, labels_are_true=labels_are_true
-    )
-    result = compare_on_one_set(sources, layout, n_classes, names)
+    sources = [source_of(data, role) for data, role in zip((first, second), ROLES, strict=True)]
+    layout, n_classes = layout_of(sources, columns, classes, first_label, labels_are_true)
+    read = [read_predictions(source, n_classes, layout) for source in sources]
+    if names is None:
+        named = [
+            of.metadata.get("model") or set_name(source, "")
+            for of, source in zip(read, sources, strict=True)
+        ]
+        names = distinct_names(named, sources, ROLES)
+    alignment = Alignment()
+    placed = [alignment.place(of, source) for of, source in zip(read, sources, strict=True)]
+    _check_start(placed[0], placed[1], names)
+    shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
+    a, b = shared.values()
+    if a.datapoints_digest != b.datapoints_digest:
+        raise InputError(
+            f"{names[1]} is not of the datapoints of {names[0]}: {differing(b, a)}",
+            remedy="Give the predictions of both models on the same images",
+        )  # fmt: skip
+    of_all = groups_of_models((a, b), sources)
+    blocks = paired_images(a, b) if of_all is None else groups(of_all, of_all, shared=True)
+    row = paired_row(a.correct, b.correct, blocks, LEVEL)
+    only_first = int((a.correct & ~b.correct).sum())
+    only_second = int((b.correct & ~a.correct).sum())
+    both_right = int((a.correct & b.correct).sum())
+    warnings = [*left_out, *check_truth((a, b), layout, sources[0])]
+    for name, of in shared.items():
+        texts = suspicions(of.label, of.prediction, of.probability, of.metadata)
+        warnings += [f"{name}: {text}" for text in texts]
+    if np.array_equal(a.prediction, b.prediction):
+        warnings.append("both models predict the same: is a file compared with itself?")
+    notes = [*layout.notes, *notes_of(names[0], placed[0]), *notes_of(names[1], placed[1])]
+    if not all(of.is_identified for of in placed):
+        notes.append(_BY_ORDER)
+    result = ModelComparison(
+        *names, n=len(a), accuracy_first=row["accuracy_original"],
+        accuracy_second=row["accuracy_replication"],
+        difference=Estimate(row["gap"], row["gap_low"], row["gap_high"]),
+        p=float(mcnemar(only_first, only_second)), both_right=both_right, only_first=only_first,
+        only_second=only_second, both_wrong=len(a) - both_right - only_first - only_second,
+        remark=row["reason"], warnings=tuple(warnings), notes=tuple(notes),
+        _datapoints=_disagreements(a, b, layout), _n_groups=blocks.n if blocks.grouped else 0,
+    )  # fmt: skip
     warn_each(result.warnings)
     return result
 
 
-def compare_on_one_set(
-    sources: Sequence[Path | InMemory],
-    layout: Layout,
-    n_classes: int | None = None,
-    names: tuple[str, str] | None = None,
-) -> ModelComparison:
-    """Read the predictions of two models on one set, align and compare them."""
-    read = [read_predictions(source, n_classes, layout) for source in sources]
-    if names is None:
-        given = [one.metadata.get("model", "") for one in read]
-        named = [own or set_name(one, "") for own, one in zip(given, sources, strict=True)]
-        names = distinct_names(named, sources, ROLES)
-    alignment = Alignment()
-    placed = [alignment.place(one, source) for one, source in zip(read, sources, strict=True)]
-    _check_start(placed[0], placed[1], names)
-    shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
-    one, other = shared.values()
-    if one.datapoints_digest != other.datapoints_digest:
-        raise InputError(
-            f"{names[1]} is not of the datapoints of {names[0]}: {differing(other, one)}",
-            remedy="Give the predictions of both models on the same images",
-        )  # fmt: skip
-    of_all = groups_of_models((one, other), sources)
-    blocks = paired_images(one, other) if of_all is None else groups(of_all, of_all, shared=True)
-    row = paired_row(one.correct, other.correct, blocks, LEVEL)
-    only = int((one.correct & ~other.correct).sum()), int((other.correct & ~one.correct).sum())
-    both = int((one.correct & other.correct).sum())
-    warnings = [
-        *left_out,
-        *check_truth((one, other), layout, sources[0]),
-        *(
-            f"{name}: {text}"
-            for name, of in shared.items()
-            for text in suspicions(of.label, of.prediction, of.probability, of.metadata)
-        ),
-    ]
-    if np.array_equal(one.prediction, other.prediction):
-        warnings.append("both models predict the same: is a file compared with itself?")
-    return ModelComparison(
-        *names, n=len(one), accuracy_first=row["accuracy_original"],
-        accuracy_second=row["accuracy_replication"],
-        difference=Estimate(row["gap"], row["gap_low"], row["gap_high"]), p=float(mcnemar(*only)),
-        both_right=both, only_first=only[0], only_second=only[1],
-        both_wrong=len(one) - both - sum(only), remark=row["reason"], warnings=tuple(warnings),
-        notes=(
-            *(t for n, r in zip(names, placed, strict=True) for t in told_of(n, r)),
-            *([] if all(r.is_identified for r in placed) else [_BY_ORDER]),
-        ),
-        _datapoints=_disagreements(one, other, layout), _n_groups=blocks.n if blocks.grouped else 0,
-    )  # fmt: skip
-
-
-def _check_start(one: Predictions, other: Predictions, names: tuple[str, str]) -> None:
-    """Refuse indices of the same rows of which those of one file are higher by one."""
-    if len(one) != len(other) or not np.array_equal(one.label, other.label):
+def _check_start(first: Predictions, second: Predictions, names: tuple[str, str]) -> None:
+    """Refuse indices of the same rows of which those of one file are higher by 1."""
+    if len(first) != len(second) or not np.array_equal(first.label, second.label):
         return
-    shift = (other.index - one.index).astype(int)
+    shift = (second.index - first.index).astype(int)
     if (abs(shift) == 1).all() and (shift == shift[0]).all():
         raise InputError(
-            f"datapoints are counted from {other.index[0]} in {names[1]} and from {one.index[0]} "
-            f"in {names[0]}, and have the same labels",
+            f"datapoints are counted from {second.index[0]} in {names[1]} and from "
+            f"{first.index[0]} in {names[0]}, and have the same labels",
             remedy="Count them alike, or leave the column out of both files",
         )  # fmt: skip
 
 
-def describe(found: ModelComparison, where: str) -> str:
+def describe(result: ModelComparison, where: str) -> str:
     """Return all numbers and the first datapoints; `where` says where the others are."""
-    first, second = (shortened(name, _NAME_WIDTH) for name in (found.first, found.second))
-    design = f"by {found._n_groups} groups" if found._n_groups else "by image"
-    accuracies = [f"{100 * one:.2f} %" for one in (found.accuracy_first, found.accuracy_second)]
+    first, second = (shortened(name, _NAME_WIDTH) for name in (result.first, result.second))
+    design = f"by {result._n_groups} groups" if result._n_groups else "by image"
+    accuracies = [f"{100 * part:.2f} %" for part in (result.accuracy_first, result.accuracy_second)]
     lines = [
-        f"{found.first} against {found.second}, on the same {found.n:,} datapoints", "",
+        f"{result.first} against {result.second}, on the same {result.n:,} datapoints", "",
         *aligned([("", first, second), ("accuracy", *accuracies)]), "",
-        found.verdict, *([found.remark] if found.remark else []),
-        f"McNemar's exact test: p = {found.p:.2g}",
-        *([] if found.remark else [f"Brackets: 95 % interval, paired {design}."]), "",
+        result.verdict, *([result.remark] if result.remark else []),
+        f"McNemar's exact test: p = {result.p:.2g}",
+        *([] if result.remark else [f"Brackets: 95 % interval, paired {design}."]), "",
         *aligned([
             ("datapoints", f"{second} right", f"{second} wrong"),
-            (f"{first} right", f"{found.both_right:,}", f"{found.only_first:,}"),
-            (f"{first} wrong", f"{found.only_second:,}", f"{found.both_wrong:,}"),
+            (f"{first} right", f"{result.both_right:,}", f"{result.only_first:,}"),
+            (f"{first} wrong", f"{result.only_second:,}", f"{result.both_wrong:,}"),
         ]),
     ]  # fmt: skip
-    rows = found._datapoints.head(N_SHOWN)
+    rows = result._datapoints.head(N_SHOWN)
     if len(rows):
         cells = [
             (
@@ -348,21 +333,21 @@ def describe(found: ModelComparison, where: str) -> str:
         ]  # fmt: skip
         heading = "Worth a look, as the models disagree; the most confident wrong one first:"
         lines += ["", heading, *aligned([("datapoint", "true", first, second), *cells])]
-    if (more := len(found._datapoints) - len(rows)) > 0:
+    if (more := len(result._datapoints) - len(rows)) > 0:
         lines.append(f"... and {more:,} more: {where}")
     return "\n".join([*lines, ""])
 
 
-def _disagreements(one: Predictions, other: Predictions, layout: Layout) -> pd.DataFrame:
+def _disagreements(first: Predictions, second: Predictions, layout: Layout) -> pd.DataFrame:
     """Tabulate the datapoints of other predicted classes, the most confident wrong one first."""
-    wrong = [np.where(side.correct, -1, side.probability) for side in (one, other)]
-    which = np.where(one.correct, "second", np.where(other.correct, "first", "both"))
+    wrong = [np.where(side.correct, -1, side.probability) for side in (first, second)]
+    which = np.where(first.correct, "second", np.where(second.correct, "first", "both"))
     table = pd.DataFrame({
-        "index": one.index,
-        "datapoint": datapoint_names(other if one.keys is None else one),
-        "label": class_names(layout, one.label),
-        "first": class_names(layout, one.prediction), "first_probability": one.probability,
-        "second": class_names(layout, other.prediction), "second_probability": other.probability,
+        "index": first.index,
+        "datapoint": datapoint_names(second if first.keys is None else first),
+        "label": class_names(layout, first.label),
+        "first": class_names(layout, first.prediction), "first_probability": first.probability,
+        "second": class_names(layout, second.prediction), "second_probability": second.probability,
         "wrong": which, "wrong_probability": np.maximum(*wrong).astype(np.float32),
-    })[one.prediction != other.prediction]  # fmt: skip
+    })[first.prediction != second.prediction]  # fmt: skip
     return table.sort_values("wrong_probability", ascending=False, kind="stable", ignore_index=True)
