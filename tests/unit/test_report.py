@@ -181,7 +181,7 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     assert "old (original, 400 images) → new (replication, 250 images), 2 models" in first
     assert first.count('class="strength') == 4
     assert f"{with_interval(mean, 'matched_gap')} points" in first  # of the chart
-    assert "(matched gap)" in first
+    assert "on matched pairs" in first
     assert "<strong>Next:</strong>" in first
     assert "\N{NO-BREAK SPACE}%" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
