@@ -1,6 +1,5 @@
 """Tables of accuracy prediction: hand-worked cases, and the errors that papers print."""
 
-
 import numpy as np
 import pandas as pd
 import pytest
