@@ -189,8 +189,8 @@ the side shown.
 OPTIONS = """
 ## Recipes: algorithms and optimisers
 
-For the columns `algorithm`, `optimizer` and `options`. The last column says what an
-algorithm is with one training set.
+For the columns `algorithm`, `optimizer` and `options`. `one set` says what an algorithm
+is with one training set.
 
 """
 METHODS = """
@@ -241,10 +241,10 @@ def algorithms() -> str:
     for name, options in {**ALGORITHMS, **OPTIMIZERS}.items():
         meaning = (options.__doc__ or "").splitlines()[0]
         single = SINGLE[options.single_source] if name in ALGORITHMS else ""
-        rows.append([f"`{name}`", "", "", meaning, single])
+        rows.append([f"`{name}`", "", "", single, meaning])
         for option, field in options.model_fields.items():
-            rows.append(["", f"`{option}`", f"{field.default}", field.description or "", ""])
-    return OPTIONS + lines(["name", "option", "default", "meaning", "one set"], rows)
+            rows.append(["", f"`{option}`", f"{field.default}", "", field.description or ""])
+    return OPTIONS + lines(["name", "option", "default", "one set", "meaning"], rows)
 
 
 def methods() -> str:
