@@ -171,7 +171,7 @@ cifar10-docs: $(VENV)/.workflow
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling/, which
-##                docs/test-sets.md shows
+##                docs/analyses.md#sampling shows
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
 	mkdir -p docs/analyses/sampling

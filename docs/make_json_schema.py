@@ -84,8 +84,9 @@ DISAGREEMENT = {
 }  # fmt: skip
 STRENGTH = {"enum": [str(one) for one in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
+QUESTIONS = ["accuracy", "calibration", "confidence", "left"]
 CLAIM = record({
-    "question": {"enum": ["accuracy", "confidence", "left"]}, "finding": TEXT, "text": TEXT,
+    "question": {"enum": QUESTIONS}, "finding": TEXT, "text": TEXT,
     "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
 })  # fmt: skip
 COUNTS = record({"lost": list_of(TEXT), "gained": list_of(TEXT), "n": WHOLE})

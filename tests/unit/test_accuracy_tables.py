@@ -1,7 +1,5 @@
 """Tables of accuracy prediction: hand-worked cases, and the errors that papers print."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -232,11 +230,3 @@ def test_the_text_of_p1_agrees_with_its_tables():
         of = dict(one.rows)
         key = Key(of["protocol"], of.get("calibrated_on", ""), of["method"], of["group"], "all")
         assert float(one.published[0]) == pytest.approx(100 * p1[key].error, abs=0.51)
-
-
-def test_the_page_describes_all_methods():
-    page = (ROOT / "docs" / "accuracy-prediction.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `")]
-    sources = {name: row[-1] for row in rows for name in re.findall("`(.+?)`", row[0])}
-    described = {score.name: score.source for score in ALL_SCORES.values()}
-    assert {name: sources.get(name) for name in described} == described

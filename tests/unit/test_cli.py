@@ -86,11 +86,11 @@ class TestCompare:
         words = " ".join(out.split())
         for part in (
             r"criterion 1 \(predicted label and probability\)", r"criterion 2 \(probability\)",
-            "ε = 0.005, 100 seeds, ±", "a gap of which confidence gives no warning",
-            r"matched gap: −?[\d.]+ \[−?[\d.]+, [\d.]+\], (narrower|wider) by",
+            "ε = 0.005, 100 seeds, ±", "if confidence explained nothing",
+            r"matched gap: −?[\d.]+ \[−?[\d.]+, [\d.]+\], \d+ % (smaller|larger)",
             r"(established|suggested) Accuracy (falls|seems to fall) by [\d.]+ points \[",
             r"next \w+",
-            r"of it, [\d.]+ \[-?[\d.]+, [\d.]+\] goes with confidence",
+            r"confidence explains [\d.]+ \[-?[\d.]+, [\d.]+\]",
         ):  # fmt: skip
             assert re.search(part, words)
 
@@ -209,6 +209,7 @@ def test_compare_writes_what_the_workflow_writes(files, tmp_path):
     written = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
     formats = ("png", "svg")
     expected = ["summary.md", "report.html", "files.json", "gaps/p.csv", "gaps/p.parquet"]
+    expected += ["gaps/p/calibration.csv", "gaps/p/calibration.parquet"]
     expected += [f"figures/p/confidence.{f}" for f in formats]
     for c in Criterion:
         expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
@@ -259,7 +260,7 @@ class TestComparingManyModels:
             Path("old", f"alone-{i}.csv").touch()
         main(["compare", *folders, "--analyses", "mcnemar", "--output", "out"])
         text = capsys.readouterr().out
-        assert len(text.splitlines()) < 75
+        assert len(text.splitlines()) < 80
         assert max(len(line) for line in text.splitlines() if "|" not in line) <= 110
         assert "... and 25 more models, less accurate on the original: in the tables below" in text
         assert "... and 40 more rows: in the tables below out" in text

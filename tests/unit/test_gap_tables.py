@@ -255,11 +255,11 @@ class TestSummary:
         row = pd.Series({
             "gap": 0.05, "gap_se": 0.01, "narrowing": -0.36, "reference_narrowing": np.nan,
         })  # fmt: skip
-        assert narrowing(row) == "wider by 36 %, without a reference to compare that with"
-        row["gap"] = -0.019  # which 0 could as well be
-        assert narrowing(row) == (
-            "narrower or wider by an unknown share: the gap is below twice its standard error"
+        assert (
+            narrowing(row) == "36 % larger than the gap; there is no reference to compare that with"
         )
+        row["gap"] = -0.019  # which 0 could as well be
+        assert narrowing(row).startswith("no share is given, as the gap is below twice its")
 
     def test_nothing_matched_at_all(self):
         page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES, [])

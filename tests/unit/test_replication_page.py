@@ -174,7 +174,7 @@ def test_people_are_counted_as_printed():
     assert round(gaps.mean(), 1) == -0.8
     low, high = t.interval(0.95, 8, gaps.mean(), sem(gaps))
     shown = f"[{low:.1f}, {high:.1f}]".replace("-", "−")
-    assert shown in (ROOT / "docs" / "test-sets.md").read_text(encoding="utf-8")
+    assert shown in (ROOT / "docs" / "analyses.md").read_text(encoding="utf-8")
     for quantity, n in (("Original accuracy (%)", 500), ("New accuracy (%)", 100)):
         for printed in by_quantity[quantity]:
             value, *bounds = map(float, re.findall(r"[0-9.]+", printed))

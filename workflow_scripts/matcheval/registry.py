@@ -1,4 +1,4 @@
-"""The registry of analyses: one line each. docs/architecture.md tells how to add one.
+"""The registry of analyses: one line each. CONTRIBUTING.md tells how to add one.
 
 They are named by text and imported here, so that adding one is a single line.
 """

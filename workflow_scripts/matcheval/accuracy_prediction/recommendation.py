@@ -41,7 +41,7 @@ class Recommendation:
     predicted, low, high : float
         Its prediction with the 95 % interval over datapoints, fractions; NaN where there is none.
     strength : Strength
-        `assumed` or `cannot be told`: no interval holds what an assumption may be wrong by.
+        `assumed` or `inconclusive`: no interval holds what an assumption may be wrong by.
     text, reason, next_step : str
         Sentences.
     """
@@ -131,7 +131,7 @@ def _label(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     nan = float("nan")
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
-        f"How accurate the model is on {target} cannot be told without labels.", reason,
+        f"Without labels, accuracy on {target} cannot be estimated.", reason,
         f"Label {_labels(row['n'])} random datapoints, for an interval of about "
         f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`).",
     )  # fmt: skip

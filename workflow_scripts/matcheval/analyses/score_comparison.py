@@ -210,7 +210,7 @@ SCHEMA = TableSchema(
         fraction("matched_gap_se", "its standard error, given scores and picks"),
         *interval("matched_gap"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
-        fraction("confidence_part", "part of gap that goes with the score, in bins of it"),
+        fraction("confidence_part", "part of gap that the score explains, in bins of it"),
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal score, in bins of it"),
         *interval("conditional"),
@@ -221,7 +221,7 @@ SCHEMA = TableSchema(
     shown={
         "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
         "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
-        "Part that goes with it": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
+        "Part it explains": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
         "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
         "Narrower by": "{same_size_narrowing:.0%}",
         "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",

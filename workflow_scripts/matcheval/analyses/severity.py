@@ -67,7 +67,7 @@ SCHEMA = TableSchema(
         fraction("gap", "accuracy on the base minus accuracy on the set"),
         fraction("gap_se", "its standard error: standard deviation over resamples"),
         *interval("gap"),
-        fraction("confidence_part", "part of gap that goes with confidence, in bins"),
+        fraction("confidence_part", "part of gap that confidence explains, in bins"),
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal confidence, in bins"),
         *interval("conditional"),
@@ -214,8 +214,8 @@ class Severity(SuiteTableAnalysis):
     name: ClassVar[str] = "severity"
     caption: ClassVar[str] = (
         "Gaps from the base to the sets of suite **{{ snakemake.wildcards.suite }}** against "
-        "the severity of the shift, means over models: the gap, the part that goes with "
-        "confidence, the part at equal confidence, and the matched gaps. Severity 0 is the base "
+        "the severity of the shift, means over models: the gap, what confidence explains "
+        "of it, what remains at equal confidence, and the matched gaps. Severity 0 is the base "
         "itself. Bands are {level} intervals."
     )
     Settings: ClassVar[type[SeveritySettings]] = SeveritySettings

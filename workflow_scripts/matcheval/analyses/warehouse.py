@@ -22,7 +22,7 @@ class WarehouseSet(DatasetKind):
     """A set of a warehouse, which a suite names by `warehouse`."""
 
     kind: Literal["warehouse_set"]
-    warehouse: PathText = Field(description="The warehouse's file (docs/warehouse.md)")
+    warehouse: PathText = Field(description="The warehouse's file (docs/datasets.md)")
     set: Name = Field(description="Name of the set")
     side: Count = Field(32, description="Height and width of the images, in pixels")
 

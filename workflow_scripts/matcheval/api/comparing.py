@@ -393,7 +393,7 @@ def compare(
     ...     {"labels": labels[1500:], "logits": logits[1500:]},
     ... )
     >>> result.verdict.claims[0].strength.value
-    'cannot be told'
+    'inconclusive'
     """
     is_run = replication_of_model is not None
     if is_run and isinstance(original, str):

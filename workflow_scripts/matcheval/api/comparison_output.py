@@ -22,7 +22,7 @@ from matcheval.predictions.alignment import datapoint_names
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
 from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
@@ -130,12 +130,13 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _parts(gap: pd.Series) -> str:
-    """Say what of the gap goes with confidence, which no matching is needed for."""
+    """Say what of the gap confidence explains, which no matching is needed for."""
     share = words.share_of_confidence(gap)
     return _wrapped(
-        f"gap {with_interval(gap, 'gap')}: of it, {with_interval(gap, 'confidence_part')} goes "
-        f"with confidence, {with_interval(gap, 'conditional_part')} does not"
-        + (f" (share with confidence {share})" if "[" in share else "")
+        f"gap {with_interval(gap, 'gap')}: confidence explains "
+        f"{with_interval(gap, 'confidence_part')}"
+        + (f" ({share})" if "[" in share else "")
+        + f", {with_interval(gap, 'conditional_part')} remains at equal confidence"
     )
 
 
@@ -360,6 +361,8 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
     pair = compared.pair
     for suffix in ("csv", "parquet"):
         yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(compared.gaps.means)
+        calibration = CALIBRATION.from_frame(compared.gaps.calibration)
+        yield f"gaps/{pair}/calibration.{suffix}", calibration
     for criterion, table in compared.tables.items():
         place, runs = f"{pair}/{criterion.value}", compared.gaps.runs[criterion.value]
         yield f"matched/{place}.parquet", join_runs(runs)
@@ -402,9 +405,10 @@ def _report(compared: Compared, folder: Path, figures: "Sequence[ShownFile]", co
     data = {name: [str(folder / name / pair / f"{m}.parquet") for m in titles]
             for name in ("tables", "gaps")}  # fmt: skip
     data["means"] = [str(folder / "gaps" / f"{pair}.parquet")]
+    data["calibration"] = [str(folder / "gaps" / pair / "calibration.parquet")]
     values = {
         "titles": titles, "places": [[pair, m] for m in titles], "margin": compared.margin,
-        "confidence": LEVEL,
+        "confidence": LEVEL, "confident_errors": " ".join(["", *_worth_a_look(compared)[1:]]),
     }  # fmt: skip
     gaps = Section(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MAX_SET_CHARACTERS = 20
 _GAPS = (Series("gap", GAP, "gap"), Series("matched_gap", MATCHED_GAP, "matched gap"))
 _PARTS = (
-    Series("confidence_part", SETS["original"][1], "goes with confidence"),
+    Series("confidence_part", SETS["original"][1], "explained by confidence"),
     Series("conditional_part", SETS["replication"][0], "at equal confidence"),
 )
 
@@ -262,8 +262,8 @@ def plot_gaps(
     shown = shown if many else shown.iloc[::-1]
     reference = SeriesStyle("#000000", "-", "_" if many else "|")
     narrowings = (
-        Series("same_size_narrowing", MATCHED_GAP, "narrower by, in samples"),
-        Series("reference_narrowing", reference, "if confidence gives no warning"),
+        Series("same_size_narrowing", MATCHED_GAP, "reduction, in samples"),
+        Series("reference_narrowing", reference, "if confidence explained nothing"),
     )
     columns = ["same_size_narrowing", "reference_narrowing"]
     kinds = [(_GAPS, "Percentage points"), (_PARTS, "Percentage points")]

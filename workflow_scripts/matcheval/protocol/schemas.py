@@ -94,7 +94,7 @@ GAP_QUANTITIES = (
     Column("n_matched", pa.float64(), "datapoints", "matched pairs, mean over seeds"),
     fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
     fraction("unmatched_accuracy_target", "accuracy on the unmatched targets, mean over seeds"),
-    *estimate("confidence_part", "part of the gap that goes with confidence, in bins"),
+    *estimate("confidence_part", "part of the gap that confidence explains, in bins"),
     *estimate("conditional_part", "part of the gap at equal confidence, in bins"),
     *estimate("confidence_share", "confidence part over gap; NaN if |gap| < 2 gap_se"),
     Column("n_bins", pa.int32(), "1", "bins of confidence that hold a datapoint; 20 are asked for"),
@@ -109,6 +109,10 @@ GAP_QUANTITIES = (
     fraction("conditional_part_wide_high", "conditional part: upper bound of this interval"),
     *estimate("confidence_fall", "mean confidence, original minus replication"),
     fraction("confidence_fall_se", "its standard error"),
+    *estimate("overconfidence_original", "mean confidence minus accuracy on the original"),
+    fraction("overconfidence_original_se", "its standard error"),
+    *estimate("overconfidence_replication", "mean confidence minus accuracy, replication"),
+    fraction("overconfidence_replication_se", "its standard error"),
     fraction("source_only", "share of the source in bins without a target"),
     fraction("target_only", "share of the target in bins without a source"),
     Column("error_ratio", pa.float64(), "1", "no-warning reference: factor on all error rates"),
@@ -132,6 +136,16 @@ SAMPLING_COLUMNS = (
 )
 
 GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
+
+CALIBRATION = TableSchema(
+    "confidence and accuracy",
+    (
+        text("origin", "original or replication"),
+        Column("tenth", pa.int32(), "1", "part of the set, from 1: a tenth, by rising confidence"),
+        fraction("confidence", "mean probability of its datapoints, mean over models"),
+        fraction("accuracy", "their accuracy, mean over models"),
+    ),
+)
 
 MEAN_GAPS = TableSchema(
     "gaps, means over models",

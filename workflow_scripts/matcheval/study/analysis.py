@@ -1,7 +1,7 @@
 """The base class of analyses: settings, checks, files, jobs, and what one adds to a study.
 
 An analysis is a class derived from `Analysis`, in a file or folder of its own, and has one line in
-`matcheval.registry`. docs/architecture.md tells how to add one.
+`matcheval.registry`. CONTRIBUTING.md tells how to add one.
 """
 
 from collections import defaultdict

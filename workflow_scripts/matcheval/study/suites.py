@@ -37,7 +37,7 @@ class SuiteMember(Settings):
         None, description="CSV file with a member per row (docs/datasets.md)"
     )
     warehouse: PathText | None = Field(
-        None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
+        None, description="File of a warehouse, all of whose sets are taken (docs/datasets.md)"
     )
     side: settings.Count | None = Field(
         None, description="Height and width of a warehouse's images, in pixels; 32 by default"

@@ -11,7 +11,7 @@ from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
 
-_FILE = "its YAML file (docs/warehouse.md)"
+_FILE = "its YAML file (docs/datasets.md)"
 _STEPS = {
     "plan": (
         "write the query plan: what to search for, for every set and class",
@@ -36,7 +36,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
         "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
-        "colour (docs/warehouse.md)."
+        "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
     steps = {
@@ -87,7 +87,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         check_suffix(output)
     settings = read_warehouse(arguments.warehouse)
     if not settings.plan:
-        remedy = "Give groups of sets with style, sources and template (docs/warehouse.md)"
+        remedy = "Give groups of sets with style, sources and template (docs/datasets.md)"
         raise InputError("has no query plan", file=arguments.warehouse, field="plan", remedy=remedy)
     table = tabulate_plan(settings)
     if output is not None:

@@ -112,7 +112,7 @@ class DuplicateSettings(Settings):
 class ReviewSettings(Settings):
     """What people have decided about images."""
 
-    decisions: Texts | None = Field(None, description="CSV files of decisions (docs/warehouse.md)")
+    decisions: Texts | None = Field(None, description="CSV files of decisions (docs/datasets.md)")
     unreviewed: Literal["keep", "pending"] = Field(
         "keep", description="Images without a decision are kept, or wait for one"
     )

@@ -12,7 +12,7 @@ from matcheval.io.terminal import add_json, print_json
 def add_replicate(parser: argparse.ArgumentParser) -> None:
     """Add the steps of building a new test set."""
     parser.description = (
-        "Build a replication test set (docs/test-sets.md). Datasets are given as folders "
+        "Build a replication test set (docs/analyses.md#sampling). Datasets are given as folders "
         "written by the workflow."
     )
     steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
@@ -63,7 +63,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", required=True, metavar="FILE.yaml",
         help="how it is sampled: strategy, per_class and further settings of datasets of kind "
-        "sampled (docs/test-sets.md); or the same as a JSON object",
+        "sampled (docs/analyses.md#sampling); or the same as a JSON object",
     )  # fmt: skip
     parser.add_argument(
         "--against", nargs="*", default=[], metavar="DIR",
