@@ -287,7 +287,7 @@ class TestCommand:
         blocks = out.split("\n\n")
         base = read_user_file(files["base"]).outputs
         assert blocks[0] == f"base base: 400 datapoints, accuracy {100 * base.accuracy:.2f} %"
-        assert blocks[1].startswith("cannot be told: How accurate the model is on photos")
+        assert blocks[1].startswith("inconclusive: Without labels, accuracy on photos")
         assert blocks[2].startswith("photos: 200 datapoints, no labels\nmethod")
         assert "error" not in blocks[1]
         sketches = read_user_file(files["sketches"]).outputs
