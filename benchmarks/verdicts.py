@@ -36,7 +36,8 @@ from scipy.special import expit, ndtr
 from scipy.stats import beta
 
 import matcheval as me
-from matcheval.protocol.verdicts import MARGIN, Verdict, verdicts, with_accuracies
+from matcheval.protocol.settings import MARGIN
+from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
 from matcheval.statistics.claims import Strength
 
 ALIKE = 0.6  # correlation of models, and of both sets of paired images

@@ -10,7 +10,8 @@ from scipy.stats import hypergeom
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import recommend
-from matcheval.protocol.verdicts import Counts, verdicts
+from matcheval.protocol.judgement import Counts
+from matcheval.protocol.verdicts import verdicts
 from matcheval.statistics.claims import Evidence, Strength
 from matcheval.statistics.significance import fisher
 

@@ -4,7 +4,7 @@ import math
 from functools import cached_property
 
 from matcheval.io.text_tables import signed, supported_digits
-from matcheval.protocol.verdicts import (
+from matcheval.protocol.judgement import (
     ALL_OF_A_LOSS,
     FEW_EVENTS,
     Counts,
