@@ -20,6 +20,7 @@ Finding = Literal["loss", "gain", "overconfident", "underconfident", "small", "m
 _ORIGINS = ("original", "replication")
 _ENDS = ("_low", "_high", "_se")
 FEW_EVENTS = 5
+_MINORITY = 0.2  # of models, which the mean calibration may leave out
 ALL_OF_A_LOSS = 0.9  # from which confidence is said to explain all of it
 QUESTIONS: tuple[Question, ...] = ("accuracy", "calibration", "confidence", "left")
 COUNTED: tuple[Question, ...] = ("accuracy", "calibration", "left")
@@ -40,6 +41,11 @@ class Counts:
     lost: tuple[str, ...]
     gained: tuple[str, ...]
     n: int
+
+    def are_mixed(self, least: float) -> bool:
+        """Whether models differ in sign, and both signs have a least share of those that differ."""
+        fewer = min(len(self.lost), len(self.gained))
+        return fewer > least * (len(self.lost) + len(self.gained))
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,7 @@ class Judgement:
         """Return what all estimates for a question say, as strongly as the weakest of them."""
         evidence, scale = self.evidence[question], self.scale
         counts = self.counts.get(question)
-        if counts and counts.lost and counts.gained:
+        if counts and counts.are_mixed(_MINORITY if question == "calibration" else 0):
             return "mixed", self._capped(question, Strength.ESTABLISHED)
         differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in evidence)
         # The fall of confidence is of another scale.
