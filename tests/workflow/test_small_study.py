@@ -39,7 +39,7 @@ def test_the_report_holds_figures_and_summary(workflow, tmp_path):
 def test_the_studys_own_report_tells_results_and_where_they_come_from(workflow):
     page = (workflow.results / "digits/report.html").read_text(encoding="utf-8")
     summary = (workflow.results / "digits/summary.md").read_text(encoding="utf-8")
-    claims = re.findall(r"^- \*(?:established|suggested|cannot be told)\*: (.+?\.)", summary, re.M)
+    claims = re.findall(r"^- \*(?:established|suggested|inconclusive)\*: (.+?\.)", summary, re.M)
     remaining = re.findall(r"points, (\S+ \[[^]]+\]) remain", summary)
     assert (len(claims), len(remaining)) == (3, 2)
     for text in (claims[0].removesuffix("."), f"{remaining[0]} points", *remaining):
