@@ -9,8 +9,8 @@ import pytest
 import matcheval as me
 from matcheval.cli.main import main
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import set_names
 from matcheval.predictions.layout import Layout, columns_given
-from matcheval.predictions.patterns import set_names
 
 N = 60
 

@@ -18,7 +18,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import softmax
-from matcheval.predictions.suspicions import suspicions, told_repeats
+from matcheval.predictions.suspicions import repeats_warning, suspicions
 from matcheval.protocol.comparisons import Comparison, suspicions_of
 from matcheval.study.tables import SuiteFiles
 
@@ -102,7 +102,7 @@ class TestRepeats:
     def test_every_row_twice(self):
         for times in (2, 3):
             for again in (np.tile, np.repeat):
-                (told,) = told_repeats({k: again(v, times) for k, v in self.ROWS.items()})
+                (told,) = repeats_warning({k: again(v, times) for k, v in self.ROWS.items()})
                 assert f"every row is there {times} times" in told
 
     def test_what_is_no_repeat(self):
@@ -111,9 +111,9 @@ class TestRepeats:
         some[7] = (some[7] + 1) % K
         sure, rounded = np.ones(2 * N), twice["probability"].round(2)
         for changed in ({"label": some}, {"probability": sure}, {"probability": rounded}):
-            assert told_repeats(twice | changed) == []
-        assert told_repeats(self.ROWS) == []
-        assert told_repeats({k: v[:40] for k, v in twice.items()}) == []
+            assert repeats_warning(twice | changed) == []
+        assert repeats_warning(self.ROWS) == []
+        assert repeats_warning({k: v[:40] for k, v in twice.items()}) == []
 
 
 class TestLabels:

@@ -458,7 +458,7 @@ def fully_labelled(
     return replace(
         like, name=name_of(source), estimate=k / n, lower=ends.lower, upper=ends.upper,
         n_labelled=n, n=n, method="clopper_pearson", reason="all labels are known",
-        guarantee="exact", warnings=(), notes=given.told, lam=None, kappa=None,
+        guarantee="exact", warnings=(), notes=given.notes, lam=None, kappa=None,
         label_ratio=None, exact=None, _plan=None,
     )  # fmt: skip
 

@@ -14,12 +14,16 @@ from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
-from matcheval.predictions.alignment import Alignment, shared_datapoints
-from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import InMemory, stem_of
-from matcheval.predictions.labels_beside import LABELS_FILE
+from matcheval.predictions.datapoints import Alignment, shared_datapoints
+from matcheval.predictions.files import LABELS_FILE, read_predictions
+from matcheval.predictions.formats import (
+    PATTERN_REMEDY,
+    InMemory,
+    files_by_model,
+    set_names,
+    stem_of,
+)
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
@@ -177,7 +181,7 @@ def by_pattern(original: str, replication: str) -> tuple[list[GivenModel], list[
         return [GivenModel("", local_file(original), local_file(replication))], []
     if counts != {1}:
         problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
-        raise InputError(problem, remedy=REMEDY)
+        raise InputError(problem, remedy=PATTERN_REMEDY)
     old, new = files_by_model(original), files_by_model(replication)
     both = sorted(old.keys() & new.keys())
     if not both:
@@ -232,7 +236,7 @@ def read_compared(
                 placed = alignments[origin].place(found, one.sets[origin])
                 told |= dict.fromkeys(told_of(pair.datasets[origin], placed))
                 moved |= placed.index is not found.index
-                read[origin][name] = replace(placed, told=())
+                read[origin][name] = replace(placed, notes=())
     problems.raise_any()
     assert pair is not None
     # Commands say so when they read the layout.
@@ -279,7 +283,7 @@ def _slim(found: Predictions, *, named: bool) -> Predictions:
 
 def told_of(name: str, found: Predictions) -> list[str]:
     """Say what was recognised in a file."""
-    return [f"{name}: {', '.join(found.told)}"] if found.told else []
+    return [f"{name}: {', '.join(found.notes)}"] if found.notes else []
 
 
 def _are_of_same_images(one: Predictions, other: Predictions) -> bool:

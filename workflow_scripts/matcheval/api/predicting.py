@@ -95,8 +95,8 @@ def predict_given(
             check_comparable(base, found)
         outputs = found.outputs
         values = outputs.labels, outputs.predicted, outputs.confidences
-        if found.told:
-            tell(f"{found.name}: {', '.join(found.told)}")
+        if found.notes:
+            tell(f"{found.name}: {', '.join(found.notes)}")
         for text in suspicions(*values, found.metadata):
             warn(f"{found.name}: {text}")
         return found

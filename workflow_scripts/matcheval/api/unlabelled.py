@@ -64,7 +64,7 @@ def read_unlabelled(
         found.columns, file=source, n_classes=n_classes, metadata=found.metadata,
         first_label=found.raw.layout.say("first_label"),
     )  # fmt: skip
-    notes = list(found.raw.told)
+    notes = list(found.raw.notes)
     if columns.pop("label", None) is not None:
         notes.append(f"the labels in {source} do not count here")
     unknown = np.full(len(columns["index"]), -1, np.int16)

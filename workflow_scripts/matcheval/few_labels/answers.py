@@ -13,9 +13,8 @@ import numpy.typing as npt
 from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.designs import STRATA, Draw
 from matcheval.few_labels.strata import Ints
-from matcheval.predictions.alignment import common_fold, key_texts
-from matcheval.predictions.class_names import Vocabulary
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.datapoints import common_fold, key_texts
+from matcheval.predictions.layout import Layout, Vocabulary
 from matcheval.predictions.records import Predictions
 
 SKIP, OUTSIDE = -2, -1  # in place of a label: cannot be decided; no class of the set

@@ -11,8 +11,7 @@ from matcheval.errors import InputError, listed, suggest
 from matcheval.io.files import check_is_text, files_below
 from matcheval.names import MODEL
 from matcheval.names import PREDICTION_SUFFIXES as SUFFIXES
-from matcheval.predictions.formats import suffix_of
-from matcheval.predictions.patterns import check_pattern, files_by_model
+from matcheval.predictions.formats import check_pattern, files_by_model, suffix_of
 
 
 @dataclass(frozen=True)
