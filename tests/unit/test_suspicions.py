@@ -150,14 +150,6 @@ class TestLabels:
         for predicted in (merged, mixed):
             assert suspicions(LABELS, predicted, CONFIDENCES, OF_K) == []
 
-    def test_percentages(self, tmp_path):
-        table = tmp_path / "p.csv"
-        table.write_text("label,prediction,probability\n0,0,99.5\n1,1,12\n")
-        columns = {"labels": LABELS, "probabilities": 100 * softmax(LOGITS)}
-        for path in (table, written(tmp_path / "p.npz", columns)):
-            with pytest.raises(InputError, match="look like percentages: divide them by 100"):
-                read_predictions(path)
-
 
 PAIR = Pair("p", "old", "new")
 
@@ -199,16 +191,6 @@ class TestOneName:
         compared(old, TestPairs.NEW, model="m")  # what only one file tells is no difference
         # Pixel ranges of datasets may differ.
         compared(old, TestPairs.NEW, **MODEL | {"transform": "resize 256; uint8 / 16"})
-
-    @pytest.mark.parametrize("command", ["compare", "match --output r", "predict-accuracy"])
-    def test_commands_refuse_them(self, tmp_path, capsys, command):
-        files = [str(tmp_path / name) for name in ("old.parquet", "new.parquet")]
-        for file, weights in zip(files, ("aa", "bb"), strict=True):
-            metadata = {"model": "m", "weights_sha256": weights}
-            write_predictions(dataclasses.replace(TestPairs.OLD, metadata=metadata), file)
-        with pytest.raises(SystemExit):
-            main([*command.split(), *files])
-        assert "'weights_sha256'" in capsys.readouterr().err
 
     @pytest.mark.parametrize("analysis", ["suite_accuracies", "accuracy_prediction"])
     def test_across_the_sets_of_a_suite(self, tmp_path, analysis):
@@ -274,10 +256,6 @@ class TestCommandLine:
         compared, predicted = read_predictions(files[0]), read_user_file(files[0]).outputs
         assert compared.prediction[0] == predicted.predicted[0] == 3
         assert np.array_equal(compared.probability, np.float32(predicted.confidences))
-
-    @pytest.mark.parametrize("told", ["0", "-1", "many", "9" * 5000])
-    def test_other_counts_of_foreign_files_are_passed_over(self, told):
-        assert suspicions(None, PREDICTED, CONFIDENCES, {"n_tied": told}) == []
 
     def test_a_file_named_twice(self, files, capsys):
         a, b, c, d = files

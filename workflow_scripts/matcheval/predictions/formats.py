@@ -322,7 +322,9 @@ def _with_class_columns(columns: _Lists, path: Path) -> _Lists:
 
 
 def _scores_by_class(ranking: Any, row: int, path: Path) -> dict[str, float]:
-    pairs = [(one["label"], one["score"]) for one in ranking] if _is_ranking(ranking) else []
+    pairs = (
+        [(record["label"], record["score"]) for record in ranking] if _is_ranking(ranking) else []
+    )
     scores = {
         label: float(score)
         for label, score in pairs

@@ -193,23 +193,13 @@ class _Recognition:
                 self.roles[role] = name
 
     def _take_other_names(self) -> None:
-        """Take columns by other names of a role; truth and prediction of one form, if there are."""
-        by_role = {role: self._candidates(role) for role in SYNONYMS}
-        is_text = {
-            role: [self._form(name) == "text" for name in by_role[role]]
-            for role in ("label", "prediction")
-        }
-        shared = [text for text in is_text["label"] if text in is_text["prediction"]]
-        for role, names in by_role.items():
-            if shared and role in is_text:
-                names = [n for n in names if (self._form(n) == "text") == shared[0]]
-            if names and role not in self.roles:
+        """Take columns by other names of a role."""
+        for role in SYNONYMS:
+            if role not in self.roles and (names := self._candidates(role)):
                 self.roles[role] = self._only(names, role)
 
     def _candidates(self, role: str) -> list[str]:
         """Return the columns that may be a role by their names; those that may be others last."""
-        if role in self.roles:
-            return [self.roles[role]]
         free = [name for name in self._free() if self._fits(name, role)]
         named = [name for synonym in SYNONYMS[role] for name in free if plain(name) == synonym]
         return [name for name in named if plain(name) not in EITHER] or named[:1]

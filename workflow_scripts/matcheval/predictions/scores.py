@@ -91,11 +91,11 @@ def _of_class_columns(classes: ClassColumns, raw: RawFile) -> ScoreMatrix:
     return _checked_scores(kind, values, raw, kind or f"{classes.prefix}...")
 
 
-def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
+def _in_order(classes: ClassColumns, raw: RawFile) -> list[str]:
     """Return the keys of the columns of single classes in order of the labels."""
-    first, keys, prefix = raw.layout.first_label, list(found.columns), found.prefix
+    first, keys, prefix = raw.layout.first_label, list(classes.columns), classes.prefix
     names = raw.layout.classes
-    if found.numbered and not set(keys) <= set(names or ()):
+    if classes.numbered and not set(keys) <= set(names or ()):
         start = 0 if {"0", "00", "000"} & {*keys} else first
         by_number = {int(key): key for key in keys if len(key) < 10}
         wanted = [str(start + label) for label in range(len(keys))]
