@@ -30,7 +30,7 @@ RECHT := recht-cifar10 recht-imagenet recht-revisions
 SNAKEFILES := Snakefile $(wildcard rules/*.smk)
 
 .PHONY: help demo cifar10.1 cifar10.1-docs slurm recht recht-docs cifar10-docs severity-docs sampling-docs accuracy-docs domains domains-docs \
-	test test-all quick cluster-test wheel-test browser-test lint format docs site \
+	test test-all quick cluster-test gpu-test wheel-test browser-test lint format docs site \
 	settings fingerprints stages pins audit dist archive lowest-test clean
 
 help:
@@ -96,6 +96,10 @@ test-all: $(VENV)/.all
 ## make quick     run the tests of the library that train nothing, start no process and draw nothing
 quick: $(VENV)/.all
 	$(BIN)/python -m pytest $(PARALLEL) $(LIMITED) $(QUICK)
+
+## make gpu-test  run on each GPU what studies run there: results/gpu-test.xml, a file to send with a report
+gpu-test: $(VENV)/.all
+	$(BIN)/python -m pytest $(LIMITED) --junit-xml=results/gpu-test.xml tests/gpu
 
 ## make wheel-test  install the built wheel into a fresh environment, without torch, and use it there
 wheel-test: $(VENV)/.all
@@ -167,7 +171,7 @@ cifar10-docs: $(VENV)/.workflow
 	PYTHONPATH=workflow_scripts $(BIN)/python docs/make_readme.py
 
 ## make sampling-docs  run the sampling study on digits, and update its results in docs/analyses/sampling/, which
-##                docs/test-sets.md shows
+##                docs/analyses.md#sampling shows
 sampling-docs: $(VENV)/.workflow
 	$(BIN)/snakemake --profile profiles/laptop --cores $(CORES) --configfile studies/digits-sampling.yaml
 	mkdir -p docs/analyses/sampling

@@ -14,18 +14,13 @@ from collections.abc import Iterator
 import numpy as np
 from common import write_results
 
-from matcheval.few_labels.answers import Counted
-from matcheval.few_labels.designs import draw
-from matcheval.few_labels.differences import disagreement_difference
-from matcheval.few_labels.estimating import Question, choose, found_by, sequence_of
-from matcheval.few_labels.intervals import Found
+from matcheval.few_labels.draws import Draw, draw
+from matcheval.few_labels.estimators import Estimate, disagreement_difference
+from matcheval.few_labels.inputs import Sample
+from matcheval.few_labels.methods import Question, choose, estimate_by, sequence_by
 
 N, LABELS = 2000, (50, 100, 200)
-OF_RANDOM = ("hypergeometric", "clopper_pearson", "wilson", "difference_set", "auto")
-OF_DESIGN = {
-    "mixed": "stratified", "proportional": "stratified", "neyman": "stratified",
-    "active": "active", "lure": "lure",
-}  # fmt: skip
+OF_RANDOM = ("hypergeometric", "clopper_pearson", "difference_set", "auto")
 FEWER = 25  # repetitions of sequences, each of which takes as many steps as there are labels
 Set = tuple[np.ndarray, np.ndarray]
 
@@ -57,42 +52,41 @@ def sets() -> dict[str, Set]:
     return found
 
 
-def with_rows(rows: np.ndarray, stratum: np.ndarray, chance: np.ndarray) -> Counted:
+def sample_of(drawn: Draw) -> Sample:
     """Labels that count; their classes are not needed."""
-    return Counted(rows, rows, stratum, chance, ())
+    return Sample(drawn.rows, drawn.rows, drawn.stratum, ())
 
 
 def of_random(f: np.ndarray, y: np.ndarray, n: int, repetitions: int) -> Iterator[dict]:
     """Measure the methods of random labels, all on the same draws."""
     low, high = np.empty((2, len(OF_RANDOM), repetitions))
     question = Question(f, None, "set", 0.95)
-    known: dict[tuple[str, int], Found] = {}  # intervals of labels alone depend on counts only
+    known: dict[tuple[str, int], Estimate] = {}  # intervals of labels alone depend on counts only
     for seed in range(repetitions):
-        found = draw("random", f, n, seed)
-        labels, right = with_rows(found.rows, found.stratum, found.chance), y[found.rows]
+        drawn = draw("random", f, n, seed)
+        right = y[drawn.rows]
         n_right = int(right.sum())
         for k, asked in enumerate(OF_RANDOM):
-            method = choose(asked, question, n, n_right)[0] if asked == "auto" else asked
-            one = known.get((method, n_right))
-            if one is None:
-                one = found_by(method, right, labels, question)
+            method, _ = choose(asked, question, n, n_right)
+            estimate = known.get((method, n_right))
+            if estimate is None:
+                estimate = estimate_by(method, right, sample_of(drawn), question)
                 if method != "difference_set":
-                    known[method, n_right] = one
-            low[k, seed], high[k, seed] = one.lower, one.upper
+                    known[method, n_right] = estimate
+            low[k, seed], high[k, seed] = estimate.lower, estimate.upper
     for k, method in enumerate(OF_RANDOM):
         yield {"design": "random", "method": method} | measured(low[k], high[k], y.mean())
 
 
-def of_design(f: np.ndarray, y: np.ndarray, n: int, design: str, repetitions: int) -> dict:
-    """Measure the method of a design."""
+def of_mixed(f: np.ndarray, y: np.ndarray, n: int, repetitions: int) -> dict:
+    """Measure strata by confidence."""
     low, high = np.empty((2, repetitions))
     for seed in range(repetitions):
-        found = draw(design, f, n, seed)
-        labels = with_rows(found.rows, found.stratum, found.chance)
-        question = Question(f, found, "set", 0.95)
-        one = found_by(OF_DESIGN[design], y[found.rows], labels, question)
-        low[seed], high[seed] = one.lower, one.upper
-    return {"design": design, "method": OF_DESIGN[design]} | measured(low, high, y.mean())
+        drawn = draw("mixed", f, n, seed)
+        question = Question(f, drawn, "set", 0.95)
+        estimate = estimate_by("stratified", y[drawn.rows], sample_of(drawn), question)
+        low[seed], high[seed] = estimate.lower, estimate.upper
+    return {"design": "mixed", "method": "stratified"} | measured(low, high, y.mean())
 
 
 def of_sequence(f: np.ndarray, y: np.ndarray, n: int, method: str, repetitions: int) -> dict:
@@ -100,10 +94,9 @@ def of_sequence(f: np.ndarray, y: np.ndarray, n: int, method: str, repetitions: 
     low, high = np.empty((2, repetitions))
     question = Question(f, None, "set", 0.95)
     for seed in range(repetitions):
-        rows = draw("random", f, n, seed).rows
-        labels = with_rows(rows, np.zeros_like(rows), np.array([]))
-        found = sequence_of(method, y[rows], labels, question)
-        low[seed], high[seed] = found.lower[-1], found.upper[-1]  # the narrowest
+        drawn = draw("random", f, n, seed)
+        sequence = sequence_by(method, y[drawn.rows], sample_of(drawn), question)
+        low[seed], high[seed] = sequence.lower[-1], sequence.upper[-1]  # the narrowest
     return {"design": "random", "method": method} | measured(low, high, y.mean())
 
 
@@ -140,14 +133,12 @@ def rows(repetitions: int) -> Iterator[dict]:
         for n in LABELS:
             of_set: dict = {"set": name, "n": n}
             yield from (of_set | row for row in of_random(f, y, n, repetitions))
-            for design in OF_DESIGN:
-                yield of_set | of_design(f, y, n, design, repetitions)
+            yield of_set | of_mixed(f, y, n, repetitions)
         for method in ("ppr_cs", "betting_cs"):
             yield {"set": name, "n": 100} | of_sequence(f, y, 100, method, few)
     f, y = sets()["useless"]
-    for design in OF_DESIGN:  # all are labelled
-        row = of_design(f[:200], y[:200], 200, design, few)
-        yield {"set": "useless, 200 datapoints", "n": 200} | row
+    all_labelled = of_mixed(f[:200], y[:200], 200, few)
+    yield {"set": "useless, 200 datapoints", "n": 200} | all_labelled
     for n in LABELS:
         yield {"set": "two models", "n": n} | of_two_models(n, repetitions)
 

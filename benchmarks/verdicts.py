@@ -8,7 +8,8 @@ a further `drop`; a change of confidence alone leaves the drop 0. Groups share a
 their images are. A report is `wrong` if any of its established claims is, of any pair, counts of
 models that lose or gain included, and "all of this loss" where more than the margin is left.
 `established` and `open` are shares of the claims on accuracy, `same` of those that established less
-than the margin; `warns` and `left` are shares of established claims on the two other questions.
+than the margin; `calibration`, `explained` and `left` are shares of established claims on the other
+questions.
 What a case does to confidences:
 
 - `confident_errors`: a part of the replication becomes wrong with high confidence, so that mean
@@ -120,6 +121,12 @@ CASES = (
     Case("5 points", drops=(0.05,)),
     Case("no change, 20,000 each", (20_000, 20_000)),
     Case("no change, every image twice", copies=2),
+    Case("new calibrated, old underconfident", (5_000, 5_000), drops=(0.03,), offset=-0.03,
+         original=(6.0, 2.0), shape=(5.0, 2.5)),
+    Case("both overconfident by 11 points", (5_000, 5_000), offset=0.11, original=(9.0, 1.5),
+         shape=(7.0, 2.0)),
+    Case("new overconfident by 1 point, large sets", (20_000, 20_000), drops=(MARGIN,), offset=0.0,
+         original=(9.0, 2.0), shape=(9.0, 2.0)),
 )  # fmt: skip
 LESS_SURE = {"original": SURE, "shape": (20.0, 0.4), "offset": 0.004}  # 99.0 and 97.6 %
 INTERVALS = (
@@ -176,7 +183,8 @@ class Truth:
     """True mean differences over models, as fractions; NaN where nothing can be known."""
 
     accuracy: float
-    confidence: float  # part of it
+    calibration: float  # mean confidence minus accuracy, of the replication
+    confidence: float  # part of the difference of accuracies
     left: float
     fall: float  # of mean confidence
 
@@ -187,7 +195,7 @@ def truths(case: Case) -> Truth:
     if case.spans:
         before, after = (sum(span) / 2 for span in case.spans)
         nan = float("nan")
-        return Truth(before - after, nan, nan, before - after)
+        return Truth(before - after, case.offset, nan, nan, before - after)
     if case.logits:
         z = np.linspace(-8, 8, 100_001)
         density = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
@@ -195,7 +203,7 @@ def truths(case: Case) -> Truth:
         (a, p), (b, q) = (
             [float((expit(logit / k) * density).sum()) for k in (3, 1)] for logit in of_sets
         )
-        return Truth(a - b, a - b, 0.0, p - q)
+        return Truth(a - b, q - b, a - b, 0.0, p - q)
     before, after = beta(*case.original).mean(), beta(*case.shape).mean()
     if share := case.confident_errors:  # by numbers, in very narrow bins
         edges = np.append(1 - np.geomspace(1, 1e-12, 20_000), 1)
@@ -206,8 +214,9 @@ def truths(case: Case) -> Truth:
         b = np.where(v > 0, a * of_others / np.where(v > 0, v, 1), a)
         parts = ((w - v) * (a + b)).sum() / 2, ((a - b) * (w + v)).sum() / 2
         fall = before - (1 - share) * after - share * beta(*CONFIDENT).mean()
-        return Truth(sum(parts), *parts, fall)
-    return Truth(before - after + drop, before - after, drop, before - after)
+        return Truth(sum(parts), before - fall - (v * b).sum(), *parts, fall)
+    fall = before - after
+    return Truth(fall + drop, case.offset + drop, fall, drop, fall)
 
 
 def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
@@ -233,11 +242,14 @@ def is_wrong(verdict: Verdict, case: Case) -> bool:
             continue
         true, fall = getattr(truth, claim.question), truth.fall
         is_part = claim.question == "confidence"
+        base = case.offset if claim.question == "calibration" else 0.0
         of_truth = {
             "loss": true > 1e-12 and (not is_part or fall > 1e-12),
             "gain": true < -1e-12,
+            "overconfident": true > 1e-12,
+            "underconfident": true < -1e-12,
             "small": abs(true) < MARGIN - 1e-12,
-            "mixed": min(case.drops) < 0 < max(case.drops),
+            "mixed": min(case.drops) < -base < max(case.drops),
         }
         if not of_truth[claim.finding]:
             return True
@@ -254,7 +266,7 @@ def is_wrong(verdict: Verdict, case: Case) -> bool:
 
 def measure(case: Case, n_reports: int) -> dict:
     """A row: shares of reports and claims."""
-    wrong, established, undecided, same, told = 0, 0, 0, 0, np.zeros(2)
+    wrong, established, undecided, same, told = 0, 0, 0, 0, np.zeros(3)
     for report in range(n_reports):
         rng = np.random.default_rng([CASES.index(case), report])
         found = judged(case, rng)
@@ -270,7 +282,7 @@ def measure(case: Case, n_reports: int) -> dict:
         established += of_accuracy.count(Strength.ESTABLISHED) / len(found)
         undecided += of_accuracy.count(Strength.OPEN) / len(found)
     shares = {"wrong": wrong, "established": established, "open": undecided, "same": same}
-    shares |= {"warns": told[0], "left": told[1]}
+    shares |= dict(zip(("calibration", "explained", "left"), told, strict=True))
     truth = {f"true_{name}": round(100 * value, 2) for name, value in vars(truths(case)).items()}
     return {
         "case": case.name, "n_original": case.sizes[0], "n_replication": case.sizes[1],

@@ -12,20 +12,13 @@ from pathlib import Path
 import pandas as pd
 from take_over import update_page
 
-from matcheval.domain_generalization.tables import (
-    PER_RUN,
-    RESULTS,
-    RUNS,
-    by_group,
-    result_columns,
-)
+from matcheval.domain_generalization.tables import PER_RUN, RESULTS, RUNS
 from matcheval.io.text_tables import TextColumn, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "domain-generalization.md"
 KEPT = ROOT / "docs" / "domains"
-BY_MEAN = "source_validation"
-SELECTION = BY_MEAN + PER_RUN  # as in DomainBed
+SELECTION = "source_validation" + PER_RUN  # as in DomainBed
 COMPARED = {"pacs": "PACS", "digit-domains-real": "real digits"}
 DECIMALS = 6
 
@@ -66,29 +59,20 @@ def gains() -> str:
     for study, title in COMPARED.items():
         table = read(study)
         of_design = table[table["design"] != ""]
-        _, _, algorithms, *_, accuracy, gain, _, _ = result_columns(
+        _, _, algorithms, *_, accuracy, gain, _, _ = RESULTS.text_columns(
             of_design[of_design["selection"] == SELECTION]
         )
-        by_mean = result_columns(of_design[of_design["selection"] == BY_MEAN])[-3]
         if columns and algorithms != columns[0]:
             raise ValueError(f"{study} has other algorithms: {algorithms.cells}")
         columns += [
             *([] if columns else [algorithms]),
             replace(accuracy, head=f"{title} (%)"),
             replace(gain, head="gain over ERM (points)"),
-            replace(by_mean, head="the same, chosen by the mean"),
         ]
     return markdown(columns)
 
 
-def blocks() -> str:
-    """Return accuracies by block of sources in the study of a demonstration."""
-    table = read("digit-domains")
-    rows = table[(table["design"] == "") & ~table["same_as_erm"]]
-    return markdown(by_group(rows[rows["selection"] == SELECTION]))
-
-
-BLOCKS: dict[str, Callable[[], str]] = {"gains": gains, "digit-domains/blocks": blocks}
+BLOCKS: dict[str, Callable[[], str]] = {"gains": gains}
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.estimation import ESTIMATES
 from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES
-from matcheval.api.few_label_results import AccuracyDifference, AccuracyEstimate
-from matcheval.few_labels.planning import LabelNeeds
+from matcheval.few_labels.accuracy import AccuracyEstimate
+from matcheval.few_labels.differences import AccuracyDifference
+from matcheval.few_labels.plans import LabelNeeds
 from matcheval.io.tables import TableSchema
 from matcheval.io.terminal import JSON_VERSION
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, RUNS
@@ -45,7 +46,7 @@ def table(schema: TableSchema) -> Schema:
     """Describe the rows of a table."""
     columns = {
         one.name: cell(one.type, one.nullable)
-        | {"description": f"{one.meaning} ({one.unit})" if one.unit else one.meaning}
+        | {"description": one.meaning_at() + (f" ({one.unit})" if one.unit else "")}
         for one in schema.columns
     }
     return list_of(record(columns))
@@ -81,14 +82,11 @@ DISAGREEMENT = {
     "index": WHOLE, "datapoint": TEXT, "label": TEXT, "first": TEXT, "first_probability": NUMBER,
     "second": TEXT, "second_probability": NUMBER, "wrong": TEXT, "wrong_probability": NUMBER,
 }  # fmt: skip
-GPU_CHECK = record({
-    "check": TEXT, "ok": FLAG, "seconds": NUMBER, "problem": TEXT, "numbers": {"type": "object"},
-    "traceback": TEXT,
-})  # fmt: skip
 STRENGTH = {"enum": [str(one) for one in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
+QUESTIONS = ["accuracy", "calibration", "confidence", "left"]
 CLAIM = record({
-    "question": {"enum": ["accuracy", "confidence", "left"]}, "finding": TEXT, "text": TEXT,
+    "question": {"enum": QUESTIONS}, "finding": TEXT, "text": TEXT,
     "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
 })  # fmt: skip
 COUNTS = record({"lost": list_of(TEXT), "gained": list_of(TEXT), "n": WHOLE})
@@ -110,16 +108,6 @@ COMMANDS: dict[str, Schema] = {
     "compare-models": record(
         {**OF_TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
     ),
-    "leaderboard": record({
-        "models": list_of(record({
-            "results": TEXT, "model": TEXT, "n": WHOLE, "finding": TEXT,
-            **dict.fromkeys(("accuracy", "gap", "gap_low", "gap_high"), NUMBER),
-        })),
-        "changes": list_of(record({
-            "pair": TEXT, "first": TEXT, "last": TEXT, "model": TEXT, "change": NUMBER,
-            "low": NUMBER, "high": NUMBER, "strength": TEXT,
-        })), **FILES,
-    }),
     "match": record({
         "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
         **FILES,
@@ -149,10 +137,6 @@ COMMANDS: dict[str, Schema] = {
         "findings": list_of(
             record({"subject": TEXT, "state": TEXT, "found": TEXT, "remedy": TEXT})
         ),
-    }),
-    "doctor-gpu": record({
-        "works": FLAG, "versions": by_name(TEXT_OR_NONE), "gpus": list_of(list_of(GPU_CHECK)),
-        **FILES,
     }),
     "duplicates": record({"neighbours": table(NEAREST_IMAGES), **FILES}),
     "warehouse-plan": record({"plan": table(PLAN_SCHEMA), **FILES}),

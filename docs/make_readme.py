@@ -9,19 +9,16 @@ from pathlib import Path
 
 import pandas as pd
 from make_published_page import BLOCKS as PUBLISHED
+from make_published_page import GROUPS
 from make_published_page import KEPT as NETWORKS
 from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
 from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
-from matcheval.protocol.words import percent, share_of_confidence, with_interval
+from matcheval.protocol.words import percent, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
 DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
-CRITERIA = {
-    "label_probability": "1: predicted label and probability",
-    "probability": "2: probability",
-}
 SHOWN_CASES = (
     "no change", "no change, 10 pairs", "confidence alone",
     "at equal confidence alone, 3 points", "at equal confidence alone, 3 points, small sets",
@@ -37,36 +34,35 @@ SHOWN_SETS = (  # with the number of labels
 )  # fmt: skip
 SHOWN_METHODS = {
     "hypergeometric": "exact, random", "auto": "`auto`, random", "mixed": "`mixed`",
-    "neyman": "`neyman`", "active": "`active`", "lure": "`lure`", "ppr_cs": "`ppr_cs`",
-}  # fmt: skip
-DRAWN = {
-    "random": "`random`, exact", "control": "`random`, `auto`", "mixed": "`mixed`",
-    "active": "`active`",
+    "ppr_cs": "`ppr_cs`",
 }  # fmt: skip
 COVERAGE = SIMULATED.with_name("few_labels.csv")
 _IN_DOCS = ("results", "reading", "protocol", "few-labels")
 PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
 
 
-CELLS: dict[str, Callable[[pd.Series], str]] = {
-    "gap": lambda row: with_interval(row, "gap"),
-    "matched gap": lambda row: with_interval(row, "matched_gap"),
-    "goes with confidence": lambda row: with_interval(row, "confidence_part"),
-    "share with confidence": share_of_confidence,
-    "narrower in samples": lambda row: percent(row["same_size_narrowing"]),
-    "without warning": lambda row: percent(row["reference_narrowing"]),
-    "unmatched targets": lambda row: percent(row["fraction_unmatched"]),
-}
+OVERVIEW = ("gap", "confidence_part", "matched_gap", "conditional_part")
 
 
-def means_of(folder: Path) -> str:
-    """Return means over the models of a study, a row per criterion."""
-    means = pd.read_csv(folder / "gaps.csv").set_index("matching")
-    rows = [
-        [title, *(cell(means.loc[name]) for cell in CELLS.values())]
-        for name, title in CRITERIA.items()
+def overview() -> str:
+    """Return means over the models of each study by criterion 1, a row per group of models."""
+    published = pd.read_csv(SIMULATED.with_name("published_pair_groups.csv"))
+    published = published[published["criterion"] == "label_probability"].set_index("group")
+    rows = []
+    for group, title in GROUPS.items():
+        row = published.loc[group]
+        head = [f"CIFAR-10.1: {title}", row["models"]]
+        rows.append([head, row, row["unmatched"]])
+    for title, folder in (("JPEG copies", PHOTOGRAPHS), ("digits by new writers", DIGITS)):
+        row = pd.read_csv(folder / "gaps.csv").set_index("matching").loc["label_probability"]
+        rows.append([[title, row["n_models"]], row, row["fraction_unmatched"]])
+    cells = [
+        [*map(str, head), *(with_interval(row, part) for part in OVERVIEW), percent(unmatched)]
+        for head, row, unmatched in rows
     ]
-    return table(["criterion", *CELLS], rows)
+    heads = ["new set: models trained on", "models", "gap", "explained by confidence",
+             "matched gap", "remaining gap, in bins", "unmatched"]  # fmt: skip
+    return table(heads, cells)
 
 
 def verdict_of(folder: Path) -> Verdict:
@@ -95,29 +91,21 @@ def plain_networks() -> str:
         parts = ("gap", "confidence_part", "matched_gap")
         cells = [with_interval(models.loc[name], part) for part in parts]
         rows.append([name, " to ".join(f"{100 * one:.1f}" for one in both), *cells])
-    head = ["network", "accuracy (%)", "gap", "goes with confidence", "matched gap"]
+    head = ["network", "accuracy (%)", "gap", "explained by confidence", "matched gap"]
     return table(head, rows)
 
 
 def scores() -> str:
-    """Return what matching on each score leaves of the gaps of both studies, by criterion 2."""
+    """Return how much matching on each score narrows the mean gap of both studies, criterion 2."""
     tables = []
     for folder in (DIGITS, PHOTOGRAPHS):
         text = (folder / "score_comparison.md").read_text().splitlines()
         head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text)
         found = pd.DataFrame(rows, columns=head).set_index("Score, on ranks")
-        found["Narrower by (without warning)"] = (
-            found["Narrower by"] + " (" + found["Without warning"] + ")"
-        )
-        found["Models warned"] = found["Above 0"] + " of " + found["Models"]
-        tables.append(found[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
-    shown = ("Matched gap", "Narrower by (without warning)", "Models warned")
-    rows = [
-        [score, *(of[name].get(score, "") for of in tables for name in shown)]
-        for score in tables[0].index
-    ]
-    names = [f"{name}, {of}" for of in ("digits", "photographs") for name in map(str.lower, shown)]
-    return table(["score", *names], rows)
+        shown = found["Narrower by"] + " (" + found["Without warning"] + ")"
+        tables.append(shown[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
+    rows = [[score, *(of.get(score, "") for of in tables)] for score in tables[0].index]
+    return table(["score", "digits", "photographs"], rows)
 
 
 def simulated_verdicts() -> str:
@@ -131,7 +119,7 @@ def simulated_verdicts() -> str:
         for _, row in found.iterrows()
     ]  # fmt: skip
     wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
-    return table(["truth", "images", wrong, "accuracy established", "cannot be told"], rows, 2)
+    return table(["truth", "images", wrong, "accuracy established", "inconclusive"], rows, 2)
 
 
 def coverage() -> str:
@@ -148,27 +136,8 @@ def coverage() -> str:
     return f"{table(['set', 'labels', *SHOWN_METHODS.values()], rows)}\n{lines}\n"
 
 
-def labels_of_digits() -> str:
-    """Return how many labels the digits study would have needed, a row per design."""
-    found = pd.read_csv(DIGITS / "few_labels.csv")
-    rows = []
-    for design, title in DRAWN.items():
-        draws = found[found["design"] == design]
-        models = draws.drop_duplicates("model")
-        needed, coverage = models["labels_needed"], 100 * draws["coverage"]
-        rows.append([
-            title, f"{needed.median():.0f} ({needed.min()} to {needed.max()})",
-            f"{models['planned'].median():.0f}",
-            f"{100 * models['saving'].mean():.0f}" if design != "random" else "",
-            f"{coverage.mean():.1f} ({coverage.min():.1f})",
-        ])  # fmt: skip
-    n = f"coverage, mean (lowest of {len(draws)})"
-    wish = f"labels for ± {100 * draws['wish'].iloc[0]:g} points, median (range)"
-    return table(["drawn, method", wish, "planned", "saved (%)", n], rows)
-
-
 BLOCKS: dict[str, Callable[[], str]] = {
-    "digits": lambda: means_of(DIGITS),
+    "overview": overview,
     "digits/verdict": lambda: in_words(DIGITS),
     "cifar10.1/verdict": lambda: in_words(NETWORKS),
     "cifar10.1/plain": plain_networks,
@@ -176,8 +145,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "scores": scores,
     "verdicts": simulated_verdicts,
     "few-labels": coverage,
-    "few-labels/digits": labels_of_digits,
-    "cifar10-check/means": lambda: means_of(PHOTOGRAPHS),
     **PUBLISHED,
     **SEVERITY,
 }

@@ -13,7 +13,7 @@ import pandas as pd
 from take_over import update_page
 
 from matcheval.io.text_tables import TextColumn, markdown
-from matcheval.replication.tables import changes_columns, fits_columns
+from matcheval.replication.tables import CHANGES, FITS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "replication.md"
@@ -63,7 +63,7 @@ def fits() -> str:
     rows = pd.concat(tables, ignore_index=True).query("top == 1").reset_index(drop=True)
     texts = ["left_out", "extreme"]
     rows[texts] = rows[texts].astype(object).fillna("")
-    by_head = {column.head.split(" [")[0]: column for column in fits_columns(rows)}
+    by_head = {column.head.split(" [")[0]: column for column in FITS.text_columns(rows)}
     sets = [FITTED[study] for study in rows["study"]]
     shown = ["Fit", "Slope", "Slope over families", "Offset", "R²", "Models"]
     return markdown(
@@ -77,7 +77,7 @@ def fits() -> str:
 def changes() -> str:
     """Return the average changes on ImageNetV2 for k = 1, a row per revision."""
     rows = pd.read_csv(KEPT / "recht-imagenet-changes.csv").query("top == 1").reset_index(drop=True)
-    by_head = {column.head: column for column in changes_columns(rows)}
+    by_head = {column.head: column for column in CHANGES.text_columns(rows)}
     sets = [NEW_SETS[pair] for pair in rows["pair"]]
     shown = {
         "Mean original accuracy (%)": "Original (%)", "Mean new accuracy (%)": "New (%)",

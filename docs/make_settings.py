@@ -12,9 +12,13 @@ from typing import Any
 import make_json_schema
 import make_tables
 
+from matcheval.accuracy_prediction.scores import ALL_SCORES
+from matcheval.accuracy_prediction.scores.score import Predicts
+from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.names import NAME_PATTERN
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import json_schema
+from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
@@ -159,6 +163,72 @@ def table(rows: list[str]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
+RECIPES = """
+## Recipes: architectures
+
+For the columns `architecture`, `width` and `depth` of a model catalogue. Images must have at least
+the side shown.
+
+"""
+OPTIONS = """
+## Recipes: algorithms and optimisers
+
+For the columns `algorithm`, `optimizer` and `options`. The last column says what an
+algorithm is with one training set.
+
+"""
+METHODS = """
+## Methods of accuracy prediction
+
+For `accuracy_prediction.methods` and `predict-accuracy --methods`. All need the model's
+predictions. *Fitted* methods need further labelled sets. P1 is Guillory et al. (2021), P2 Sun et
+al. (2024); docs/accuracy-prediction.md explains both.
+
+"""
+PREDICTED = {
+    Predicts.ACCURACY: "accuracy", Predicts.GAP: "gap, fitted",
+    Predicts.BY_REGRESSION: "accuracy, fitted",
+}  # fmt: skip
+SINGLE = {"own": "itself", "erm": "`erm`", "refused": "refused"}
+
+
+def architectures() -> str:
+    """A row per architecture of networks that are trained here."""
+    rows = []
+    for name, of in SPECIFICATIONS.items():
+        widths = of.width if of.widths.text == "at least 1" else f"{of.width}: {of.widths.text}"
+        rows.append([f"`{name}`", of.family, widths, of.depths.text, f"{of.min_side}"])
+    return RECIPES + lines(["name", "family", "width", "depth", "side (pixels)"], rows)
+
+
+def algorithms() -> str:
+    """A row per algorithm and optimiser, and one per option."""
+    rows = []
+    for name, options in {**ALGORITHMS, **OPTIMIZERS}.items():
+        meaning = (options.__doc__ or "").splitlines()[0]
+        single = SINGLE[options.single_source] if name in ALGORITHMS else ""
+        rows.append([f"`{name}`", "", "", meaning, single])
+        for option, field in options.model_fields.items():
+            rows.append(["", f"`{option}`", f"{field.default}", field.description or "", ""])
+    return OPTIONS + lines(["name", "option", "default", "meaning", "one set"], rows)
+
+
+def methods() -> str:
+    """A row per method of accuracy prediction."""
+    rows = []
+    for score in ALL_SCORES.values():
+        needs = ", ".join(need.partition(":")[0] for need in score.needs)
+        predicted = PREDICTED[score.predicts]
+        rows.append([f"`{score.name}`", score.title, needs, predicted, score.source])
+    return METHODS + lines(["name", "title", "also needs", "predicts", "source"], rows)
+
+
+def lines(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
+    cells = [head, ["---"] * len(head), *rows]
+    return "".join("| {} |\n".format(" | ".join(row)).replace("|  ", "| ") for row in cells)
+
+
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
     schema = json_schema(ANALYSES)
@@ -166,7 +236,7 @@ def generated() -> dict[Path, str]:
     return {
         SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         RESULTS: json.dumps(results, indent=1, ensure_ascii=False) + "\n",
-        PAGE: SettingsPage(schema).text(),
+        PAGE: SettingsPage(schema).text() + architectures() + algorithms() + methods(),
         TABLES: make_tables.page(),
     }
 

@@ -71,7 +71,7 @@ def by_severity(study: str) -> str:
     """
     found = read(study)
     names = ["gap", "confidence_part", "share", "first"]
-    head = ["severity", "gap", "goes with confidence", "share (%)", "matched gap", "unmatched (%)"]
+    head = "severity, gap, explained by confidence, share (%), matched gap, unmatched (%)"
     lines = []
     for severity, rows in found.loc[[*SHOWN]].groupby("severity"):
         values, low, high = over_kinds(rows.assign(share=np.nan))
@@ -82,7 +82,7 @@ def by_severity(study: str) -> str:
             is_known = np.isfinite(values[name])
             cells.append(f"{values[name] + 0.0:.{digits}f}{bounds}" if is_known else "–")
         lines.append([*cells, f"{values['first_unmatched']:.0f}"])
-    return table(head, lines, n_texts=0)
+    return table(head.split(", "), lines, n_texts=0)
 
 
 def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:

@@ -42,8 +42,9 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
 def table(schema: TableSchema) -> str:
     """Lay out the columns of one table in Markdown."""
     rows = "".join(
-        f"| `{c.name}` | {kind(c.type)} | {c.unit} | {c.meaning.replace('|', chr(92) + '|')} |\n"
+        f"| `{c.name}` | {kind(c.type)} | {c.unit} | {meaning} |\n"
         for c in schema.columns
+        for meaning in [c.meaning_at().replace("|", r"\|")]
     )
     return f"| column | type | unit | meaning |\n| --- | --- | --- | --- |\n{rows}"
 

@@ -1,6 +1,6 @@
 # Accuracy prediction: scores of models on the sets of suites without their labels, the accuracies
 # predicted from them, tables and figures (matcheval/accuracy_prediction/).
-from matcheval.accuracy_prediction.published import table_digest
+from matcheval.accuracy_prediction.tables import table_digest
 
 PREDICTION = STUDY.analyses["accuracy_prediction"]
 PREDICTION_FOLDER = f"{OWN}/accuracy_prediction"
@@ -74,7 +74,7 @@ rule score_accuracy:
 rule score_agreement:
     """Score how often the models agree on the sets of a suite."""
     input:
-        outputs=PREDICTION.base_inputs,
+        outputs=PREDICTION.suite_inputs,
     output:
         scores=f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet",
     log:
@@ -91,34 +91,6 @@ rule score_agreement:
         code=digest("matcheval.accuracy_prediction.scoring:write_agreement"),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
-    script:
-        ANALYSE
-
-
-# How the matched evaluation protocol sees the gaps that are predicted; kept as scores are.
-rule compare_gaps:
-    """Match all models on the base and the sets of a suite."""
-    input:
-        outputs=PREDICTION.suite_inputs,
-    output:
-        tables=directory(f"{PREDICTION_FOLDER}/gaps/{{suite}}"),
-    log:
-        f"{OWN}/logs/compare_gaps/{{suite}}.log",
-    benchmark:
-        f"{OWN}/benchmarks/compare_gaps/{{suite}}.tsv"
-    priority: 1
-    conda:
-        "../envs/analysis.yaml"
-    threads: 2
-    resources:
-        **REQUESTS.resources("compare_gaps"),
-    params:
-        function="matcheval.execution.batches:make_calls",
-        job=arguments(PREDICTION.gap_arguments),
-        state=PREDICTION.custom_files_state,
-        code=digest("matcheval.accuracy_prediction.gaps:write_gaps"),
-    message:
-        "Matching models on the sets of suite {wildcards.suite}"
     script:
         ANALYSE
 
@@ -183,7 +155,7 @@ rule compare_suites:
         **REQUESTS.resources("compare_suites"),
     params:
         function="matcheval.accuracy_prediction.tables:write_between_suites",
-        job=arguments({"uncounted": PREDICTION.uncounted}),
+        job=arguments({"excluded_from_mean": PREDICTION.excluded_from_mean}),
         code=digest("matcheval.accuracy_prediction.tables:write_between_suites"),
     message:
         "Comparing the rankings of methods on suites"
@@ -221,30 +193,6 @@ rule tabulate_model_errors:
         ANALYSE
 
 
-rule compare_predictions:
-    """Compare predicted and matched gaps on a suite."""
-    input:
-        predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
-        matched=f"{PREDICTION_FOLDER}/gaps/{{suite}}",
-    output:
-        tables=shown(f"{PREDICTION_FOLDER}/comparison/{{suite}}", PREDICTION.comparison),
-        of_suite=f"{PREDICTION_FOLDER}/comparison/{{suite}}.gaps.parquet",
-    log:
-        f"{OWN}/logs/compare_predictions/{{suite}}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("compare_predictions"),
-    params:
-        function="matcheval.accuracy_prediction.tables:write_comparison",
-        job=arguments(PREDICTION.comparison_arguments),
-        code=digest("matcheval.accuracy_prediction.tables:write_comparison"),
-    message:
-        "Comparing predicted and matched gaps on suite {wildcards.suite}"
-    script:
-        ANALYSE
-
-
 # All figures in one job; some are of outputs of models, of which no table is kept.
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""
@@ -278,7 +226,7 @@ rule plot_accuracy_prediction:
         code=digest(
             "matcheval.execution.batches:make_all",
             "matcheval.accuracy_prediction.figures:plot_tables",
-            "matcheval.accuracy_prediction.output_figures:plot_outputs",
+            "matcheval.accuracy_prediction.figures:plot_outputs",
         ),
     message:
         "Plotting the figures of accuracy prediction"

@@ -1,6 +1,6 @@
 # Analyses beside the four systems. Those that are a table, and perhaps a figure, for each pair,
 # dataset or suite have the same rule, made here for each; what it reads is declared in the
-# analysis's own file (docs/architecture.md tells how to add one). The others have rules below.
+# analysis's own file (CONTRIBUTING.md tells how to add one). The others have rules below.
 for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
 
     rule:

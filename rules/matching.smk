@@ -105,6 +105,9 @@ rule estimate_gaps:
             format=["parquet", "csv"],
         ),
         means=expand(f"{OWN}/gaps/{{{{pair}}}}.{{format}}", format=["parquet", "csv"]),
+        calibration=expand(
+            f"{OWN}/gaps/{{{{pair}}}}/calibration.{{format}}", format=["parquet", "csv"]
+        ),
     log:
         f"{OWN}/logs/estimate_gaps/{{pair}}.log",
     benchmark:

@@ -24,8 +24,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from matcheval.datasets.label_spaces import label_space
-from matcheval.warehouse.images import dominant_colour, perceptual_hash, pixel_digest
-from matcheval.warehouse.reading import image_id
+from matcheval.warehouse.images import dominant_colour, image_id, perceptual_hash, pixel_digest
 
 SEED = 0
 DISTANCE = 4

@@ -10,8 +10,9 @@ PAIR = Pair("shift", "Known", "New-Writers")
 
 
 def lines_of(axes):
-    """Lines that are in the legend, by their labels, in order of drawing."""
-    return {line.get_label(): line for line in axes.lines if line.get_label()[0] != "_"}
+    """Lines, and points with bars, that are in the legend, by their labels."""
+    points = {one.get_label(): one[0] for one in axes.containers}
+    return points | {line.get_label(): line for line in axes.lines if line.get_label()[0] != "_"}
 
 
 def texts_of(legend):

@@ -70,6 +70,7 @@ class FakeCuda(TorchFunctionMode):
         answers = {
             "is_available": True, "device_count": 1, "current_device": 0, "Stream": stream,
             "current_stream": stream, "get_device_properties": properties,
+            "get_device_name": "Fake",
             "mem_get_info": (total, total), "reset_peak_memory_stats": None,
             "max_memory_allocated": 2**20, "max_memory_reserved": 2**20, "get_arch_list": [],
         }  # fmt: skip

@@ -11,24 +11,22 @@ from matcheval.execution.entry_points import run_command
 def curate(step: str, warehouse: Path, folder: Path, threads: int = 1, **options: Any) -> None:
     """Run a step of a warehouse's build."""
     from matcheval.warehouse.build import Build
-    from matcheval.warehouse.reading import Workers
     from matcheval.warehouse.settings import read_warehouse
 
     build = Build(read_warehouse(warehouse), folder)
-    with Workers(threads) as workers:
-        match step:
-            case "read":
-                build.read(options["name"], workers)
-            case "hash":
-                build.hash(options["name"], options["downloads"], workers)
-            case "search":
-                build.search()
-            case "decide":
-                build.decide([options["name"]])
-            case "export":
-                build.export(options["name"], options["side"], options["output"], workers)
-            case "document":
-                build.document()
+    match step:
+        case "read":
+            build.read(options["name"], threads)
+        case "hash":
+            build.hash(options["name"], options["downloads"], threads)
+        case "search":
+            build.search()
+        case "decide":
+            build.decide([options["name"]])
+        case "export":
+            build.export(options["name"], options["side"], options["output"], threads)
+        case "document":
+            build.document()
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from matcheval.downloads.fetching import HOURS, LEAST_RATE, download
+from matcheval.downloads.fetching import HOURS, download
 from matcheval.downloads.sources import PublishedFile, published_file
 from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError
@@ -14,7 +14,7 @@ from matcheval.execution.entry_points import run_command, show_progress
 
 def download_file(
     name: str, url: str, sha256: str, size: int, path: str, output: str, mirror: str, hours: float,
-    least_rate: float, log: str,
+    log: str,
 ) -> None:  # fmt: skip
     """Download a published file; messages go to `log`, as standard error has the progress bar."""
     if log:
@@ -24,7 +24,7 @@ def download_file(
         file = listed if url else published_file(name)
         download(
             file.urls, output, file.expected, mirror=mirror or None, mirrored=file.path,
-            hours=hours, least_rate=least_rate, progress=show_progress(),
+            hours=hours, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:
         if log:
@@ -33,14 +33,12 @@ def download_file(
         raise
 
 
-def download_weights(url: str, output: str, mirror: str, hours: float, least_rate: float) -> None:
+def download_weights(url: str, output: str, mirror: str, hours: float) -> None:
     """Download a file of weights, and compare it with the digest in its name."""
     from matcheval.models.published import check_file_name_digest
 
-    sha256 = download(
-        url, output, mirror=mirror or None, hours=hours, least_rate=least_rate,
-        progress=show_progress(),
-    )  # fmt: skip
+    progress = show_progress()
+    sha256 = download(url, output, mirror=mirror or None, hours=hours, progress=progress)
     check_file_name_digest(url, Path(output), sha256)
 
 
@@ -63,9 +61,6 @@ def main(argv: Sequence[str] | None = None) -> None:
         one.add_argument("--output", required=True, help="file to write, with the published name")
         one.add_argument("--mirror", default="", help="folder or address that replaces the host")
         one.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
-        one.add_argument(
-            "--least-rate", type=float, default=LEAST_RATE, help="bytes per second, over a minute"
-        )
     run_command(**vars(parser.parse_args(argv)))
 
 

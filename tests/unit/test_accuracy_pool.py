@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from matcheval.accuracy_prediction.gaps import single_labels
 from matcheval.accuracy_prediction.output_files import average
 from matcheval.accuracy_prediction.scores import POOL_SCORES, SCORES
 from matcheval.accuracy_prediction.scores.agreement import (
@@ -15,7 +14,6 @@ from matcheval.accuracy_prediction.scores.agreement import (
     agreement_of_seeds,
     aline_d,
     aline_s,
-    disagreement_accuracy,
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -26,9 +24,9 @@ from matcheval.accuracy_prediction.scores.outputs import (
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scoring import (
     ModelScorer,
+    Subsets,
     SuiteOutputs,
     SuiteReader,
-    Views,
     score_pool,
     score_suite,
 )
@@ -102,10 +100,6 @@ def test_agreement_of_seeds_by_hand():
     mean = (0.9 + 0.8 + 0.7) / 3
     np.testing.assert_allclose(agreement_of_seeds(some), [mean, mean, mean, np.nan])
     np.testing.assert_allclose(agreement_of_seeds(some, cross=True), [0.5, 0.4, 0.3, 0.4])
-    assert disagreement_accuracy(np.array([[0, 1, 2, 2], [0, 1, 1, 2], [0, 0, 1, 2]])) == 2 / 3
-    for shape in [(1, 3), (3, 0), (3,)]:
-        with pytest.raises(InputError, match=r"'predictions': have shape .* at least two"):
-            disagreement_accuracy(np.zeros(shape, int))
 
 
 def test_too_few_pairs_and_models_that_no_pair_determines():
@@ -156,10 +150,9 @@ def score(read, *options):
     return score_pool(given(), MODELS, [POOL_SCORES["ms_aol"]], read, *options)
 
 
-@pytest.mark.parametrize("whole_accuracy", [False, True])
 @pytest.mark.parametrize("dataset", COLUMNS)
-def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset, whole_accuracy):
-    views = Views((20,), 2, "singles", "whole" if whole_accuracy else "drawn")
+def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset):
+    views = Subsets((20,), 2, "singles")
     found = score(outputs_of, (), views).set_index(["dataset", "view", "seed", "model"])
     rule = ClassRule(COLUMNS[dataset])
     cut = {m: restrict(outputs_of(dataset, m), rule, is_base=False) for m in MODELS}
@@ -170,8 +163,7 @@ def test_scores_are_of_the_parts_datapoints_and_classes_that_count(dataset, whol
         row = found.loc[dataset, view, draw, "m0"]
         agree = [(first.predicted == one.predicted).mean() for one in others]
         assert row["score"] == pytest.approx(np.mean(agree), abs=1e-15)
-        whole = whole_accuracy and view == "n=20"
-        assert row["accuracy"] == (cut["m0"] if whole else first).accuracy
+        assert row["accuracy"] == first.accuracy
         assert (row["n"], row["n_base"]) == (len(first), len(base))
         assert row["accuracy_base"] == base.accuracy
         seen.add((view, draw))
@@ -225,15 +217,14 @@ def test_groups_and_several_labels_of_a_member():
     every = outputs_of("whole", "m0")
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
     files = {"base": outputs_of("base", "m0"), "whole": dataclasses.replace(every, labels=several)}
-    reader = SuiteReader(given(group_probability="sum"), files.get)
+    reader = SuiteReader(given(), files.get)
     _, found = reader.sides(member)
     assert reader.names(member) == ["small", "pet"]
     rows = np.flatnonzero(every.labels != 2)
     p = every.probabilities[rows]
-    small = p[:, 0] + p[:, 1] > p[:, 3]
+    small = np.maximum(p[:, 0], p[:, 1]) > p[:, 3]
     labels = every.labels[rows]
     assert found.correct.tolist() == (small | (labels == 3)).tolist()
-    assert ((single_labels(found) == found.predicted) == found.correct).all()
 
 
 def test_outputs_of_other_classes_and_of_no_numbers():
@@ -259,7 +250,7 @@ def labelled(labels):
 
 
 def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
-    views, target = Views(test_sizes=(2, 4, 6), draws=3), labelled(np.arange(6) % 3)
+    views, target = Subsets(test_sizes=(2, 4, 6), draws=3), labelled(np.arange(6) % 3)
     one, other = parts(views, target), parts(views, target, "another")
     assert [view[:2] for view in one] == [(f"n={n}", d) for n in (2, 4) for d in range(3)]
     assert all(len(np.unique(a.features.argmax(axis=1))) == len(a) for *_, a in one)
@@ -268,13 +259,13 @@ def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
 
 def test_missing_classes_are_those_of_the_suite_singly_and_in_pairs():
     labels = np.array([0, 0, 1, 1, 1, 2])  # no dog is in the set, which stays whole without dogs
-    found = parts(Views(missing_classes="pairs"), labelled(labels))
+    found = parts(Subsets(missing_classes="pairs"), labelled(labels))
     assert {view.removeprefix("without "): len(part) for view, _, part in found} == {
         "ape": 4, "bee": 3, "cat": 5, "dog": 6, "ape+bee": 1, "ape+cat": 3, "ape+dog": 4,
         "bee+cat": 2, "bee+dog": 3, "cat+dog": 5,
     }  # fmt: skip
     several = labelled(np.stack([labels, [-1, -1, 2, -1, -1, -1]], axis=1))
-    found = parts(Views(missing_classes="singles"), several)
+    found = parts(Subsets(missing_classes="singles"), several)
     assert [len(part) for *_, part in found] == [4, 3, 4, 6]
 
 
@@ -285,8 +276,8 @@ def test_a_class_is_missing_from_all_sets_of_a_suite_or_from_none():
         every = outputs_of(name, "m0")
         files[name] = every.rows((every.label_rows != 3).any(axis=1))  # no dogs
     scorer = ModelScorer(Sources(files["base"]), [SCORES["ac"]])
-    own = score_suite("m0", SuiteReader(given(), files.get), [scorer], Views((), 1, "singles"))
-    of_pool = score(lambda name, _: files[name], (), Views((), 1, "singles"))
+    own = score_suite("m0", SuiteReader(given(), files.get), [scorer], Subsets((), 1, "singles"))
+    of_pool = score(lambda name, _: files[name], (), Subsets((), 1, "singles"))
     for found in (own, of_pool[of_pool["model"] == "m0"]):
         assert list(dict.fromkeys(found["view"])) == [
             "all", *(f"without {name}" for name in CLASSES[:3]),

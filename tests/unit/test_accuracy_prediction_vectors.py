@@ -9,6 +9,7 @@ from matcheval.accuracy_prediction.scores.features import (
     discrimination,
     error_rate,
     frechet_distance,
+    orientation_accuracy,
 )
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
@@ -17,7 +18,6 @@ from matcheval.accuracy_prediction.scores.outputs import (
     moments_of_features,
     restrict,
 )
-from matcheval.accuracy_prediction.scores.rotation import orientation_accuracy
 from matcheval.accuracy_prediction.scores.score import Sides
 from matcheval.inference.readers import quarter_turns
 from vectors import case

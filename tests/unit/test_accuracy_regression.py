@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
-from matcheval.accuracy_prediction.intervals import grouped_jackknife_plus, jackknife_plus
+from matcheval.accuracy_prediction.intervals import jackknife_plus
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
@@ -131,7 +131,7 @@ def test_regressions_have_intervals_over_sets_and_subgroups():
     assert found["sets_low"].tolist() == pytest.approx(
         [jackknife_plus(x, y, 0.1)[0], np.nan], nan_ok=True
     )
-    expected = grouped_jackknife_plus(x, y, 0.1, np.arange(12) // 3)
+    expected = jackknife_plus(x, y, 0.1, group=np.arange(12) // 3)
     assert found.loc[0, ["groups_low", "groups_high"]].tolist() == pytest.approx(expected)
     assert found["n_groups"].tolist() == [4, 4]
     left = predict_accuracies(table[:12]).set_index("dataset")

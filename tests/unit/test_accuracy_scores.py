@@ -141,8 +141,7 @@ def literally(p, label, rule):
     """One datapoint by the specification's words: prediction correct, confidence, entropy."""
     columns = [k for group in rule.columns for k in group]
     total = sum(p[k] for k in columns) if rule.renormalise else 1
-    combine = {"max": max, "sum": sum, "mean": lambda v: sum(v) / len(v)}[rule.group_probability]
-    confidence = [combine([p[k] / total for k in group]) for group in rule.columns]
+    confidence = [max(p[k] / total for k in group) for group in rule.columns]
     entropy = -sum(p[k] / total * np.log(p[k] / total) for k in columns)
     top = int(np.argmax(confidence))
     correct = label in rule.columns[top]
@@ -158,8 +157,7 @@ def rules(draw):
     used = draw(st.integers(1, 6))
     ends = sorted({*draw(st.lists(st.integers(1, used), max_size=3)), used})
     columns = [tuple(classes[a:b]) for a, b in zip([0, *ends], ends, strict=False)]
-    members = draw(st.sampled_from(["max", "mean", "sum"]))
-    return ClassRule(tuple(columns), draw(st.booleans()), draw(st.booleans()), members)
+    return ClassRule(tuple(columns), draw(st.booleans()), draw(st.booleans()))
 
 
 @given(rules(), st.integers(0, 99), st.booleans())
@@ -216,9 +214,9 @@ def test_rules_from_names():
     base = ("cat", "dog", "fox", "owl")
     assert class_rule(base, ["owl", "cat", "bat"]).columns == ((0,), (3,))
     assert class_rule(base, base[::-1]).columns == ()
-    summed = ClassRule(group_probability="sum")
-    groups = class_rule(base, {"bird": ["owl"], "pet": ["dog", "cat"]}, summed)
-    assert groups == replace(summed, columns=((3,), (1, 0)))
+    rule = ClassRule(renormalise=True)
+    groups = class_rule(base, {"bird": ["owl"], "pet": ["dog", "cat"]}, rule)
+    assert groups == replace(rule, columns=((3,), (1, 0)))
     with pytest.raises(InputError, match=r"no class in common.*cat, dog, fox, owl.*bat"):
         class_rule(base, ["bat"])
 

@@ -9,7 +9,6 @@ import pytest
 from matcheval.accuracy_prediction.figures import procedures
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.errors import InputError
-from matcheval.execution.jobs import pack_argument, unpack_argument
 from studies import configuration, load
 
 MEMBERS = [
@@ -60,23 +59,18 @@ def grouped(**groups):
         ({"members": grouped(odd=["1"], even=["eight"])}, r"'digits-known'.*unknown class 'eight'"),
         ({"members": grouped(odd=["1"], even=["2"]), "inference": TOP}, r"a part .*Add logits"),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
-        ({"single": FIRST, "without": FIRST}, "is left out, too"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
-        ({"one": {"calibrations": [{"fit": "blue"}]}}, "unknown group 'blue'"),
         ({"ensembles": {"e": [*FIRST, "tow"]}}, r"ensembles\.e.*unknown model 'tow'"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),
         ({"methods": ["ac", "ms_aol"], "without": ALL_BUT_TWO}, "'ms_aol' needs predictions of"),
         ({"methods": ["ac", "rotation"]}, r"'rotation' needs .*Name sets as 'rotation'"),
-        ({"methods": ["ac", "bop_js"]}, r"'bop_js' needs a reference.*Name a 'reference'"),
         ({"methods": ["ac", "mmd"], "inference": TOP}, r"Add features or statistics to inference"),
         ({"ensembles": {"e": ALL_BUT_TWO}, "inference": TOP}, r"ensembles'.*Add logits to infer"),
         ({"one": of_class("10")}, r"embeddings.*unknown class '10'"),
         ({"methods": ["doc"], "leave_one_out": False}, r"suites\.s.*nothing is predicted"),
-        ({"figure_models": ["x"]}, "unknown model or ensemble 'x'"),
         ({"one": OF_SET}, "unknown set 'digits-train'"),
         ({"one": of_class("1"), "inference": TOP}, "needs features"),
         ({"published": "p1"}, "no group is called Syn1 or Syn2 or Natural or Adv"),
-        ({"methods": ["ac", "ac"]}, r"'accuracy_prediction\.methods': 'ac' occurs twice$"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
@@ -134,7 +128,7 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     assert pool["single"] == tuple(single)
     assert pool["methods"] == ["ms_aol", "gde"]
     job = found.prediction_arguments(suite)
-    assert job["uncounted"] == [*single, "e"]
+    assert job["excluded_from_mean"] == [*single, "e"]
     assert job["settings"]["models"] == len(ALL_BUT_TWO)
     assert job["settings"]["single models, not counted"] == ", ".join(single)
 
@@ -160,8 +154,7 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
         found = prediction(tmp_path, members=members, one={"rotation": "all"})
         of = SimpleNamespace(suite="s", scored=ALL_BUT_TWO[0], model=ALL_BUT_TWO[0])
         scores = (
-            found.score_arguments(of), found.agreement_arguments(of), found.gap_arguments(of),
-            found.rotation_arguments(of),
+            found.score_arguments(of), found.agreement_arguments(of), found.rotation_arguments(of),
         )  # fmt: skip
         return scores, found.prediction_arguments(of)["places"]["digits-known"]
 
@@ -169,16 +162,6 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
     assert others[0] == first[0]
     assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
     assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
-
-
-def test_long_descriptions_of_jobs_fit_on_a_command_line():
-    rng = np.random.default_rng(1)
-    members = [[f"n{n:08d}" for n in rng.permutation(1000)[:200]] for _ in range(95)]
-    assert len(json.dumps(members)) > 131_072
-    for job in ({"members": members}, {}):
-        packed = pack_argument(job)
-        assert len(packed) < 100_000
-        assert json.loads(unpack_argument(packed)) == job
 
 
 def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):

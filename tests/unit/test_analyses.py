@@ -73,7 +73,11 @@ def test_hard_images_come_with_their_ties():
     table = hard.tabulate(models, "set", share=0.6)
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
-    assert [c.cells for c in hard.text_columns(table)] == [["0", "2"], ["5", "2"], ["5", "7"]]
+    assert [c.cells for c in hard.SCHEMA.text_columns(table)] == [
+        ["0", "2"],
+        ["5", "2"],
+        ["5", "7"],
+    ]
 
 
 def test_balanced_subsets_are_exactly_balanced():
@@ -166,7 +170,7 @@ def test_human_accuracies_by_hand(tmp_path):
     assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
-    cells = {column.head: column.cells for column in human_accuracy.text_columns(table)}
+    cells = {column.head: column.cells for column in human_accuracy.SCHEMA.text_columns(table)}
     assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
@@ -198,7 +202,7 @@ def test_accuracies_by_group_by_hand(tmp_path):
     assert table.group.tolist() == ["both", "one"] * 2
     assert table.n_group.tolist() == [2] * 4
     assert table.n_correct_group.tolist() == [2, 1, 0, 1]
-    assert groups.text_columns(table)[1].cells[-1] == "50.0"
+    assert groups.SCHEMA.text_columns(table)[1].cells[-1] == "50.0"
 
 
 def test_revisions_by_hand():
@@ -218,7 +222,7 @@ def test_revisions_by_hand():
     table = revisions.tabulate(sets, "test")
     assert table.number.tolist() == [1, 2, 3] * 2
     np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
-    columns = {column.head: column.cells for column in revisions.text_columns(table)}
+    columns = {column.head: column.cells for column in revisions.SCHEMA.text_columns(table)}
     assert columns["r3, n = 50 (%)"][-1] == "65.0"
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
     short = {"r1": first, "r2": set_of({"a": 1}, 2)}

@@ -36,17 +36,17 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def error_of(capsys, *arguments):
+def error_of(capsys, code, *arguments):
+    """The one line on standard error of a command that is refused."""
     with pytest.raises(SystemExit) as caught:
-        main(list(arguments))
+        main([str(argument) for argument in arguments])
     message = capsys.readouterr().err
-    assert caught.value.code == 1
+    assert caught.value.code == code
     assert message.startswith("error: ")
     assert message.count("\n") == 1
     return message
 
 
-DEEP = "[" * 100_000
 LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
     "latin.csv": "column probability missing; found label (int64), prediction (int64), probä",
@@ -66,7 +66,7 @@ def test_inputs(here, capsys, name, message):
                       ["match", "a.csv", name, "--output", "r"],
                       ["predict-accuracy", name, "b.csv"], ["predict-accuracy", "a.csv", name],
                       ["predict-accuracy", "a.csv", "b.csv", "--calibrate-on", name]):  # fmt: skip
-        assert message in error_of(capsys, *arguments)
+        assert message in error_of(capsys, 1, *arguments)
     assert not (here / "r" / "runs.csv").exists()
 
 
@@ -75,6 +75,7 @@ OUTPUTS = {
     NUL.removesuffix(".csv"): "no file can have this name",
     "/dev/null/x": "cannot be written (Not a directory)",
     "a.csv/x": "cannot be written",
+    "r.csv": "r.csv: looks like a file, and --output is a folder",
     "read": "runs.csv: is read, and would be overwritten",
 }
 
@@ -84,34 +85,62 @@ def test_outputs(here, capsys, name, message):
     """Pairs cannot be written: nor are runs, before that is known."""
     (here / "read").mkdir()
     (here / "read/runs.csv").write_text(FINE)
-    assert message in error_of(capsys, "match", "a.csv", "read/runs.csv", "--output", name)
+    assert message in error_of(capsys, 1, "match", "a.csv", "read/runs.csv", "--output", name)
     assert (here / "a.csv").read_text() == (here / "read/runs.csv").read_text() == FINE
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["match", "--output", "r.csv"], "r.csv: looks like a file, and --output is a folder"),
-        (["compare", "--output", "a.csv"], "cannot be written"),
-        (["compare", "--seeds", "1" + "0" * 20], "0. Give 1 to 10,000"),
-        (["compare", "--model", "m\0"], "is not printable or too long. Give the model a name"),
-        (["predict-accuracy", "--resamples", "1" + "0" * 20], ". Give 0 to 1,000,000"),
-        (["compare", "--classes", "folder.csv"], "--classes takes a number"),
-        (["duplicates", "--file", "near.csv", "--neighbours", "0"], "--neighbours is 0. Give at"),
-        (["duplicates", "--file", "near.csv", "--sheet", "x.gif"], "cannot save '.gif' figures"),
-    ],
-)
-def test_options(here, capsys, arguments, message):
-    command, *options = arguments
-    assert message in error_of(capsys, command, "a.csv", "b.csv", *options)
+# By command line, in which F is two files: exit code and message.
+REFUSED = {
+    "compare F --output a.csv": (1, "cannot be written"),
+    "compare F --seeds 100000000000000000000": (1, "0. Give 1 to 10,000"),
+    "compare F --model m\0": (1, "is not printable or too long. Give the model a name"),
+    "compare F --classes folder.csv": (1, "--classes takes a number"),
+    "compare F --classes -3": (1, "-3 classes. Give a number"),
+    "compare F --columns label": (1, "'label' is not of the form ours=theirs"),
+    "compare F --columns label=x,prediction=x": (1, "'x' is given twice"),
+    "compare F --criteria z": (2, "unknown name 'z'. Known: label_probability, prob"),
+    "compare F --critera z": (2, "unknown option '--critera'. Did you mean '--criteria'"),
+    "compare F z": (2, "unexpected argument 'z'"),
+    "compare F --original z": (2, "any more: `matched-eval compare FILE FILE`, the"),
+    "compare --original z": (2, "there is no option '--original' any more: `matched-eval"),
+    "compare --analyses x y": (2, "take several values come after them)"),
+    "compare x": (2, "required: REPLICATION. See matched-eval compare --help"),
+    "compare a b/{model}": (1, "each must hold {model} once"),
+    "compare a/{model} b/{model}": (1, "no files of this name"),
+    "compare F --fail-if gapp>5": (2, "Did you mean 'gap'"),
+    "compare F --fail-if gap==5": (2, "is not of the form"),
+    "compare F --fail-if gap:probability>5": (2, "unknown quantity"),
+    "compare F --criteria probability --fail-if matched-gap:label_probability>5": (
+        2, "needs --criteria label_probability",
+    ),
+    "compare F --margin 0": (2, "is not between 0 and 100 points"),
+    "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
+    "predict-accuracy a.csv b.csv b.csv": (1, "is named twice in the targets"),
+    "predict-accuracy F --calibrate-on c c": (1, "c: no such file"),
+    "duplicates F --file near.csv --neighbours 0": (1, "--neighbours is 0. Give at"),
+    "duplicates F --file near.csv --sheet x.gif": (1, "cannot save '.gif' figures"),
+    "cmpare": (2, "unknown command 'cmpare'. Did you mean 'compare'"),
+    "replicate counts": (2, "unknown step 'counts'"),
+    "replicate sample --strategy": (2, "write the settings to a YAML file"),
+    "replicate sample --fill-upward": (2, "write the settings to a YAML file"),
+    "--json compare x y": (2, "comes after the command: matched-eval compare ... --json"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_command_lines(here, capsys, line):
+    code, message = REFUSED[line]
+    arguments = line.replace("F", "a.csv b.csv", 1).split(" ")
+    assert message in error_of(capsys, code, *arguments)
     assert (here / "a.csv").read_text() == FINE
-    assert not (here / "r" / "runs.csv").exists()
+
+
+DEEP = "[" * 100_000
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("simulate --positive-rounds 0", "'positive_rounds'"),
         ("simulate --seed -1", "'seed'"),
         ("simulate --assignments 0", "'assignments'"),
         ("allocate counts.json --one-per 2 --top-keywords 0", "--top-keywords is 0. Give at"),
@@ -122,15 +151,17 @@ def test_options(here, capsys, arguments, message):
 def test_options_of_sampling(here, capsys, arguments, message):
     (here / "counts.json").write_text('{"cat": {"tom": 3}}')
     (here / "deep.json").write_text(DEEP)
-    given = [part.replace("DEEP", DEEP) for part in arguments.split()]
-    option = "--output" if given[0] == "sample" else "--file"
-    sets = [] if given[0] == "allocate" else ["--candidates", "p", "--original", "o"]
-    assert message in error_of(capsys, "replicate", *given, *sets, option, "x.csv")
+    step, *options = [part.replace("DEEP", DEEP) for part in arguments.split()]
+    output = "--output" if step == "sample" else "--file"
+    sets = [] if step == "allocate" else ["--candidates", "p", "--original", "o"]
+    assert message in error_of(capsys, 1, "replicate", step, *options, *sets, output, "x.csv")
     assert not (here / "x.csv").exists()
 
 
 def test_the_name_of_a_model_in_a_file(here, capsys):
-    assert "too long. Give the model a name" in error_of(capsys, "compare", "name.parquet", "b.csv")
+    assert "too long. Give the model a name" in error_of(
+        capsys, 1, "compare", "name.parquet", "b.csv"
+    )
     main(["compare", "name.parquet", "b.csv", "--model", "m"])
 
 
@@ -146,7 +177,7 @@ def test_the_name_of_a_model_in_a_file(here, capsys):
 def test_study_files_that_cannot_be_read(tmp_path, capsys, text, message):
     if text is not None:
         (tmp_path / "m.yaml").write_text(text)
-    assert re.search(message, error_of(capsys, "check-study", str(tmp_path / "m.yaml")))
+    assert re.search(message, error_of(capsys, 1, "check-study", str(tmp_path / "m.yaml")))
 
 
 def test_a_study_is_checked(here, capsys):
@@ -161,7 +192,7 @@ def test_a_study_is_checked(here, capsys):
     main(["check-study", "s.yaml"])
     assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
     (here / "s.yaml").write_text("results: '{model}'\n" + study)
-    assert "Snakemake takes braces for wildcards" in error_of(capsys, "check-study", "s.yaml")
+    assert "Snakemake takes braces for wildcards" in error_of(capsys, 1, "check-study", "s.yaml")
 
 
 def test_a_line_that_is_not_utf_8(tmp_path):

@@ -6,8 +6,9 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from compared import compared, models, swapped
+from drawings import lines_of
 from helpers import predictions
-from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate, text_columns
+from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate
 from matcheval.protocol.matching import UNMATCHED
 
 KNOWN = models(900, 700)
@@ -131,13 +132,13 @@ class TestTable:
         matched = table[table.matching != ""]
         assert (matched.n == 0).all()
         assert matched.overconfidence.isna().all()
-        assert text_columns(table)[-1].cells == ["–"] * 6
+        assert SCHEMA.text_columns(table)[-1].cells == ["–"] * 6
         assert plot(table).axes
 
     def test_the_figure_shows_all_subsets(self, table):
         panels = plot(table).axes
         assert [panel.get_title() for panel in panels] == ["criterion 1", "criterion 2"]
-        (drawn,) = [line for line in panels[1].lines if line.get_label() == "replication, matched"]
+        drawn = lines_of(panels[1])["replication, matched"]
         rows = table[(table.matching == "probability") & (table.origin == "replication")]
         assert sorted(drawn.get_xdata()) == pytest.approx(sorted(100 * rows.overconfidence))
         many = models(60, 60, n_models=31, seeds=1)

@@ -99,6 +99,22 @@ class TestDefaultStudy:
         assert config["confidence"] == CoreConfiguration.model_fields["confidence"].default
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
+        ({"mcnemar": {"pairs": ["nope"]}}, "'mcnemar.pairs': unknown pair 'nope'"),
+        ({"severity": {"suites": {"nope": "old"}}}, "'severity.suites': unknown suite 'nope'"),
+        ({"revisions": {"series": {"s": ["nope"]}}}, "'revisions.series.s': unknown dataset"),
+        ({"near_duplicates": {"searches": [{"of": "old", "among": "new"}]}},
+         "'near_duplicates.searches.of': 'old' has predictions only, no images"),
+        ({"mcnemar": {"pairs": ["both"], "without": ["m.v1", "n"]}}, "all models are left out"),
+    ],
+)  # fmt: skip
+def test_references_to_what_the_study_has(mine, given, message):
+    refuse(mine(**given), message)
+
+
 class TestCustomStudy:
     def test_takes_the_settings_but_not_the_contents_of_the_default(self, mine):
         study = load(mine())
@@ -144,7 +160,7 @@ BAD = [
     ({"matching": {"seeds": 0, "epsilon": 2}}, "at most 1; 'matching.seeds': 0 must be at"),
     ({"matching": {"reliability_models": ["nope"]}}, "unknown model 'nope'. Known: "),
     ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
-    ({"replication": {"fit_without": ["nope"]}}, "'replication.fit_without': unknown model 'nope'"),
+    ({"replication": {"fit_without": ["nope"]}}, "fit_without.linear': unknown model 'nope'"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
     ({"published_values": {"file": "gone.csv"}}, "gone.csv: no such file"),
     ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),

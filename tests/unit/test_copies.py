@@ -8,11 +8,11 @@ import pytest
 
 import matcheval as me
 from helpers import written
-from matcheval.api.inputs import source_of
-from matcheval.api.pairs import GivenModel, PairOptions, read_compared
+from matcheval.api.pairs import ModelInputs, PairOptions, read_compared
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.datapoints import copied_rows, copies_warning
+from matcheval.predictions.inputs import source_of
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import PairFiles
@@ -96,7 +96,7 @@ def by_model(seeds, repeats=2, n=N, **columns):
 def gaps(original, replication, **options):
     """Means over models with their intervals, as of `compare`."""
     models = [
-        GivenModel(model, source_of(original[model], "old"), source_of(replication[model], "new"))
+        ModelInputs(model, source_of(original[model], "old"), source_of(replication[model], "new"))
         for model in original
     ]
     compared = read_compared(models, PairOptions("probability", 0.005, 2, **options), Layout())

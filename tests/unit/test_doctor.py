@@ -44,7 +44,7 @@ class TestDoctor:
         assert told["works"] is True
         assert told["versions"]["matched-eval"] == __version__
         subjects = {one["subject"] for one in told["findings"]}
-        assert {"Python", "torch", "GPU", "results", "figures", "workflow", "SLURM"} <= subjects
+        assert {"Python", "torch", "GPU", "results", "workflow", "SLURM"} <= subjects
         assert not list(tmp_path.iterdir())  # looking changes nothing
 
     def test_a_problem_is_said_with_its_remedy_and_a_code(self, capsys, tmp_path):

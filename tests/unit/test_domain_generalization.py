@@ -19,7 +19,7 @@ RULES = ("source_validation", "leave_one_domain_out", "oracle")
 
 
 def all_groups(n=3):
-    return [group for name in ALGORITHMS for group in groups_of(name, n, 0, {}, {})]
+    return [group for name in ALGORITHMS for group in groups_of(name, n, {}, {})]
 
 
 def left_out(*domains):
@@ -50,7 +50,7 @@ class TestPlan:
 
     def test_blocks_of_the_same_sources_share_their_trainings(self):
         one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
-        plan = make_plan("s", [one, two], groups_of("sd", 2, 0, {}, {}), 2, leave_one_out=False)
+        plan = make_plan("s", [one, two], groups_of("sd", 2, {}, {}), 2, leave_one_out=False)
         assert len(plan.trained) == 4
         assert set(plan.tested.values()) == {("x", "y")}
 
@@ -58,15 +58,15 @@ class TestPlan:
 class TestGroups:
     def test_burn_ins_and_late_rates_are_scaled_to_the_recipe(self):
         scale = scaling(500, 1e-3)
-        (group,) = groups_of("eqrm", 1, 0, {}, scale)
+        (group,) = groups_of("eqrm", 1, {}, scale)
         assert group.options == {"burn_in_steps": 250, "late_learning_rate": 2e-5}
-        drawn = groups_of("eqrm", 2, 0, {}, {})[1].options
-        scaled = groups_of("eqrm", 2, 0, {}, scale)[1].options
+        drawn = groups_of("eqrm", 2, {}, {})[1].options
+        scaled = groups_of("eqrm", 2, {}, scale)[1].options
         assert scaled["burn_in_steps"] == round(drawn["burn_in_steps"] * 500 / 5001)
         assert scaled["quantile"] == drawn["quantile"]
 
     def test_given_options_are_neither_drawn_nor_scaled(self):
-        groups = groups_of("sd", 3, 0, {"weight": 0.2}, {})
+        groups = groups_of("sd", 3, {"weight": 0.2}, {})
         assert [group.options for group in groups] == [{"weight": 0.2}]  # all three coincide
 
 
@@ -100,7 +100,7 @@ def worked_example():
     SD's group 1 is better by source validation, group 0 on the targets and on left-out sources.
     """
     blocks = left_out("a", "b", "c")
-    groups = [*groups_of("erm", 1, 0, {}, {}), *groups_of("sd", 2, 0, {}, {})]
+    groups = [*groups_of("erm", 1, {}, {}), *groups_of("sd", 2, {}, {})]
     plan = make_plan("s", blocks, groups, 2, leave_one_out=True)
     curves, accuracies = [], []
     for name, run in plan.trained.items():

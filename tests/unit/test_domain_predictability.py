@@ -10,6 +10,7 @@ from matcheval.domain_generalization import predictability
 from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import scores_of_runs, tabulate_near_far
 from matcheval.domain_generalization.results import tabulate_image_counts
+from matcheval.domain_generalization.tables import PREDICTABILITY
 from matcheval.errors import InputError
 from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.text_tables import markdown
@@ -106,7 +107,7 @@ def test_scores_on_a_line_predict_without_error():
     assert sd.spearman == pytest.approx(0.8)  # 1 - 6 (1 + 1) / (4 (16 - 1))
     assert sd.mae_gain == pytest.approx(sd.mae)
     assert (erm.n_sets, erm.n_runs) == (4, 2)
-    page = markdown(predictability.predictability_columns(table))
+    page = markdown(PREDICTABILITY.text_columns(table))
     assert "| one | default | ERM | Nuclear norm | 4 | 2 | 1.00 [1.00, 1.00] | 0.00" in page
 
 

@@ -46,11 +46,11 @@ def test_what_runs_the_workflow_is_of_the_same_versions():
 
 
 def test_every_requirement_has_its_reason():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (release,) = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"].values()
-    wanted = {one.name for one in [*requirements(), *map(Requirement, release)]}
-    (named,) = re.findall(r"^- library: .*?\n\n", page, re.MULTILINE | re.DOTALL)
-    assert set(re.findall(r"`([\w-]+)`\s+\(", named)) == wanted
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = text[text.index("dependencies = [") : text.index("[project.scripts]")]
+    lines = [line for line in listed.splitlines() if '"' in line]
+    assert len(lines) > 30
+    assert [line for line in lines if "# " not in line] == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "envs").glob("*.yaml")), ids=lambda p: p.stem)

@@ -9,7 +9,9 @@ import pytest
 
 import matcheval as me
 from drawings import draw
-from matcheval.analyses.few_labels import (
+from matcheval.datasets.suites import Member, Suite
+from matcheval.errors import InputError
+from matcheval.few_labels.analysis import (
     SCHEMA,
     Design,
     labels_at,
@@ -19,9 +21,7 @@ from matcheval.analyses.few_labels import (
     tabulate,
     text_columns,
 )
-from matcheval.datasets.suites import Member, Suite
-from matcheval.errors import InputError
-from matcheval.few_labels.intervals import hypergeometric
+from matcheval.few_labels.estimators import hypergeometric
 from matcheval.predictions.layout import Layout
 from studies import configuration, load
 
@@ -70,7 +70,7 @@ def test_random_labels_by_hand():
 
 def test_intervals_hold_the_accuracy_as_often_as_they_say():
     f, y = calibrated(3, 600)
-    for design in (Design.RANDOM, Design.CONTROL, Design.MIXED, Design.ACTIVE):
+    for design in Design:
         assert simulate(design, f, y, 120, range(400), 0.95)["coverage"] > 0.93
     assert simulate(Design.RANDOM, f, y, 120, range(400), 0.5)["coverage"] < 0.65
 
@@ -135,7 +135,6 @@ def test_tables_and_figures_of_many_sets(files):
     assert not table.equals(tabulate(files, **OPTIONS | {"seed": 3}))
     columns = {column.head: column.cells for column in text_columns(table)}
     assert columns["Set"] == ["8 sets"] * 3
-    assert columns["Labels drawn"][0] == "random, labels alone"
     figure = plot(table)
     draw(figure)
     (axes,) = figure.axes
@@ -150,8 +149,6 @@ def test_tables_and_figures_of_many_sets(files):
     figure = plot(table)
     draw(figure)
     assert [axes.get_title() for axes in figure.axes] == ["set-0", "set-7"]
-    medians = table[table["labels"] == 50].groupby("design")["labels_needed"].median()
-    assert f"{medians['random']:,.0f} random labels" in figure.get_suptitle()
 
 
 def test_a_set_smaller_than_every_number_of_labels_is_refused(files):
@@ -168,10 +165,7 @@ SUITE = {"suites": {"s": {"members": ["digits-new-writers"]}}}
         ({"pairs": ["new"]}, "unknown pair 'new'"),
         ({"suites": {"t": "digits-known"}}, "unknown suite 't'"),
         ({"suites": {"s": "digits"}}, "unknown dataset 'digits'"),
-        ({"pairs": ["new-writers"], "designs": ["best"]}, "designs"),
-        ({"pairs": ["new-writers"], "without": ["resnet"]}, "unknown model 'resnet'"),
-        ({"pairs": ["new-writers"], "labels": []}, "labels"),
-        ({"pairs": ["new-writers"], "half_width": 0.5}, "half_width"),
+        ({"pairs": ["new-writers"], "designs": ["active"]}, "designs"),
     ],
 )
 def test_settings_are_checked(block, message):

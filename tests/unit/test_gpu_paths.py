@@ -1,17 +1,15 @@
 """What runs on GPUs only, on the CPU under the name of one; and `matched-eval doctor --gpu`."""
 
-import itertools
-import json
-from pathlib import Path
-from types import SimpleNamespace
+import subprocess
+import sys
+from xml.etree.ElementTree import parse
 
 import numpy as np
 import pytest
 import torch
 
 from fake_cuda import FakeCuda
-from helpers import told_json
-from matcheval import gpu_checks, health
+from matcheval import health
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
@@ -23,6 +21,7 @@ from matcheval.models.devices import resolve_device
 from matcheval.models.transforms import Transform
 from matcheval.training.loop import train
 from matcheval.training.settings import Engine
+from studies import ROOT
 from trainings import a_set, recipe, same
 
 
@@ -137,88 +136,30 @@ def test_doctor_computes_something_on_each_gpu(cuda):
     assert health._gpus(torch, {"PATH": ""}) == (health.OK, "Fake (1 GiB); driver unknown", "")
 
 
-class TestDoctor:
-    @pytest.fixture(autouse=True)
-    def small(self, monkeypatch, tmp_path):
-        sizes = {"IMAGES": 40, "SIDE": 8, "FAST_IMAGES": 20, "FAST_SIDE": 32}
-        for name, value in sizes.items():
-            monkeypatch.setattr(gpu_checks, name, value)
-        monkeypatch.chdir(tmp_path)
+def test_doctor_compares_each_gpu_with_the_cpu(cuda, capsys, monkeypatch):
+    (finding,) = health.check_gpus()
+    assert (finding.subject, finding.state) == ("GPU 0", health.OK)
+    assert "Fake, 1.0 of 1.0 GiB free" in finding.found
+    monkeypatch.setattr(health, "_difference_from_cpu", lambda *_: 0.5)
+    (finding,) = health.check_gpus()
+    assert finding.state == health.PROBLEM
+    monkeypatch.setattr(health, "_difference_from_cpu", fail)
+    (finding,) = health.check_gpus()
+    assert (finding.state, finding.found) == (health.PROBLEM, BUSY.splitlines()[0])
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(SystemExit):
+        main(["doctor", "--gpu"])
+    assert "problem   CUDA: torch can use no GPU" in capsys.readouterr().out
 
-    @pytest.mark.slow
-    def test_all_checks(self, cuda, capsys):
-        main(["doctor", "--gpu", "--file", "sent.json"])
-        lines = capsys.readouterr().out.splitlines()
-        assert lines[-1] == "all checks passed: sent.json"
-        told = json.loads(Path("sent.json").read_text())
-        done = {one["check"]: one["numbers"] for one in told["gpus"][0]}
-        assert list(done) == list(gpu_checks.CHECKS)
-        assert [line.split()[:3] for line in lines[:-2]] == [["ok", "GPU", "0,"]] * len(done)
-        assert told["works"]
-        difference = "largest difference of probabilities"
-        assert done["inference in fp32"][difference] <= 1e-5
-        assert 0 < done["inference in bf16"][difference] < 0.1
-        assert done["training in fp32"]["loss"] == pytest.approx(
-            done["training in fp32"]["loss on the CPU in fp32"]
-        )
-        assert done["training in fp16"]["loss"] != done["training in fp32"]["loss"]
-        for precision in ("fp32", "fp16"):
-            assert done[f"training resumed in {precision}"]["tensors that differ"] == 0
-            assert done[f"training resumed in {precision}"]["epochs after the stop"] == 2
-        assert done["memory"]["GiB left"] == done["memory"]["GiB needed"] / 2
-        assert done["memory"]["batch halved to"] < done["memory"]["batch"]
-        assert "batches of 160 images. Use a smaller batch_size" in done["memory"]["training"]
-        assert done["speed"]["images/s in bf16"] > 0
-        assert cuda.compiled == 2
 
-    def test_images_per_second(self, cuda, monkeypatch):
-        monkeypatch.setattr(gpu_checks.time, "perf_counter", itertools.count(1, 4).__next__)
-        model = SimpleNamespace(batch_size=None)
-        monkeypatch.setattr(gpu_checks, "_run", lambda *_, **options: (np.zeros(1), model))
-        monkeypatch.setattr(gpu_checks, "_compare", lambda *_: None)
-        numbers = {}
-        gpu_checks.CHECKS["speed"](numbers)
-        assert numbers["images/s in fp32"] == gpu_checks.FAST_IMAGES / 4
-        assert numbers["batch halved in fp32"] is False
-
-    @pytest.mark.slow
-    def test_failed_checks_are_told_and_the_others_run(self, cuda, capsys, monkeypatch):
-        """A GPU that is busy, one that computes something else, a training that begins anew."""
-        kept = ("device", "inference in fp32", "training resumed in fp32", "training in fp32")
-        checks = {name: gpu_checks.CHECKS[name] for name in kept}
-        monkeypatch.setattr(gpu_checks, "CHECKS", checks)
-        monkeypatch.setattr(torch.cuda, "mem_get_info", fail)
-        monkeypatch.setattr("matcheval.training.loop.load_resume_state", lambda *_: None)
-        softmax = gpu_checks.softmax
-        monkeypatch.setattr(gpu_checks, "softmax", lambda x: softmax(x + len(cuda.layouts) * x))
-        with pytest.raises(SystemExit) as ended:
-            main(["doctor", "--gpu", "--json"])
-        assert ended.value.code == 1
-        told = told_json(capsys.readouterr().out)
-        assert told["written"] == ["gpu-checks.json"]
-        problems = [one["problem"] for one in told["gpus"][0]]
-        assert problems[0] == BUSY.splitlines()[0]
-        assert "other results than in fp32 on the CPU" in problems[1]
-        assert problems[2:] == ["the training began anew", ""]
-        assert "load_resume_state" not in told["gpus"][0][0]["traceback"]
-        assert "mem_get_info" in told["gpus"][0][0]["traceback"]
-
-    def test_no_check_begins_when_the_time_is_over(self, cuda, monkeypatch, tmp_path):
-        monkeypatch.setattr(gpu_checks, "SECONDS", -1)
-        report = gpu_checks.check_gpus(tmp_path / "sent.json", lambda line: None)
-        assert {one["problem"][:7] for one in report["gpus"][0]} == {"not run"}
-
-    def test_without_a_gpu(self, capsys, monkeypatch, tmp_path):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-        program = tmp_path / "nvidia-smi"
-        program.write_text("#!/bin/sh\necho NVIDIA-SMI has failed; exit 9\n")
-        program.chmod(0o700)
-        monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-        with pytest.raises(SystemExit):
-            main(["doctor", "--gpu"])
-        said = capsys.readouterr().err
-        assert said.startswith("error: there is no GPU that torch can use; looked at torch ")
-        assert "CUDA_VISIBLE_DEVICES (empty), nvidia-smi (NVIDIA-SMI has failed)" in said
-        assert said.count("\n") == 1
-        assert not (tmp_path / "gpu-checks.json").exists()
+@pytest.mark.slow
+def test_the_tests_of_gpus_work_themselves(tmp_path):
+    """`make gpu-test`, on the CPU under the name of a GPU; without one, all are skipped."""
+    command = [sys.executable, "-m", "pytest", "-q", "tests/gpu", "--junit-xml"]
+    file = tmp_path / "gpu.xml"
+    done = subprocess.run([*command, file, "--fake-gpu"], cwd=ROOT, capture_output=True, text=True)
+    assert " passed" in done.stdout, done.stdout
+    assert "failed" not in done.stdout
+    properties = {one.get("name"): one.get("value") for one in parse(file).iter("property")}
+    assert {"numpy", "torch", "images_per_s_in_fp32", "GiB_needed"} <= properties.keys()

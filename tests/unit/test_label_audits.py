@@ -10,14 +10,7 @@ import pytest
 
 from compared import compared, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.label_audits import (
-    PUBLISHED,
-    SCHEMA,
-    plot,
-    read_audit,
-    tabulate,
-    text_columns,
-)
+from matcheval.analyses.label_audits import PUBLISHED, SCHEMA, plot, read_audit, tabulate
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.protocol.matching import UNMATCHED
@@ -223,7 +216,7 @@ class TestTable:
         assert (table.accuracy_replication == table.audited_accuracy_replication).all()
         assert (table.relabelled_replication == 0).all()
         assert (table.accuracy_original != table.audited_accuracy_original).all()
-        assert len(text_columns(table)) == 9
+        assert len(SCHEMA.text_columns(table)) == 9
         assert len(plot(table).axes) == 3
 
     def test_an_audit_that_agrees_changes_nothing_but_is_not_certain(self, tmp_path):

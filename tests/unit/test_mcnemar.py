@@ -5,7 +5,7 @@ import pytest
 
 from compared import compared, models, swapped
 from helpers import predictions
-from matcheval.analyses.mcnemar import SCHEMA, tabulate, text_columns
+from matcheval.analyses.mcnemar import SCHEMA, tabulate
 from matcheval.errors import InputError
 from matcheval.statistics.significance import mcnemar
 from vectors import case
@@ -51,7 +51,7 @@ class TestTable:
         assert table.n_pairs.tolist() == [0, 0]
         undefined = ["matched_gap", "matched_gap_se", "p", "median_p", "bound_p"]
         assert table[undefined].isna().all(axis=None)
-        assert text_columns(table)[-1].cells == ["–", "–"]
+        assert SCHEMA.text_columns(table)[-1].cells == ["–", "–"]
 
 
 def test_models_must_be_of_the_same_datapoints():

@@ -7,7 +7,7 @@ import pytest
 
 from compared import compared
 from helpers import predictions, simulate
-from matcheval.analyses.paired_gaps import SCHEMA, tabulate, text_columns
+from matcheval.analyses.paired_gaps import SCHEMA, tabulate
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
@@ -50,7 +50,7 @@ def test_errors_are_over_images():
     b, c = (of_models[0] == 1).sum(), (of_models[0] == -1).sum()
     assert (table.only_original[0], table.only_replication[0]) == (b, c)
     assert table.p[0] == mcnemar(b, c)
-    assert text_columns(table)[6].cells[-1] == "–"
+    assert SCHEMA.text_columns(table)[6].cells[-1] == "–"
 
 
 def test_groups_are_summed_before_squaring():
@@ -80,7 +80,7 @@ def test_no_error_is_said_in_words(known, blocks, why):
     table = tabulate(replace(known, blocks=blocks))
     assert table[["gap_se", "gap_low", "gap_high"]].isna().all(axis=None)
     assert table.reason.str.contains(why).all()
-    assert text_columns(table)[4].cells == ["–"] * 3
+    assert SCHEMA.text_columns(table)[4].cells == ["–"] * 3
 
 
 def test_it_must_be_declared_and_agree():

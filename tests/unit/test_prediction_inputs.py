@@ -205,6 +205,7 @@ def test_aliases(tmp_path):
 
 class TestCommandLine:
     def test_names_columns_and_classes(self, tmp_path, capsys, caplog):
+        caplog.set_level("INFO")
         columns = {"target": NAMES["label"], "pred": NAMES["prediction"], "conf": PROBABILITY}
         arguments = [
             str(written(tmp_path / name, csv_text({k: v * n for k, v in columns.items()})))

@@ -6,7 +6,7 @@ these are further ones, from the released data.
 
 import pandas as pd
 import pytest
-from test_readme import words_of
+from test_pages import words_of
 
 from matcheval.analyses import effective_robustness, shared_errors
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty

@@ -138,7 +138,9 @@ def test_one_cycle_equals_torch():
 
 
 def test_every_column_and_choice_is_documented():
-    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs"
+    pages = [(docs / page).read_text(encoding="utf-8") for page in ("models.md", "settings.md")]
+    text = "".join(pages)
     names = [field.name for field in fields(Recipe)]
     choices = (*ARCHITECTURES, *LOSSES, *AUGMENTATIONS, *SCHEDULES, *NORMALIZATIONS, *PRECISIONS)
     kinds = ALGORITHMS | OPTIMIZERS

@@ -11,7 +11,7 @@ from matcheval.io.text_tables import TextColumn, latex, markdown, outward
 from matcheval.predictions.correctness import ACCURACIES, Correctness
 from matcheval.replication import tables
 from matcheval.replication.fits import GRID_POINTS, Extremes, ReplicationSettings, fit_replication
-from matcheval.replication.tables import results_columns, summarize_changes, tabulate_replication
+from matcheval.replication.tables import RESULTS, summarize_changes, tabulate_replication
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import (
     Scale,
@@ -68,7 +68,7 @@ class TestResults:
         table = results(MODELS, {model: c / 50 for model, c in ON_NEW.items()}, n_new=0)
         assert table.accuracy_replication_low.isna().all()
         assert table.accuracy_original_low.notna().all()
-        assert "| 80.0 | 15.0 |" in markdown(results_columns(table))
+        assert "| 80.0 | 15.0 |" in markdown(RESULTS.text_columns(table))
 
     def test_a_model_in_one_set_only_and_no_such_top(self):
         with pytest.raises(InputError, match="results on only one of the two sets: alex, extra"):
@@ -242,7 +242,9 @@ class TestExtremes:
 
 class TestRendering:
     def test_results(self):
-        head, dashes, first, *_ = markdown(results_columns(results(MODELS, ON_NEW))).splitlines()
+        head, dashes, first, *_ = markdown(
+            RESULTS.text_columns(results(MODELS, ON_NEW))
+        ).splitlines()
         assert dashes == "| --: | --- |" + " --: |" * 7
         assert head.startswith("| Original rank | Model | Original accuracy (%) [95 % CI] |")
         assert first == (
@@ -267,7 +269,7 @@ class TestRendering:
             "extreme": ["", "best"], "extremes": "clip", "confidence": 0.9, "resamples": 2000,
             "seed": 7,
         })  # fmt: skip
-        head, dashes, *lines = markdown(tables.fits_columns(fits)).splitlines()
+        head, dashes, *lines = markdown(tables.FITS.text_columns(fits)).splitlines()
         assert dashes == "| --- |" + " --: |" * 7 + " --- | --- | --: | --: |"
         assert head.startswith("| Fit | Slope [90 % CI] | Offset [90 % CI] | R² | Residual SD |")
         numbers = "1.25 [1.24, 1.27] | −7.50 [−8.25, 0.01] | 0.988 | 0.568"
@@ -278,7 +280,7 @@ class TestRendering:
         ]
         table = results({"a": 80, "b": 75, "c": 60}, {"a": 20, "b": 36, "c": 40})
         table = summarize_changes([table]).assign(spread=0.0996, change=0.077)
-        assert markdown(tables.changes_columns(table)).splitlines()[2:] == [
+        assert markdown(tables.CHANGES.text_columns(table)).splitlines()[2:] == [
             "| both | 1 | 3 | 71.7 | 64.0 | +7.7 | 10.0 | 20.0 | – | 0.39 | 2 | −1.000 | −1.000 |"
         ]
 
@@ -299,4 +301,4 @@ def test_the_random_part_of_a_gap_and_the_remainder():
     assert row.rest_gap_high == pytest.approx(0.1 + (0.8 - 0.6628), abs=1e-4)
     unknown = results({"a": 0.9}, {"a": 0.8}, 100, 0)
     assert np.isnan(unknown.rest_gap_low.iloc[0])
-    assert {c.head: c.cells for c in results_columns(unknown)}["Rest of it"] == ["–"]
+    assert {c.head: c.cells for c in RESULTS.text_columns(unknown)}["Rest of it"] == ["–"]

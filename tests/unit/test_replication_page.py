@@ -102,13 +102,6 @@ def made(tmp_path_factory):
     return {name: Results(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
 
 
-def test_the_page_is_made_by_its_script():
-    current = PAGE.read_text(encoding="utf-8")
-    made = taking.take_over(current, lambda block: making.BLOCKS[block]())
-    assert made == current, "docs/make_replication_page.py"
-    assert "| MatchedFrequency | linear | 1.11 [1.07, 1.19] |" in current
-
-
 def in_digits(file):
     """All numbers of a kept comparison, in the digits printed; computed ones in more, too."""
     found = pd.read_csv(making.KEPT / f"{file}.csv")
@@ -181,7 +174,7 @@ def test_people_are_counted_as_printed():
     assert round(gaps.mean(), 1) == -0.8
     low, high = t.interval(0.95, 8, gaps.mean(), sem(gaps))
     shown = f"[{low:.1f}, {high:.1f}]".replace("-", "−")
-    assert shown in (ROOT / "docs" / "test-sets.md").read_text(encoding="utf-8")
+    assert shown in (ROOT / "docs" / "analyses.md").read_text(encoding="utf-8")
     for quantity, n in (("Original accuracy (%)", 500), ("New accuracy (%)", 100)):
         for printed in by_quantity[quantity]:
             value, *bounds = map(float, re.findall(r"[0-9.]+", printed))

@@ -18,7 +18,7 @@ from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.report import _relation, _title, content
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
@@ -146,7 +146,7 @@ def estimated():
 def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=lambda means: means):
     """The section of a study whose models are those of `estimated`, in turn, under other names."""
     gaps, tables = estimated
-    data = {"means": [], "tables": [], "gaps": []}
+    data = {"means": [], "calibration": [], "tables": [], "gaps": []}
     places = [[pair, matching] for pair in pairs for matching in tables]
 
     def write(kind, schema, table, path):
@@ -155,6 +155,7 @@ def gap_section(estimated, folder, *, pairs=("p",), names=("m0", "m1"), change=l
 
     for pair in pairs:
         write("means", MEAN_GAPS, change(gaps.means.assign(pair=pair)), f"{pair}.parquet")
+        write("calibration", CALIBRATION, gaps.calibration, f"{pair}-calibration.parquet")
         for matching, table in tables.items():
             both = [
                 frame.sort_values("model").iloc[np.arange(len(names)) % 2]
@@ -178,9 +179,9 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
     mean = estimated[0].means.iloc[0]
     first = page[page.index("<h2") : page.index(">Models<")]
     assert "old (original, 400 images) → new (replication, 250 images), 2 models" in first
-    assert first.count('class="strength') == 3
+    assert first.count('class="strength') == 4
     assert f"{with_interval(mean, 'matched_gap')} points" in first  # of the chart
-    assert "(matched gap)" in first
+    assert "on matched pairs" in first
     assert "<strong>Next:</strong>" in first
     assert "\N{NO-BREAK SPACE}%" in first
     assert re.search("<details class=.drawer.>\\s*<summary>criterion 2", page)
@@ -189,36 +190,46 @@ def test_it_begins_with_the_verdict_and_folds_the_rest(estimated, tmp_path):
 @pytest.mark.parametrize(
     ("strengths", "said"),
     [
-        (("established",) * 3, "Accuracy falls, and confidence warns of it; a loss is left where "
-         "confidence is equal"),
-        (("suggested", "established", "established"), "Accuracy seems to fall, and confidence "
-         "warns of it"),
-        (("established", "suggested", "suggested"), "Accuracy falls, and confidence seems to warn "
-         "of it; a loss seems to be left where confidence is equal"),
+        (("established",) * 2, "Accuracy falls; mean confidence is too high"),
+        (("suggested", "established"), "Accuracy seems to fall; mean confidence is too high"),
+        (("established", "suggested"), "Accuracy falls; mean confidence seems too high"),
     ],
-)  # fmt: skip
+)
 def test_a_title_is_no_surer_than_its_claims(strengths, said):
-    questions = ("accuracy", "confidence", "left")
+    findings = ("accuracy", "loss"), ("calibration", "overconfident")
     claims = tuple(
-        Claim(question, "loss", "", 0.1, 0.0, 0.2, Strength(strength), "")
-        for question, strength in zip(questions, strengths, strict=True)
+        Claim(question, finding, "", 0.1, 0.0, 0.2, Strength(strength), "")
+        for (question, finding), strength in zip(findings, strengths, strict=True)
     )
-    assert _title(Verdict("p", claims, "")).startswith(said)
+    assert _title(Verdict("p", claims, "")) == said
+
+
+def test_confidence_is_shown_against_accuracy(estimated, tmp_path):
+    section = gap_section(estimated, tmp_path)
+    *_, chart = content(section.data, section.values).headlines[0].charts
+    curves = estimated[0].calibration
+    for series, origin in zip(chart.series, ("original", "replication"), strict=True):
+        of_set = curves[curves["origin"] == origin]
+        assert [point.x for point in series.points] == pytest.approx(list(100 * of_set.confidence))
+        assert [point.y for point in series.points] == pytest.approx(list(100 * of_set.accuracy))
+    assert len(curves) == 20
+    excess = (of_set.confidence - of_set.accuracy).mean()
+    assert excess == pytest.approx(estimated[0].means.overconfidence_replication[0], abs=0.01)
 
 
 def test_models_that_differ_are_shown_in_place_of_their_means(estimated, tmp_path, monkeypatch):
     section = gap_section(estimated, tmp_path)
     monkeypatch.setattr("matcheval.protocol.report._is_mixed", lambda _verdict: True)
     made = content(section.data, section.values)
-    assert len(made.headlines[0].chart.categories) == 2
+    assert len(made.headlines[0].charts[0].categories) == 2
     assert not made.variables["accuracies"]
 
 
 @pytest.mark.parametrize(
     ("gap", "low", "high", "said"),
     [
-        (0.05, 0.01, 0.02, "less than"), (0.05, 0.01, 0.04, "within chance"),
-        (0.05, 0.04, 0.05, "more than"),
+        (0.05, 0.01, 0.02, "less remains"), (0.05, 0.01, 0.04, "within chance"),
+        (0.05, 0.04, 0.05, "more remains"),
         (0.05, np.nan, np.nan, "within chance"),
     ],
 )  # fmt: skip
@@ -229,12 +240,12 @@ def test_the_matched_gap_is_compared_with_that_without_warning(gap, low, high, s
 
 def test_a_chart_has_the_gap_its_parts_and_matched_gaps(estimated, tmp_path):
     section = gap_section(estimated, tmp_path, names=("only",))
-    chart = content(section.data, section.values).headlines[0].chart
+    chart = content(section.data, section.values).headlines[0].charts[0]
     mean = estimated[0].means.iloc[0]
     (series,) = chart.series
     found = {point.name: (point.x, point.x_bounds) for point in series.points}
     assert len(found) == len(chart.categories) >= 4
-    value, bounds = found["… that lower confidence warns of"]
+    value, bounds = found["… explained by lower confidence"]
     assert value == pytest.approx(100 * mean.confidence_part)
     assert bounds == pytest.approx(
         (100 * mean.confidence_part_low, 100 * mean.confidence_part_high)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from test_catalogues import ROW
-from test_readme import interval_of, points, words_of
+from test_pages import interval_of, points, words_of
 
 from helpers import predictions
 from matcheval.analyses import retraining
@@ -14,7 +14,7 @@ from matcheval.analyses.retraining import Trial, tabulate
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.few_labels.differences import mover_difference
+from matcheval.few_labels.estimators import mover_difference
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.records import write_predictions
@@ -93,8 +93,6 @@ def test_a_grid_has_every_combination_once_and_the_baseline(models):
     ("spec", "message"),
     [
         ({"models": ["known"]}, "'known' is not trained by a recipe"),
-        ({"pair": "q"}, "'retraining.experiments.e.pair': unknown pair 'q'"),
-        ({"pair": "late"}, "'published' has predictions only, no images"),
         ({"values": {"lr": [1]}}, "'lr': unknown field"),
         ({"values": {"learning_rate": [-1.0]}}, "learning_rate.*-1"),
         ({"training": None}, "'training': missing: experiments derive datasets"),
@@ -131,18 +129,18 @@ def page_of(kind, *rows):
     frame["model"] = frame["model"].where(frame["variant"] != "baseline", "m")
     for end, reach in (("", 0), ("_low", -0.04), ("_high", 0.04)):
         frame[f"accuracy{end}"] = frame["n_correct"] / 100 + reach
-    return retraining.write_page(frame[retraining.SCHEMA.names], "old", "new")
+    return retraining.write_page(frame[retraining.SCHEMA.names], Pair("p", "old", "new"))
 
 
 def test_trials_are_counted_with_their_intervals(tmp_path):
     trials = [Trial("m", name, "new", "baseline", "train") for name in "ab"]
     files = [str(tmp_path / f"{name}.parquet") for name in "ab"]
     with pytest.raises(InputError, match=r"(?s)a\.parquet.*b\.parquet"):
-        tabulate("e", "grid", trials, files, 0.95)
+        tabulate("e", "grid", trials, files, Pair("p", "old", "new"), confidence=0.95)
     for file, right in zip(files, (8, 10), strict=True):
         predicted = [0] * right + [1] * (10 - right)
         write_predictions(predictions([0.9] * 10, predicted, [0] * 10), file)
-    found = tabulate("e", "grid", trials, files, 0.95)
+    found = tabulate("e", "grid", trials, files, Pair("p", "old", "new"), confidence=0.95)
     assert found["n_correct"].tolist() == [8, 10]
     # Clopper-Pearson's interval of 8 in 10 as tables have it.
     assert found["accuracy_low"][0] == pytest.approx(0.4439, abs=5e-5)
@@ -201,19 +199,18 @@ def test_what_the_page_tells_of_photographs():
         found = points(one.accuracy - other.accuracy)
         return f"{found} [{points(ends.lower)}, {points(ends.upper)}]"
 
-    told = []
+    told, gains = [], []
     for name in ("random", "blurred"):
-        one = of.loc[f"origins-{name}"]
-        told.append("in " + interval_of(one, "accuracy").replace(" [", " % ["))
+        told.append(f"| {interval_of(of.loc[f'origins-{name}'], 'accuracy')} |")
         halves = of.loc[f"half-{name}"].query("test != 'cifar10-first'")
         first, with_first, second, with_second = halves.itertuples()
-        gains = f"{difference(with_first, first)} and {difference(with_second, second)}"
-        told.append(f"{gains} {'points where' if name == 'random' else 'with'}")
+        gains.append(f"{difference(with_first, first)}, {difference(with_second, second)}")
+    told.append(f"| {' | '.join(gains)} |")
     old, new, *folds = of.loc["folds"].itertuples()
     accuracies = [fold.accuracy for fold in folds]
     times = (old.accuracy - new.accuracy) / (max(accuracies) - min(accuracies))
-    told.append(f"{difference(old, new)} points, is {times:.1f} times")
+    told.append(f"| {difference(old, new)}; {times:.1f} |")
     grid = list(of.loc["grid"].itertuples())
     best = max(range(0, len(grid), 2), key=lambda i: grid[i].accuracy)
-    told.append(f"nine hyper-parameters leave {difference(*grid[best : best + 2])}.")
-    assert [one for one in told if one not in page] == []
+    told.append(f"(points) | | {difference(*grid[best : best + 2])} |")
+    assert [text for text in told if text not in page] == []

@@ -58,10 +58,10 @@ def planted_pool(digits, n_copies=30):
     return dataset(images, labels, "pool", pool.classes, 16, names=names)
 
 
-@pytest.mark.parametrize("near", [{"max_distance": 1.5}, {"min_ssim": 0.995, "neighbours": 3}])
-def test_planted_copies_are_never_sampled(digits, near):
+def test_planted_copies_are_never_sampled(digits, monkeypatch):
+    monkeypatch.setattr("matcheval.analyses.sampling.pool.MIN_ANNOTATIONS", 0)
     pool = planted_pool(digits)
-    settings = SamplingSettings(strategy="top_images", per_class=40, min_annotations=0, **near)
+    settings = SamplingSettings(strategy="top_images", per_class=40, max_distance=1.5)
     built = build_test_set(
         "new", pool, digits["known"], settings,
         PoolMetadata(frequencies=schemas.FREQUENCIES.from_records([]).to_pandas()),
@@ -77,11 +77,9 @@ def test_planted_copies_are_never_sampled(digits, near):
     assert reasons.detail.str.startswith(("train/", "pool/", "known/")).all()
     assert len(built.sampled.rounds) > 1
     # Checked independently: no image is near another one, or near a training image.
-    if "max_distance" in near:
-        images = built.dataset.pixels
-        pairs = pairs_within(images, images, 1.5)
-        assert all(i == j for i, j in pairs)
-        assert not pairs_within(images, digits["train"].pixels, 1.5)
+    images = built.dataset.pixels
+    assert all(i == j for i, j in pairs_within(images, images, 1.5))
+    assert not pairs_within(images, digits["train"].pixels, 1.5)
     assert Counter(built.dataset.labels.tolist()) == dict.fromkeys(range(10), 40)
 
 
@@ -91,7 +89,7 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
         "pool": {name: "even" if i % 2 else "odd" for i, name in enumerate(pool.names)},
         "original": {n: "odd" if i % 4 else "even" for i, n in enumerate(known.names)},
     }
-    settings = SamplingSettings(strategy="keywords", per_class=12, min_annotations=0, seed=4)
+    settings = SamplingSettings(strategy="keywords", per_class=12, seed=4)
     blacklist = pool.names[:20]
     built = build_test_set(
         "new", pool, known, settings, PoolMetadata(keywords=keywords, blacklist=blacklist)
@@ -143,14 +141,14 @@ def test_subsets_of_image_files_keep_their_bytes():
 def test_tasks_have_controls_and_show_every_candidate_once():
     pool = {"a": [f"p{i}" for i in range(100)], "b": ["q"]}
     original = {"a": [f"o{i}" for i in range(7)], "b": ["r", "s", "t", "u"]}
-    shown = workers.lay_out_tasks(pool, original, np.random.default_rng(0), 2)
+    shown = workers.lay_out_tasks(pool, original, np.random.default_rng(0))
     assert not shown.duplicated(["task", "origin", "image", "class"]).any()
     candidates = shown[shown.origin == "pool"]
     assert sorted(candidates.image) == sorted([*pool["a"], "q"])
     class_of = {name: group for group, names in original.items() for name in names}
     controls = shown[shown.origin == "original"]
     is_positive = controls.image.map(class_of) == controls["class"]
-    assert (controls[is_positive].image.value_counts() == 2).all()
+    assert (controls[is_positive].image.value_counts() == 1).all()
     assert (controls[~is_positive].groupby("task").size() == 3).all()
     assert candidates.groupby("task").size().max() == 42
     with pytest.raises(InputError, match="only one of pool and original"):

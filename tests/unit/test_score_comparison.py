@@ -8,6 +8,7 @@ from scipy.spatial.distance import mahalanobis
 from scipy.special import softmax
 
 from compared import BOTH
+from drawings import lines_of
 from helpers import matched_gap
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
@@ -151,7 +152,9 @@ class TestTable:
         rows = table[table.reason == ""]
         parts = rows.confidence_part + rows.conditional_part
         np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
-        cells = {column.head: column.cells for column in score_comparison.text_columns(table)}
+        cells = {
+            column.head: column.cells for column in score_comparison.SCHEMA.text_columns(table)
+        }
         assert cells["Models"] == ["2", "2", "2", "2", "0", "0"] * 2
         chosen = rows[(rows.scale == RANKS) & (rows.matching == "probability")]
         means = chosen[chosen.score == "margin"][["reference_gap", "reference_matched_gap"]].mean()
@@ -160,8 +163,7 @@ class TestTable:
         panels = score_comparison.plot(table).axes
         assert len(panels) == 4
         means = 100 * rows.groupby(["matching", "scale", "score"]).matched_gap.mean().to_numpy()
-        (drawn,) = [one for one in panels[0].lines if one.get_label() == "mean over models"]
-        at = drawn.get_xdata()
+        at = lines_of(panels[0])["mean over models"].get_xdata()
         assert np.isclose(at[~np.isnan(at), None], means).any(1).all()
 
     def test_a_temperature_is_fitted(self, known, tmp_path):
@@ -210,6 +212,6 @@ def test_models_are_run_on_the_sets_that_scores_are_fitted_on():
     block["class_means"] = "digits-train"
     study = load(configuration("digits") | {"score_comparison": block})
     assert {"digits-validation", "digits-train"} <= set(study.evaluated)
-    job = study.analyses["score_comparison"].arguments(type("W", (), {"pair": "new-writers"}))
-    for name in ("validation", "class_means"):
-        assert set(job["options"][name]) == set(study.models)
+    of_pair = type("W", (), {"pair": "new-writers"})
+    options = study.analyses["score_comparison"].subject_options(of_pair)
+    assert [set(options[name]) for name in ("validation", "class_means")] == [set(study.models)] * 2

@@ -1,4 +1,4 @@
-"""Matched gaps by ε and by order of the targets: limits, and what stays the same."""
+"""Matched gaps by ε: limits, and what stays the same."""
 
 from dataclasses import replace
 
@@ -8,7 +8,6 @@ import pytest
 from compared import BOTH, compared, models, swapped
 from helpers import matched_gap, predictions
 from matcheval.analyses import epsilon_sweep as sweep
-from matcheval.analyses import target_orders as orders
 from matcheval.analyses.epsilon_sweep import plot
 from matcheval.protocol.compared_models import MEAN
 from matcheval.protocol.settings import MatchingMethod, Order
@@ -86,40 +85,14 @@ class TestSweep:
         assert table.matched_gap.isna().tolist() == [True, True, False, False]
         assert table.matched_gap_se.isna().tolist()[:2] == [True, True]
         assert table.reason.tolist()[:2] == ["no matched gap: no target is matched in any run"] * 2
-        assert sweep.text_columns(table)[-2].cells == ["–", "–"]
+        assert sweep.SCHEMA.text_columns(table)[-2].cells == ["–", "–"]
 
     def test_table_and_figure(self):
         table = sweep.tabulate(models(80, 60))
         assert len(table) == 2 * 10 * 3
         assert (table.criterion == "label_probability").equals(table.limit.isna())
         sweep.SCHEMA.from_frame(table)
-        cells = sweep.text_columns(table)
+        cells = sweep.SCHEMA.text_columns(table)
         assert [column.head for column in cells][3:5] == ["ε = 0.0005", "ε = 0.001"]
         assert len(cells[0].cells) == 6
         assert len(plot(table).axes) == 4
-
-
-class TestOrders:
-    def test_random_orders_are_those_of_the_matching(self):
-        known = models(200, 150)
-        table = orders.tabulate(known, orders=4)
-        random = {n: m.model_copy(update={"order": Order.RANDOM}) for n, m in BOTH.items()}
-        for row in table.itertuples():
-            (comparison,) = (c for c in known.comparisons if c.model == row.model)
-            gap = matched_gap(comparison, random[row.matching], range(4))
-            assert row.matched_gap_orders == pytest.approx(gap.mean)
-            assert row.matched_gap_orders_std == pytest.approx(gap.std)
-            assert row.difference == pytest.approx(row.matched_gap_orders - row.matched_gap_seeds)
-        assert (table.n_seeds == 3).all()
-        assert len(orders.text_columns(table)[0].cells) == len(table)
-        orders.SCHEMA.from_frame(table)
-
-    def test_where_the_order_decides(self):
-        # Two targets want the one source point: the right one comes first in the dataset.
-        source = predictions([0.5, 0.9])
-        target = predictions([0.5, 0.5], [0, 0], [0, 1])
-        known = compared((source, target), methods=PROBABILITY, seeds=3)
-        row = orders.tabulate(known, orders=40).iloc[0]
-        assert (row.matched_gap_seeds, row.matched_gap_seeds_std) == (0, 0)
-        assert 0.2 < row.matched_gap_orders < 0.8
-        assert row.matched_gap_orders_std > 0.3

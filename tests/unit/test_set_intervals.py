@@ -7,7 +7,6 @@ import pytest
 
 from matcheval.accuracy_prediction.intervals import (
     both_intervals,
-    grouped_jackknife_plus,
     jackknife_plus,
     line_intervals,
 )
@@ -84,23 +83,19 @@ def test_groups_that_move_together_need_wider_intervals():
     assert widths["groups"] > 1.5 * widths["sets"]
 
 
-def test_too_few_sets_are_unbounded_and_none_determine_no_line():
+def test_too_few_sets_are_unbounded_and_bad_ones_are_refused():
     x, y, group = points(8, 0, n_groups=2)
     assert jackknife_plus(x, y, 0.0) == (0, 1)
-    with pytest.raises(ValueError, match="'group': 8 sets of 2 groups determine no line"):
-        grouped_jackknife_plus(x, y, 0.0, group)
-    with pytest.raises(ValueError, match="determine no line"):
-        jackknife_plus([1, 1, 1, 2], y[:4], 0.0)  # without the last, all are equal
-    with pytest.raises(ValueError, match="'level': is 90"):
-        jackknife_plus(x, y, 0.0, level=90)
-    with pytest.raises(ValueError, match="not all finite"):
-        jackknife_plus([*x[:7], np.nan], y, 0.0)
-    with pytest.raises(ValueError, match="not all finite"):
-        jackknife_plus(x, y, np.nan)
-    with pytest.raises(ValueError, match="8 scores, 7 accuracies"):
-        jackknife_plus(x, y[:7], 0.0)
-    for n in (0, 1):
-        with pytest.raises(ValueError, match=f"{n} sets of {n} groups determine no line"):
-            jackknife_plus(x[:n], y[:n], 0.0)
+    for bad, message in (
+        ({"group": group}, "'group': 8 sets of 2 groups determine no line"),
+        ({"score": [1] * 7 + [2]}, "determine no line"),  # without the last, all are equal
+        ({"level": 90}, "'level': is 90"),
+        ({"score": [*x[:7], np.nan]}, "not all finite"),
+        ({"new_score": np.nan}, "not all finite"),
+        ({"accuracy": y[:7]}, "8 scores, 7 accuracies"),
+        ({"score": [], "accuracy": []}, "0 sets of 0 groups determine no line"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            jackknife_plus(**{"score": x, "accuracy": y, "new_score": 0.0} | bad)
     nothing = both_intervals(np.ones(9), np.linspace(0, 1, 9), np.arange(9))
     assert np.isnan(nothing["sets_low"]).all()

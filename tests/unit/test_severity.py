@@ -8,7 +8,7 @@ import pytest
 
 from compared import BOTH
 from helpers import matched_gap, predictions, simulate
-from matcheval.analyses.severity import SCHEMA, plot, tabulate, text_columns
+from matcheval.analyses.severity import SCHEMA, plot, tabulate
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
 from matcheval.protocol.blocks import paired_images
@@ -60,7 +60,7 @@ def test_rows_and_severity_0(table):
     for column in ("gap", "gap_se", "confidence_part", "conditional_part"):
         assert (first[column].abs() < 1e-15).all()
     assert table[table.dataset == "other-3"].severity.isna().all()
-    assert len(text_columns(table)[0].cells) == 6 * 2
+    assert len(SCHEMA.text_columns(table)[0].cells) == 6 * 2
     assert [axes.get_title() for axes in plot(table).axes] == ["fog", "blur"]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from image_sets import dataset, write_files
-from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite, text_columns
+from matcheval.analyses.suite_accuracies import SCHEMA, SuiteCorrectness, tabulate_suite
 from matcheval.datasets.folders import read_description, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.label_spaces import class_subset
@@ -226,7 +226,7 @@ def test_accuracies_on_a_suite_by_hand():
     assert table.gap.tolist() == [0.0, 0.25, 0.0, -0.5]
     assert table.n_set.tolist() == [4, 4, 2, 2]
     assert table.severity.isna().tolist() == [False, False, True, True]
-    cells = {column.head: column.cells for column in text_columns(table)}
+    cells = {column.head: column.cells for column in SCHEMA.text_columns(table)}
     assert cells["Lowest (%)"] == ["0.0", "50.0"]
     with pytest.raises(InputError, match="'a' has no datapoints of the classes"):
         tabulate_suite(suite, "base", lambda name, _: known[name], {"a": np.array([7])})

@@ -257,13 +257,6 @@ class TestCommandLine:
         assert compared.prediction[0] == predicted.predicted[0] == 3
         assert np.array_equal(compared.probability, np.float32(predicted.confidences))
 
-    def test_a_file_named_twice(self, files, capsys):
-        a, b, c, d = files
-        for words, place in (([b, b], "the targets"), ([b, "--calibrate-on", c, c, d], "--cal")):
-            with pytest.raises(SystemExit):
-                main(["predict-accuracy", a, *words])
-            assert f"is named twice in {place}" in capsys.readouterr().err
-
     def test_a_file_of_two_roles(self, files, caplog):
         a, b, c, d = files
         main(["predict-accuracy", a, a, b, "--calibrate-on", a, b, c, d, "--methods", "doc_feat",

@@ -31,7 +31,6 @@ from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.predictions.array_files import open_arrays
 from matcheval.predictions.formats import load
-from matcheval.starting.looking import look_at
 
 ROOT = Path(__file__).parents[2]
 
@@ -283,9 +282,6 @@ class TestNames:
         told = r"cat/\\udcff\.png: its name is not UTF-8\. Rename it"
         with pytest.raises(InputError, match=told):
             files_below(tmp_path / "old")
-        (tmp_path / os.fsdecode(b"m\xff.csv")).touch()
-        with pytest.raises(InputError, match=r"m\\udcff\.csv: its name is not UTF-8"):
-            look_at(str(tmp_path / "{model}.csv"))
 
 
 class TestFormulas:

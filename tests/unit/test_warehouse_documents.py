@@ -2,7 +2,6 @@
 
 import csv
 
-import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
@@ -11,11 +10,10 @@ from collected import CLASSES, Collection, picture
 from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
-from matcheval.warehouse.documents import OPEN
+from matcheval.warehouse.documents import tabulate_prompts
 from matcheval.warehouse.figures import plot_classes, write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.settings import read_warehouse
-from matcheval.warehouse.tables import tabulate_prompts
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +58,6 @@ def test_boxes_of_classes():
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 set", "G: 2 sets"]
     medians = [line for line in figure.axes[1].lines if line.get_color() == "#D55E00"]
     assert [line.get_ydata()[0] for line in medians] == [1.5, 7]
-
-
-def test_the_datasheet_has_numbers_and_what_is_missing(built):
-    page = (built.folder / "out/datasheet.md").read_text()
-    for part in ("12 images in 2 sets", "1 exact and 0 near copies", "A (photo) 6; B (photo) 6"):
-        assert part in page
-    assert page.count("## ") == 7  # the sections of Gebru et al.
-    assert page.count(OPEN) > 10
 
 
 class TestWorklist:
@@ -119,20 +109,3 @@ class TestWorklist:
         assert (tmp_path / "worklist.csv").read_text() == "decisions"
         with pytest.raises(InputError, match="no image is waiting"):
             self.write(built, tmp_path / "pending", pending_only=True)
-
-    def test_a_models_doubts_are_an_order_only(self, built, tmp_path):
-        """Two images of the class `cat` of each set: the second is taken for another class."""
-        frame = pd.DataFrame({
-            "index": np.arange(6), "label": [0, 0, 1, 1, 2, 2], "prediction": [0, 1, 1, 1, 2, 2],
-            "probability": 0.9,
-        })  # fmt: skip
-        for name in ("A-red", "B-blue"):
-            frame.to_csv(tmp_path / f"{name}.csv", index=False)
-        plain = self.write(built, tmp_path / "plain")
-        ordered = self.write(built, tmp_path / "o", predictions=str(tmp_path / "{set}.csv"))
-        names = [row["image_id"] for row in plain]
-        order = [names.index(row["image_id"]) for row in ordered]
-        assert order == [1, 0, 2, 3, 4, 5, 7, 6, 8, 9, 10, 11]
-        frame.iloc[:5].to_csv(tmp_path / "A-red.csv", index=False)
-        with pytest.raises(InputError, match="5 predictions for 6 kept images of 'A-red'"):
-            self.write(built, tmp_path / "other", predictions=str(tmp_path / "{set}.csv"))

@@ -12,8 +12,7 @@ from scipy.fft import dct
 from matcheval.datasets.decoding import decode_rgb
 from matcheval.warehouse import images
 from matcheval.warehouse.duplicates import similar_pairs
-from matcheval.warehouse.images import decode_collected, perceptual_hash
-from matcheval.warehouse.reading import Workers
+from matcheval.warehouse.images import decode_collected, parallel_map, perceptual_hash
 from matcheval.warehouse.settings import DecodingSettings
 
 BOUNDS = DecodingSettings(min_side=8, max_pixels=10_000, max_bytes=100_000)
@@ -100,14 +99,13 @@ COLOURS = {
 @pytest.mark.parametrize("name", COLOURS)
 def test_names_of_colours(name):
     found = images.names_of_colours(np.array(COLOURS[name]) / 255)
-    assert {images.NAMES[one] for one in found} == {name}
+    assert {images.COLOURS[number] for number in found} == {name}
 
 
 def test_items_of_processes_stay_in_order():
     """Of so many items, processes get all but the first."""
-    with Workers(2) as workers:
-        assert list(workers.map(abs, range(-400, 0))) == list(range(400, 0, -1))
-        assert list(workers.map(abs, [-1, 2])) == [1, 2]
+    assert list(parallel_map(abs, range(-400, 0), 2)) == list(range(400, 0, -1))
+    assert list(parallel_map(abs, [-1, 2], 2)) == [1, 2]
 
 
 class TestSearch:

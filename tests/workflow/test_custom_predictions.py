@@ -24,7 +24,6 @@ MODELS = ("alex", "dense", "res", "vgg")
 N = 120
 OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]
 FEW = {  # what makes an analysis quick, and what it cannot do without
-    "permutation_null": "pairs: [both], permutations: 19",
     "label_audits": "pairs: [both], labels: {own: audited.csv}",
 }
 CONFIG = """\
@@ -203,7 +202,7 @@ def test_the_level_is_that_of_all_intervals(workflow, copy):
         *product(["gaps"], ["gap", "matched_gap", "conditional_part"]), ("paired_gaps", "gap"),
         *product(["class_gaps", "severity"], ["matched_gap", "conditional"]), ("severity", "gap"),
         *product(["epsilon_sweep", "score_comparison"], ["matched_gap"]), ("replication", "gap"),
-        ("permutation_null", "mean"), ("accuracy_prediction", "conditional_part"),
+        ("accuracy_prediction", "conditional_part"),
     }  # fmt: skip
     texts = {
         str(path.relative_to(own)): path.read_text(encoding="utf-8")
@@ -212,9 +211,9 @@ def test_the_level_is_that_of_all_intervals(workflow, copy):
     }
     assert not [name for name, text in texts.items() if re.search(r"95 \\?%|±1\.96", text)]
     named = {name for name, text in texts.items() if re.search(r"90 \\?%", text)}
-    figures = ["both/probability/gaps", "permutation_null/both", "epsilon_sweep/both"]
+    figures = ["both/probability/gaps", "epsilon_sweep/both"]
     assert named >= {f"figures/{stem}.svg" for stem in figures} | {
-        "summary.md", "permutation_null/both.md", "accuracy_prediction/errors/shift.md",
+        "summary.md", "epsilon_sweep/both.md", "accuracy_prediction/errors/shift.md",
         "report.html",
     }  # fmt: skip
     copy.run("check", *options)  # figures are SVG files only, too

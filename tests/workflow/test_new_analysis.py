@@ -13,20 +13,17 @@ from pydantic import Field
 
 from matcheval.figures.style import COLUMN_WIDTH, new_figure
 from matcheval.io.tables import MODEL, TableSchema, fraction
-from matcheval.io.text_tables import lay_out
 from matcheval.settings import Fraction
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
-SCHEMA = TableSchema("error rates", (MODEL, fraction("rate", "wrong over all")))
+SCHEMA = TableSchema(
+    "error rates", (MODEL, fraction("rate", "wrong over all")), {"Rate (%)": "{rate:.1%}"}
+)
 
 
 def tabulate(known, dataset, file, *, offset):
     rates = 1 - known.right.mean(axis=1) + offset
     return pd.DataFrame({"model": known.models, "rate": rates})
-
-
-def text_columns(table):
-    return lay_out(table, {"Rate (%)": "{rate:.1%}"})
 
 
 def plot(table):

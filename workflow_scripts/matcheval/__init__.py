@@ -15,17 +15,19 @@ from matcheval.version import __version__
 _NAMES = {
     "matcheval.api.comparing": ("ComparisonResult", "GapEstimate", "compare"),
     "matcheval.api.evaluating": ("evaluate",),
-    "matcheval.api.few_label_results": ("AccuracyDifference", "AccuracyEstimate"),
-    "matcheval.api.few_labels": ("estimate_accuracy", "estimate_difference", "estimate_gap"),
-    "matcheval.api.inputs": ("Estimate", "InputWarning"),
-    "matcheval.api.label_plans": ("LabelPlan", "label_plan"),
+    "matcheval.few_labels.accuracy": ("AccuracyEstimate", "estimate_accuracy"),
+    "matcheval.few_labels.differences": (
+        "AccuracyDifference", "estimate_difference", "estimate_gap",
+    ),
+    "matcheval.predictions.inputs": ("Estimate",),
+    "matcheval.few_labels.plans": ("LabelPlan", "label_plan"),
     "matcheval.api.matching": ("MatchResult", "match"),
-    "matcheval.api.one_set": ("ModelComparison", "compare_models"),
+    "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.accuracy_prediction.recommendation": ("Recommendation",),
     "matcheval.protocol.verdicts": ("Claim", "Verdict"),
     "matcheval.api.replicating": ("ReplicationFit", "ReplicationResult", "replication_table"),
-    "matcheval.errors": ("InputError",),
+    "matcheval.errors": ("InputError", "InputWarning"),
 }  # fmt: skip
 _HOMES = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [*sorted(_HOMES), "__version__"]

@@ -3,6 +3,12 @@
 import difflib
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Literal
+
+Caller = Literal["python", "command", "study"]
+# Whose options messages name; commands set it.
+CALLER: ContextVar[Caller] = ContextVar("caller", default="python")
 
 # Control characters, but for tab and newline, and those of the order of writing: in names and
 # metadata of files they could change what a terminal shows.
@@ -39,6 +45,10 @@ class InputError(ValueError):
             place.append(f"'{field}'")
         message = ": ".join([*place, problem])
         super().__init__(printable(f"{message}. {remedy}" if remedy else message))
+
+
+class InputWarning(UserWarning):
+    """Input that can be computed with, but looks wrong."""
 
 
 def configuration_error(problem: str, *, field: object = None, remedy: str = "") -> InputError:

@@ -1,5 +1,6 @@
 """What works on this machine, what does not, and what to do about it."""
 
+import copy
 import fcntl
 import os
 import platform
@@ -9,7 +10,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,6 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 
 from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
-from matcheval.starting.commands import snakefile
 from matcheval.version import __version__
 
 State = Literal["ok", "note", "problem"]
@@ -26,8 +25,8 @@ NOTE: State = "note"
 PROBLEM: State = "problem"
 
 _PACKAGES = ("numpy", "pandas", "pyarrow", "matplotlib", "torch", "timm", "snakemake")
-_FONT = "DejaVu Sans"
 _GB = 10**9
+_TOLERANCE = 1e-3  # of results on a GPU, relative to the CPU's
 _LITTLE, _TOO_LITTLE = 5 * _GB, _GB // 2
 _NO_LOCKS = (
     "Ask for locks (NFS: mount with `lock`), or use another folder; runs at the same time would "
@@ -85,7 +84,6 @@ def findings(results: Path) -> Iterator[Finding]:
     yield Finding("processors", OK, f"{cores} cores, {memory / _GB:.0f} GB of memory")
     yield from check_torch()
     yield from check_folders(results)
-    yield from _fonts()
     yield check_workflow()
 
 
@@ -151,28 +149,6 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
     state = OK if free >= _LITTLE else NOTE if free >= _TOO_LITTLE else PROBLEM
     found, remedy = f"{where}: can be written, {free / _GB:,.1f} GB free", f"{_MOVE}: {setting}"
     yield Finding(subject, state, found, "" if state == OK else remedy)
-
-
-def _fonts() -> Iterator[Finding]:
-    """Check the font that makes figures the same on every machine, and matplotlib's folder."""
-    figures = partial(Finding, "figures")
-    try:
-        import matplotlib as mpl
-        from matplotlib import font_manager
-    except Exception as error:  # whatever a broken installation raises
-        remedy = "pip install --force-reinstall matplotlib"
-        yield figures(PROBLEM, f"matplotlib cannot be imported: {error}", remedy)
-        return
-    folder = Path(mpl.get_cachedir())
-    try:
-        font = Path(font_manager.findfont(_FONT, fallback_to_default=False))
-        yield figures(OK, f"font {_FONT} in {font.parent}")
-    except ValueError:
-        found = f"the font {_FONT}, which comes with matplotlib, is not found"
-        yield figures(PROBLEM, found, f"Delete {folder}, or install matplotlib again")
-    if not os.access(folder, os.W_OK):
-        found = f"{folder} cannot be written, so that every job looks for fonts again"
-        yield figures(NOTE, found, "Set MPLCONFIGDIR to a folder that can")
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
@@ -242,9 +218,63 @@ def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
     return None, "" if "No devices" in said else said or "no output"
 
 
+def check_gpus() -> Iterator[Finding]:
+    """Compare a matrix product, and a small network's loss and gradients, with the CPU's."""
+    import torch
+
+    if not torch.cuda.is_available():
+        yield Finding("CUDA", PROBLEM, "torch can use no GPU", "See what is said of GPUs above")
+    for number in range(torch.cuda.device_count()):
+        subject = f"GPU {number}"
+        try:
+            difference = _difference_from_cpu(torch, number)
+            free, total = (size / 2**30 for size in torch.cuda.mem_get_info(number))
+        except Exception as error:  # CUDA's errors are of many types
+            yield Finding(subject, PROBLEM, first_line(error), _DRIVER_REMEDY)
+            continue
+        state = OK if difference <= _TOLERANCE else PROBLEM
+        found = (
+            f"{torch.cuda.get_device_name(number)}, {free:.1f} of {total:.1f} GiB free; a matrix "
+            f"product and gradients of a network differ from the CPU's by {difference:.1g}"
+        )
+        yield Finding(subject, state, found, "" if state == OK else _DRIVER_REMEDY)
+
+
+def _difference_from_cpu(torch: Any, number: int) -> float:
+    """Compute on a GPU and on the CPU; return the largest difference, relative to the largest."""
+    nn, generator = torch.nn, torch.Generator().manual_seed(0)
+    images = torch.randn(16, 3, 32, 32, generator=generator)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network = nn.Sequential(
+            nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(), nn.Flatten(), nn.LazyLinear(10)
+        )
+        network(images)
+    results = []
+    with torch.backends.cudnn.flags(allow_tf32=False):
+        for device in ("cpu", f"cuda:{number}"):
+            copied, inputs = copy.deepcopy(network).to(device), images.to(device)
+            labels = torch.arange(16, device=device) % 10
+            nn.functional.cross_entropy(copied(inputs), labels).backward()
+            rows = inputs.flatten(1)
+            results.append([rows @ rows.T, *(weight.grad for weight in copied.parameters())])
+    return max(
+        float((there.cpu() - here).abs().max() / here.abs().max().clamp(min=1e-3))
+        for here, there in zip(*results, strict=True)
+    )
+
+
 def first_line(error: Exception) -> str:
     """Return the first line of an error, of which CUDA's have many."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def snakefile() -> Path | None:
+    """Return the workflow: that of the working directory, or that which this library is part of."""
+    if Path("Snakefile").is_file() and Path("workflow_scripts/matcheval").is_dir():
+        return Path("Snakefile")
+    own = Path(__file__).parents[2] / "Snakefile"
+    return own if own.is_file() else None
 
 
 def check_workflow() -> Finding:

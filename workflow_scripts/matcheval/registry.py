@@ -1,4 +1,4 @@
-"""The registry of analyses: one line each. docs/architecture.md tells how to add one.
+"""The registry of analyses: one line each. CONTRIBUTING.md tells how to add one.
 
 They are named by text and imported here, so that adding one is a single line.
 """
@@ -28,14 +28,11 @@ _CLASSES = (
     "domain_generalization.analysis.DomainGeneralization",
     "analyses.suite_accuracies.SuiteAccuracies",
     "analyses.severity.Severity",
-    "analyses.few_labels.FewLabels",
+    "few_labels.analysis.FewLabels",
     "accuracy_prediction.analysis.AccuracyPrediction",
     "analyses.mcnemar.McNemar",
     "analyses.paired_gaps.PairedGaps",
-    "analyses.maximum_matching.MaximumMatching",
-    "analyses.permutation_null.PermutationNull",
     "analyses.epsilon_sweep.EpsilonSweep",
-    "analyses.target_orders.TargetOrders",
     "analyses.class_gaps.ClassGaps",
     "analyses.calibration.Calibration",
     "analyses.label_audits.LabelAudits",

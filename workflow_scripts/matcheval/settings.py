@@ -8,20 +8,16 @@ configuration of a study (`study.configuration`) is put together from these clas
 import difflib
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, TypeVar, get_args
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
 from matcheval.errors import InputError, suggest, unknown_name_error
-from matcheval.names import (
-    MAX_LABEL_LENGTH,
-    MAX_NAME_LENGTH,
-    MODEL_PATTERN,
-    NAME_PATTERN,
-    is_label,
-)
+from matcheval.names import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN, is_label
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
 
@@ -86,11 +82,38 @@ PathText = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
 Label = Annotated[str, AfterValidator(_as_label)]  # of classes and groups
 Unique = AfterValidator(_unique)
+
+
+class Need(StrEnum):
+    """What is needed of a dataset that a setting names."""
+
+    IMAGES = "images"
+    ACCURACIES = "accuracies"
+    CORRECTNESS = "correctness"
+    PROBABILITIES = "probabilities"
+
+
+@dataclass(frozen=True)
+class Ref:
+    """A name is one of the study's models, datasets, pairs or suites (`study.references`)."""
+
+    kind: Literal["model", "dataset", "pair", "suite"]
+    needs: Need | None = None
+
+
+ModelName = Annotated[Name, Ref("model")]
+DatasetName = Annotated[Name, Ref("dataset")]
+ImagesName = Annotated[Name, Ref("dataset", Need.IMAGES)]
+EvaluatedName = Annotated[Name, Ref("dataset", Need.ACCURACIES)]
+CorrectName = Annotated[Name, Ref("dataset", Need.CORRECTNESS)]
+PairName = Annotated[Name, Ref("pair")]
+SuiteName = Annotated[Name, Ref("suite")]
 UniqueItems = Field(json_schema_extra={"uniqueItems": True})
 UniqueTuple = Annotated[tuple[T, ...], Unique, UniqueItems]
 SomeUnique = Annotated[tuple[T, ...], Unique, UniqueItems, Field(min_length=1)]
 Names = UniqueTuple[Name]
 SomeNames = SomeUnique[Name]
+ModelNames = UniqueTuple[ModelName]
 Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
 
 
@@ -114,6 +137,7 @@ _AsTexts = BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[Pat
 _AsNames = BeforeValidator(_as_list, json_schema_input_type=Name | tuple[Name, ...])
 Texts = Annotated[tuple[PathText, ...], _AsTexts, Field(min_length=1)]
 NameOrNames = Annotated[tuple[Name, ...], _AsNames, Unique, Field(min_length=1)]
+EvaluatedNames = Annotated[tuple[EvaluatedName, ...], _AsNames, Unique, Field(min_length=1)]
 
 
 def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
@@ -187,8 +211,9 @@ def _quoted(path: Sequence[int | str]) -> str:
 def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
     model = _model_at(kind, path, given)
     name = ".".join([*(part for part in path if isinstance(part, str)), key])
-    if name in KEYS:
-        return f"'{key}' is no more: {KEYS[name]}"
+    instead = KEYS.get(name) or KEYS.get(f"*.{key}")
+    if instead:
+        return f"'{key}' is no more: {instead}"
     known = list(model.model_fields) if model is not None else []
     return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
 

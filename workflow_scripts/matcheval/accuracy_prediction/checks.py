@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 from functools import partial
+from typing import NoReturn
 
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.published import check_published
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
@@ -12,13 +12,13 @@ from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     SuitePredictionSettings,
 )
+from matcheval.accuracy_prediction.tables import check_published
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import check_known, configuration_error
 from matcheval.study.analysis import Analysis
 from matcheval.study.checks import check_label_spaces
 
 MIN_MODELS = 3  # for agreement between models
-
 
 _check_names = partial(check_known, file="configuration")
 
@@ -55,39 +55,37 @@ class CheckedPrediction(Analysis):
     def evaluated(self) -> tuple[str, ...]:
         """Bases and references, which need not be in a pair or suite."""
         suites = self.settings.suites.values()
-        named = (name for one in suites for name in (one.base, one.reference))
-        return tuple(name for name in named if name is not None and name in self.study.datasets)
+        names = (name for suite in suites for name in (suite.base, suite.reference))
+        return tuple(name for name in names if name is not None and name in self.study.datasets)
+
+    def _refuse(self, problem: str, field: str, remedy: str = "") -> NoReturn:
+        raise configuration_error(problem, field=field, remedy=remedy)
 
     def check(self) -> None:
         """Check names of suites, sets, models, methods and groups, and that inputs are there."""
         study, settings = self.study, self.settings
         study.check_models(settings.without, self.field("without"))
         study.check_models(settings.single, self.field("single"))
-        for name in settings.single:
-            if name in settings.without:
-                raise configuration_error(
-                    f"'{name}' is left out, too", field=self.field("single"),
-                    remedy=f"Name it in one of 'single' and '{self.field('without')}'",
-                )  # fmt: skip
         for name, members in settings.ensembles.items():
             study.check_models(members, self.field("ensembles", name))
             if name in study.models:
-                raise configuration_error(f"'{name}' is a model", field=self.field("ensembles"))
+                self._refuse(f"'{name}' is a model", self.field("ensembles"))
         if settings.methods != "all":
             _check_names("method", settings.methods, ALL_SCORES, field=self.field("methods"))
-        if settings.suites:
-            self.check_some_models()
-            if not self.pool:
-                raise configuration_error(
-                    "no model is left for means over models", field=self.field("single"),
-                    remedy="Leave 'single' out to count all models",
-                )  # fmt: skip
-        for name, one in settings.suites.items():
-            _check_names("suite", [name], study.suites, field=self.field("suites"))
-            self._check_suite(name, one)
-        if settings.suites:
-            self._check_inputs()
-        self._check_figures()
+        kind, field = "model or ensemble", self.field("figure_models")
+        _check_names(kind, settings.figure_models, self.scored, field=field)
+        if not settings.suites:
+            return
+        self.check_some_models()
+        if not self.pool:
+            remedy = "Leave 'single' out to count all models"
+            self._refuse("no model is left for means over models", self.field("single"), remedy)
+        _check_names("suite", settings.suites, study.suites, field=self.field("suites"))
+        for name, of_suite in settings.suites.items():
+            self._check_suite(name, of_suite)
+        groups = {name: {m.group for m in study.suites[name].members} for name in settings.suites}
+        check_published(settings.published, groups, self.field("published"))
+        self._check_inputs()
 
     def _keeps(self, *outputs: str) -> bool:
         """Whether inference keeps one of some outputs."""
@@ -95,22 +93,20 @@ class CheckedPrediction(Analysis):
 
     def _check_inputs(self) -> None:
         """Check that there is what ensembles need, and the methods that are asked for by name."""
-        settings, suites = self.settings, self.study.suites
-        members = (name for suite in settings.suites for name in suites[suite].datasets)
-        datasets = self.study.datasets  # those with images: models are run on them
-        is_run = any(datasets[name].has_images for name in (*self.evaluated, *members))
+        settings, study = self.settings, self.study
+        members = (name for suite in settings.suites for name in study.suites[suite].datasets)
+        # Models are run on sets with images.
+        is_run = any(study.datasets[name].has_images for name in (*self.evaluated, *members))
         if settings.ensembles and is_run and not self._keeps("logits"):
-            raise configuration_error(
-                "the probabilities of models are averaged, and are not on file",
-                field=self.field("ensembles"), remedy="Add logits to inference.outputs",
-            )  # fmt: skip
+            problem = "the probabilities of models are averaged, and are not on file"
+            self._refuse(problem, self.field("ensembles"), "Add logits to inference.outputs")
         if settings.methods == "all":
             return
-        under = f"of a suite under {self.field('suites')}"
+        under, suites = f"of a suite under {self.field('suites')}", settings.suites.values()
         remedies = {}
-        if not any(one.reference for one in settings.suites.values()):
+        if not any(suite.reference for suite in suites):
             remedies[Need.REFERENCE] = f"Name a 'reference' {under}"
-        if not any(one.rotation for one in settings.suites.values()):
+        if not any(suite.rotation for suite in suites):
             remedies[Need.IMAGES] = f"Name sets as 'rotation' {under}"
         if len(self.pool) < MIN_MODELS:
             remedies[Need.MODELS] = "Count more models"
@@ -120,51 +116,45 @@ class CheckedPrediction(Analysis):
         for score in self.chosen:
             for need in score.needs:
                 if need in remedies:
-                    raise configuration_error(
-                        f"'{score.name}' needs {need.value}", field=self.field("methods"),
-                        remedy=f"{remedies[need]}, or leave it out",
-                    )  # fmt: skip
+                    remedy = f"{remedies[need]}, or leave it out"
+                    problem = f"'{score.name}' needs {need.value}"
+                    self._refuse(problem, self.field("methods"), remedy)
 
-    def _check_suite(self, name: str, one: SuitePredictionSettings) -> None:
-        study, field = self.study, self.field("suites", name)
-        self.check_has_correctness(one.base, f"{field}.base")
-        members = {member.dataset: member for member in study.suites[name].members}
-        for member in members.values():
-            self._check_member(name, one.base, member)
-        if one.reference is not None:
-            study.check_dataset(one.reference, f"{field}.reference", images=True)
-        self._check_calibrations(one, {member.group for member in members.values()}, field)
-        rotation = list(members) if one.rotation == "all" else one.rotation
-        _check_names("set", rotation, members, field=f"{field}.rotation")
-        for dataset in (*rotation, *([one.base] if rotation else [])):
+    def _check_suite(self, name: str, settings: SuitePredictionSettings) -> None:
+        study, field, suite = self.study, self.field("suites", name), self.study.suites[name]
+        self.check_has_correctness(settings.base, f"{field}.base")
+        for member in suite.members:
+            self._check_member(name, settings.base, member)
+        if settings.reference is not None:
+            study.check_dataset(settings.reference, f"{field}.reference", images=True)
+        groups, datasets = {member.group for member in suite.members}, suite.datasets
+        self._check_calibrations(settings, groups, field)
+        rotation = datasets if settings.rotation == "all" else settings.rotation
+        _check_names("set", rotation, datasets, field=f"{field}.rotation")
+        for dataset in (*rotation, *([settings.base] if rotation else [])):
             study.check_dataset(dataset, f"{field}.rotation", images=True)
-        classes = study.labelled_like(one.base).settings.known_classes
-        if classes is not None:
-            shown = [embedding.class_name for embedding in one.embeddings]
-            _check_names("class", shown, classes, field=f"{field}.embeddings")
-        loo = self.settings.leave_one_out
-        if not any(
-            score.predicts is Predicts.ACCURACY or one.calibrations or (loo and score.direction)
-            for score in self.chosen
+        left_out = self.settings.leave_one_out
+        predicts = (score.predicts is Predicts.ACCURACY for score in self.chosen)
+        if not (
+            settings.calibrations
+            or any(predicts)
+            or (left_out and any(score.direction for score in self.chosen))
         ):
-            raise configuration_error(
+            self._refuse(
                 "nothing is predicted: all of the methods need a regression, and there is none",
-                field=field,
-                remedy="Give calibrations, switch on leave_one_out, or add a method such as ac",
-            )
+                field, "Give calibrations, switch on leave_one_out, or add a method such as ac",
+            )  # fmt: skip
+        self._check_figures(settings, groups, datasets, field)
 
     def _check_member(self, suite: str, base: str, member: Member) -> None:
         """Check one set of a suite, and which of its classes count."""
-        study = self.study
-        dataset, field = member.dataset, f"suites.{suite}"
+        study, dataset, field = self.study, member.dataset, f"suites.{suite}"
         self.check_has_correctness(dataset, field)
         check_label_spaces(study, self.field("suites", suite), base, dataset)
-        for what in ("group", "subgroup"):
-            if getattr(member, what) == ALL:
-                raise configuration_error(
-                    f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets",
-                    field=field, remedy="Call it something else",
-                )  # fmt: skip
+        if ALL in (member.group, member.subgroup):
+            what = "group" if member.group == ALL else "subgroup"
+            problem = f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets"
+            self._refuse(problem, field, "Call it something else")
         if member.all_labels:
             study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
         if not member.counting:
@@ -173,60 +163,49 @@ class CheckedPrediction(Analysis):
         if known is not None:
             check_subset(suite, member, known)
         if study.datasets[dataset].has_images and not self._keeps("logits"):
-            raise configuration_error(
-                f"'{dataset}' has a part of the classes: the probabilities of all are needed",
-                field=field, remedy="Add logits to inference.outputs",
-            )  # fmt: skip
+            problem = f"'{dataset}' has a part of the classes: the probabilities of all are needed"
+            self._refuse(problem, field, "Add logits to inference.outputs")
         names = [name for name, _ in member.groups] or sorted(set(member.classes))
         if len(names) == 1 and self.settings.restrict_argmax:
-            raise configuration_error(
-                f"'{dataset}' has one class, '{names[0]}': all predictions would be right",
-                field=field,
-                remedy=f"Set {self.field('restrict_argmax')} to false, or name more classes",
-            )
+            remedy = f"Set {self.field('restrict_argmax')} to false, or name more classes"
+            problem = f"'{dataset}' has one class, '{names[0]}': all predictions would be right"
+            self._refuse(problem, field, remedy)
 
     def _check_calibrations(
-        self, one: SuitePredictionSettings, groups: Collection[str], suite_field: str
+        self, settings: SuitePredictionSettings, groups: Collection[str], suite_field: str
     ) -> None:
         """Check that groups are known, and no set is predicted by the same regression twice."""
-        predicted: dict[str, set[str]] = {}  # by the groups fitted on
-        for number, calibration in enumerate(one.calibrations):
-            field = f"{suite_field}.calibrations.{number}"
+        predicted: set[tuple[frozenset[str], str]] = set()
+        for number, calibration in enumerate(settings.calibrations):
+            field, fitted = f"{suite_field}.calibrations.{number}", frozenset(calibration.fit)
             _check_names("group", calibration.fit, groups, field=f"{field}.fit")
             _check_names("group", calibration.predict or (), groups, field=f"{field}.predict")
-            wanted = set(calibration.predict or groups) - set(calibration.fit)
+            wanted = {(fitted, g) for g in {*(calibration.predict or groups)} - fitted}
             if not wanted:
-                raise configuration_error(
-                    "all groups are fitted on, and none is left to predict", field=field
-                )
-            before = predicted.setdefault("+".join(sorted(calibration.fit)), set())
-            if before & wanted:
-                raise configuration_error(
-                    f"group '{min(before & wanted)}' is predicted from the same groups twice",
-                    field=field, remedy="Give calibrations with the same 'fit' other 'predict'",
-                )  # fmt: skip
-            before |= wanted
+                self._refuse("all groups are fitted on, and none is left to predict", field)
+            for _, group in predicted & wanted:
+                problem = f"group '{group}' is predicted from the same groups twice"
+                remedy = "Give calibrations with the same 'fit' other 'predict'"
+                self._refuse(problem, field, remedy)
+            predicted |= wanted
 
-    def _check_figures(self) -> None:
-        """Check the names of published errors, and of what has figures of its own."""
-        settings = self.settings
-        suites = {name: self.study.suites[name] for name in settings.suites}
-        groups = {name: {m.group for m in suite.members} for name, suite in suites.items()}
-        if suites:
-            check_published(settings.published, groups, self.field("published"))
-        kind = "model or ensemble"
-        _check_names(kind, settings.figure_models, self.scored, field=self.field("figure_models"))
-        for name, one in settings.suites.items():
-            field = self.field("suites", name, "histograms")
-            _check_names(kind, [each.model for each in one.histograms], self.scored, field=field)
-            shown = [each.dataset for each in one.histograms]
-            _check_names("set", shown, suites[name].datasets, field=field)
-            field = self.field("suites", name, "embeddings")
-            _check_names("model", [each.model for each in one.embeddings], self.models, field=field)
-            shown = [each.group for each in one.embeddings if each.group is not None]
-            _check_names("group", shown, groups[name], field=field)
-            if one.embeddings and not self._keeps("features"):
-                raise configuration_error(
-                    "a figure of features needs features on file", field=field,
-                    remedy="Add features to inference.outputs, or leave it out",
-                )  # fmt: skip
+    def _check_figures(
+        self, settings: SuitePredictionSettings, groups: Collection[str],
+        datasets: Collection[str], suite_field: str,
+    ) -> None:  # fmt: skip
+        """Check the names in figures of outputs, and that their features are kept."""
+        for histogram in settings.histograms:
+            field = f"{suite_field}.histograms"
+            _check_names("model or ensemble", [histogram.model], self.scored, field=field)
+            _check_names("set", [histogram.dataset], datasets, field=field)
+        classes = self.study.labelled_like(settings.base).settings.known_classes
+        for shown in settings.embeddings:
+            field = f"{suite_field}.embeddings"
+            _check_names("model", [shown.model], self.models, field=field)
+            if shown.group is not None:
+                _check_names("group", [shown.group], groups, field=field)
+            if classes is not None:
+                _check_names("class", [shown.class_name], classes, field=field)
+            if not self._keeps("features"):
+                remedy = "Add features to inference.outputs, or leave it out"
+                self._refuse("a figure of features needs features on file", field, remedy)

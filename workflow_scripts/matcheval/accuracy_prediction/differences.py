@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, Cells
+from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, ErrorArray
 from matcheval.accuracy_prediction.predicting import (
     DIRECT,
     PROCEDURE,
@@ -96,30 +96,29 @@ def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> F
 
 
 def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Tabulate the differences of all methods of one way of predicting, and of direct ones."""
+    """Tabulate the differences of all methods of one procedure, and of direct ones."""
     whole = predicted[predicted["view"] == WHOLE]
     direct = whole[whole["protocol"] == DIRECT]
     rows = []
-    for (suite, *way), part in whole.groupby(["suite", *PROCEDURE], sort=False):
+    for (suite, *procedure), part in whole.groupby(["suite", *PROCEDURE], sort=False):
         beside = direct[(direct["suite"] == suite) & direct["dataset"].isin(part["dataset"])]
-        both = part if way[0] == DIRECT else pd.concat([part, beside], ignore_index=True)
+        both = part if procedure[0] == DIRECT else pd.concat([part, beside], ignore_index=True)
         names = both["method"] + np.where(both["variant"] == "", "", ":" + both["variant"])
-        marked = names + np.where(both["protocol"] == way[0], "", " (direct)")
-        cells = Cells(both.assign(method=marked, variant=""))
-        units, groups = subgroups_of(cells.sets), cells.sets["group"].to_numpy()
+        marked = names + np.where(both["protocol"] == procedure[0], "", " (direct)")
+        array = ErrorArray(both.assign(method=marked, variant=""))
+        units, groups = subgroups_of(array.sets), array.sets["group"].to_numpy()
         for group in (*dict.fromkeys(groups), ALL):
             chosen = (groups == group) | (group == ALL)
-            error = cells.error[:, :, chosen]
-            complete = np.atleast_1d(np.isfinite(error).all(axis=(1, 2)))
-            methods = [
-                name for (name, _), known in zip(cells.methods, complete, strict=True) if known
-            ]
+            complete = np.flatnonzero(np.isfinite(array.error[:, :, chosen]).all(axis=(1, 2)))
+            error = array.error[complete][:, :, chosen]
+            methods = [array.methods[m][0] for m in complete]
             if len(methods) < 2:
                 continue
-            found = simultaneous(error[complete], units[chosen], confidence)
+            differences = simultaneous(error, units[chosen], confidence)
             sizes = (len(methods), len(np.unique(units[chosen])), error.shape[1], confidence)
-            for i, j in combinations(np.argsort(error[complete].mean(axis=(1, 2))), 2):
-                rows.append([suite, *way, group, methods[i], methods[j], *found[i, j], *sizes])
+            for i, j in combinations(np.argsort(error.mean(axis=(1, 2))), 2):
+                pair = methods[i], methods[j]
+                rows.append([suite, *procedure, group, *pair, *differences[i, j], *sizes])
     return pd.DataFrame(rows, columns=DIFFERENCES.names)
 
 
@@ -137,7 +136,7 @@ BETWEEN = TableSchema(
 )
 
 
-def tabulate_between(predicted: pd.DataFrame, uncounted: Sequence[str]) -> pd.DataFrame:
+def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
     """Tabulate the correlations of the methods' mean errors on every two suites."""
     keys = [*PROCEDURE, "model"]
     known = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
@@ -152,8 +151,8 @@ def tabulate_between(predicted: pd.DataFrame, uncounted: Sequence[str]) -> pd.Da
             spearman, kendall = rank_correlations(*of_case.to_numpy().T)
             found.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
         table = pd.DataFrame(found, columns=BETWEEN.names)
-        counted = table[~table["model"].isin(uncounted)].groupby(PROCEDURE, sort=False)
-        numbers = counted[["n_methods", "spearman", "kendall"]].mean().reset_index()
+        in_mean = table[~table["model"].isin(excluded_from_mean)].groupby(PROCEDURE, sort=False)
+        numbers = in_mean[["n_methods", "spearman", "kendall"]].mean().reset_index()
         mean = numbers.assign(suite_1=suites[0], suite_2=suites[1], model="mean")
         rows += [table, mean.astype({"n_methods": int})[BETWEEN.names]]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=BETWEEN.names)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS, subgroups_of
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
-from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction
+from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction, text
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
@@ -40,7 +40,6 @@ def error_intervals(
     n_methods, n_models, n_sets = error.shape
     intervals: list[dict[str, float]] = [{} for _ in range(n_methods)]
     weight, has_any = known.astype(np.float64), np.asarray(known.any(axis=2))
-    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
 
     def add(name: str, means: Floats, chosen: Flags) -> None:
@@ -53,23 +52,23 @@ def error_intervals(
         if (n_units := int(unit.max()) + 1) < 2:
             continue
         together = np.eye(n_units)[unit]  # sets of a unit are drawn together
-        sums: Floats = (error @ together).reshape(-1, n_units)
         weights: Floats = weight @ together
-        means = _resampled(sums, weights.reshape(-1, n_units), resamples)
+        means = _resampled(error @ together, weights, resamples)
         means = np.where(has_any, means.reshape(resamples, n_methods, n_models), np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
             add(name, np.nanmean(means, axis=2), (weights.sum(axis=1) > 0).sum(axis=1) > 1)
-    of_models = _resampled(by_model, has_any.astype(np.float64), resamples)
-    add("models", of_models, has_any.sum(axis=1) > 2)
+    by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
+    add("models", _resampled(by_model, has_any, resamples), has_any.sum(axis=1) > 2)
     of_rows = _resampled(error.reshape(n_methods, -1), weight.reshape(n_methods, -1), resamples)
     add("rows", of_rows, known.sum(axis=(1, 2)) > 1)
     return intervals
 
 
-def _resampled(values: Floats, weight: Floats, resamples: int) -> Floats:
+def _resampled(values: Floats, weight: Floats | Flags, resamples: int) -> Floats:
     """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
-    n, rng = values.shape[1], np.random.default_rng(0)
+    n, rng = values.shape[-1], np.random.default_rng(0)
+    values, weight = (array.reshape(-1, n).astype(np.float64) for array in (values, weight))
     found = np.empty((resamples, len(values)))
     size = max(1, _BLOCK // n)
     for start in range(0, resamples, size):
@@ -85,9 +84,9 @@ RESAMPLES = 2000
 ALL = "all"
 _PLACE = ["group", "subgroup"]
 
-_VIEW = Column("view", pa.string(), "", "all datapoints of the sets, or which of them")
-_GROUP = Column("group", pa.string(), "", "group of the sets; 'all' for all sets")
-_SUBGROUP = Column("subgroup", pa.string(), "", "subgroup of the sets; 'all' for all of the group")
+_VIEW = text("view", "all datapoints of the sets, or which of them")
+_GROUP = text("group", "group of the sets; 'all' for all sets")
+_SUBGROUP = text("subgroup", "subgroup of the sets; 'all' for all of the group")
 _KENDALL = Column("kendall", pa.float64(), "1", "tau-b, with ties")
 _COEFFICIENTS = (
     Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"), _KENDALL,
@@ -118,8 +117,8 @@ ERRORS = TableSchema(
         fraction("sd_models", "standard deviation over models of their means over sets"),
         fraction("sd_all", "standard deviation over all models and sets"),
         *(
-            fraction(f"mae_{of}_{side}", f"bootstrap over {text}")
-            for of, text in DRAWN.items()
+            fraction(f"mae_{of}_{side}", f"bootstrap over {drawn}")
+            for of, drawn in DRAWN.items()
             for side in ("low", "high")
         ),
         CONFIDENCE_LEVEL,
@@ -164,11 +163,11 @@ def tabulate_errors(
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
     for case, of_case in predicted.groupby(keys[:-2], sort=False):
-        cells = Cells(of_case)
-        for group, subgroup, chosen in _columns(cells.sets):
+        array = ErrorArray(of_case)
+        for group, subgroup, chosen in _columns(array.sets):
             place = {"group": group, "subgroup": subgroup, "confidence": confidence}
-            found = cells.errors(chosen, confidence, resamples)
-            for method, values in zip(cells.methods, found, strict=True):
+            errors = array.errors(chosen, confidence, resamples)
+            for method, values in zip(array.methods, errors, strict=True):
                 rows.append(dict(zip(keys, (*case, *method), strict=True)) | place | values)
     rows.sort(key=lambda row: order[tuple(row[key] for key in keys)])
     return pd.DataFrame(rows, columns=ERRORS.names)
@@ -216,18 +215,17 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
     yield ALL, ALL, np.ones(len(groups), np.bool_)
 
 
-class Cells:
+class ErrorArray:
     """Errors by one procedure, by method, model and set."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.sets = rows.drop_duplicates("dataset")[["dataset", *_PLACE]]
-        names = list(zip(rows["method"], rows["variant"], strict=True))
-        self.methods = list(dict.fromkeys(names))
-        position = {name: n for n, name in enumerate(self.methods)}
-        models, of_model = np.unique(rows["model"], return_inverse=True)
+        method, names = pd.MultiIndex.from_frame(rows[["method", "variant"]]).factorize()
+        self.methods: list[tuple[str, str]] = list(names)
+        model, models = pd.factorize(rows["model"], sort=True)
         sets = pd.Index(self.sets["dataset"]).get_indexer(rows["dataset"])
-        shape = (len(self.methods), len(models), len(self.sets))
-        place = np.ravel_multi_index(([position[name] for name in names], of_model, sets), shape)
+        shape = (len(names), len(models), len(self.sets))
+        place = np.ravel_multi_index((method, model, sets), shape)
         size = int(np.prod(shape))
         signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
         known = np.isfinite(signed)
@@ -290,10 +288,10 @@ RANKINGS = TableSchema(
     (
         SUITE,
         *PROCEDURE_COLUMNS,
-        Column("group_1", pa.string(), "", "group of the first sets"),
-        Column("subgroup_1", pa.string(), "", "their subgroup; 'all' for all of the group"),
-        Column("group_2", pa.string(), "", "group of the second sets"),
-        Column("subgroup_2", pa.string(), "", "their subgroup; 'all' for all of the group"),
+        text("group_1", "group of the first sets"),
+        text("subgroup_1", "their subgroup; 'all' for all of the group"),
+        text("group_2", "group of the second sets"),
+        text("subgroup_2", "their subgroup; 'all' for all of the group"),
         Column("n_methods", pa.int64(), "methods", "with an error on both"),
         *_COEFFICIENTS,
     ),
@@ -319,11 +317,11 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
         table = part.pivot_table(
             index=["method", "variant"], columns=_PLACE, values="mae", sort=False
         )
-        for one, other in combinations(table.columns, 2):
-            if one[0] == other[0] and ALL in (one[1], other[1]):
+        for first, second in combinations(table.columns, 2):
+            if first[0] == second[0] and ALL in (first[1], second[1]):
                 continue
-            values = table[[one, other]].dropna().to_numpy()
-            rows.append([*case, *one, *other, len(values), *rank_correlations(*values.T)])
+            values = table[[first, second]].dropna().to_numpy()
+            rows.append([*case, *first, *second, len(values), *rank_correlations(*values.T)])
     return pd.DataFrame(rows, columns=RANKINGS.names)
 
 

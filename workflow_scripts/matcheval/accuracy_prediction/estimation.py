@@ -36,7 +36,7 @@ from matcheval.accuracy_prediction.scores.score import (
 )
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, check_known
-from matcheval.io.tables import Column, TableSchema, fraction
+from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.terminal import each
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne", "cot", "cott")
@@ -60,20 +60,20 @@ _REMEDIES = {
 ESTIMATES = TableSchema(
     "predicted accuracies",
     (
-        Column("target", pa.string(), "", "name of the set"),
+        text("target", "name of the set"),
         *METHOD,
-        Column("title", pa.string(), "", "what readers call the method"),
+        text("title", "what readers call the method"),
         Column("n", pa.int64(), "datapoints", "of the set"),
         Column("n_base", pa.int64(), "datapoints", "of the base"),
         fraction("accuracy_base", "accuracy on the base"),
         Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
         fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
-        fraction("predicted_low", "lower bound, percentile 2.5 of the resamples; NaN for none"),
-        fraction("predicted_high", "upper bound, percentile 97.5"),
+        fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
+        fraction("predicted_high", "upper bound"),
         *COLUMNS,
         fraction("accuracy", "true accuracy; NaN if the set has no labels"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
-        Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
+        text("reason", "why there is no prediction, or how it is flagged"),
     ),
 )
 
@@ -82,9 +82,9 @@ def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> li
     """Return methods by name; by default those that predict directly, or need calibration sets."""
     check_known("method", names, SCORES, file=None, field=None)
     regressed = [
-        one.name
-        for one in SCORES.values()
-        if calibrated and one.predicts is not Predicts.ACCURACY and not one.variant
+        score.name
+        for score in SCORES.values()
+        if calibrated and score.predicts is not Predicts.ACCURACY and not score.variant
     ]
     return [SCORES[name] for name in dict.fromkeys(names or (*DIRECT, *regressed))]
 
@@ -115,8 +115,8 @@ def estimate_accuracies(
             field="probability",
             remedy="Give the largest softmax value, not that of a one-hot code",
         )
-    for i, one in enumerate(calibration):
-        _check_labels(base, one, f"set {i + 1} to calibrate on")
+    for number, outputs in enumerate(calibration, 1):
+        _check_labels(base, outputs, f"set {number} to calibrate on")
     units = np.unique(groups or np.arange(len(calibration)), return_inverse=True)[1]
     estimator = _Estimator(base, calibration, units, methods, n_resamples, seed, progress)
     rows = [row for name, target in targets for row in estimator.rows(name, target)]
@@ -127,7 +127,7 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
     """Refuse labels of other classes than the base's, with which the accuracy would be 0."""
     if other.labels is None:
         return
-    widths = [one.n_classes for one in (base, other) if one.n_classes]
+    widths = [outputs.n_classes for outputs in (base, other) if outputs.n_classes]
     if widths:
         foreign = other.labels[other.labels >= min(widths)]
         classes = f"there are {min(widths)} classes"
@@ -176,9 +176,6 @@ class _Fitted:
             )
         return cls(score, state, x[finite], y[finite], finite)
 
-    def predict(self, sides: Sides) -> float:
-        return self.at(self.measure(sides), sides)
-
     def measure(self, sides: Sides) -> float:
         value = self.score.compute(self.state, sides)
         if not np.isfinite(value):
@@ -207,22 +204,21 @@ class _Estimator:
         self, base: Outputs, calibration: Sequence[Outputs], units: Classes,
         methods: Sequence[Score], n_resamples: int, seed: int, progress: bool,
     ) -> None:  # fmt: skip
-        self._base, self._calibration, self._methods = base, calibration, methods
-        self._units = units
+        self._base, self._methods, self._units = base, methods, units
         self._n_resamples, self._seed, self._progress = n_resamples, seed, progress
-        self._sides = [Sides(base, one, seed) for one in calibration]
+        self._sides = [Sides(base, outputs, seed) for outputs in calibration]
         self._lean_base = _lean(base, methods, is_base=True)
-        self._lean_calibration = [_lean(one, methods) for one in calibration]
+        self._lean_calibration = [_lean(outputs, methods) for outputs in calibration]
         self._fitted: dict[tuple[str, int], _Fitted] = {}
 
     def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
         """Yield the predictions on a set by all methods, as rows of `ESTIMATES`."""
         _check_labels(self._base, target, f"'{name}'")
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
-        found = [self._predict(score, sides) for score in self._methods]
-        defined = [s for s, (p, *_) in zip(self._methods, found, strict=True) if np.isfinite(p)]
+        predictions = [(score, *self._predict(score, sides)) for score in self._methods]
+        defined = [score for score, value, *_ in predictions if np.isfinite(value)]
         bounds = self._intervals(name, sides, defined)
-        for score, (predicted, reason, ends) in zip(self._methods, found, strict=True):
+        for score, predicted, reason, ends in predictions:
             low, high = bounds.get(score.name, (np.nan, np.nan))
             fitted = self._fitted.get((score.name, WHOLE))
             yield {
@@ -238,7 +234,8 @@ class _Estimator:
 
     def _predict(self, score: Score, sides: Sides) -> tuple[float, str, dict[str, Any]]:
         """Return the predicted accuracy, a remark or why there is none, and its intervals."""
-        if missing := self._missing(score, self._base, [*self._calibration, sides.target]):
+        others = [*(fitted.target for fitted in self._sides), sides.target]
+        if missing := self._missing(score, self._base, others):
             return np.nan, missing, NO_ENDS
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
@@ -256,10 +253,10 @@ class _Estimator:
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""
         of_study = [need for need in score.needs if need in (Need.IMAGES, Need.MODELS)]
-        for one in others:
-            if needs := [*of_study, *missing_inputs(score, Sources(base), one)]:
+        for outputs in others:
+            if needs := [*of_study, *missing_inputs(score, Sources(base), outputs)]:
                 return f"needs {_REMEDIES.get(needs[0], needs[0].value)}"
-        if score.predicts is not Predicts.ACCURACY and not self._calibration:
+        if score.predicts is not Predicts.ACCURACY and not self._sides:
             return f"needs a regression: give at least {MIN_SETS} labelled sets to calibrate on"
         return ""
 
@@ -292,19 +289,19 @@ class _Estimator:
         n = self._n_resamples if methods else 0
         values |= {score.name: np.full(n, np.nan) for score in methods}
         for b in each(range(n), "resamples", progress=self._progress):
-            base = self._drawn(self._lean_base, b, 0)
-            sides = Sides(base, self._drawn(target, b, stream), self._seed)
+            base = self._lean_base.rows(self._draw(self._lean_base, b, 0))
+            sides = Sides(base, target.rows(self._draw(target, b, stream)), self._seed)
             # Drawn for the first target only: what was fitted is kept.
             is_new = any((score.name, b) not in self._fitted for score in methods)
             calibration = [
-                Sides(base, self._drawn(one, b, -1 - i), self._seed)
-                for i, one in enumerate(self._lean_calibration)
+                Sides(base, outputs.rows(self._draw(outputs, b, -1 - i)), self._seed)
+                for i, outputs in enumerate(self._lean_calibration)
                 if is_new
             ]
             for score in methods:
                 with suppress(NotAvailableError):  # left out of the percentiles
                     fitted = self._fit(score, b, base, calibration)
-                    values[score.name][b] = fitted.predict(sides)
+                    values[score.name][b] = fitted.at(fitted.measure(sides), sides)
         return {
             name: tuple(np.nanpercentile(found, _PERCENTILES).tolist())
             for name, found in values.items()
@@ -328,10 +325,10 @@ class _Estimator:
         assert whole.score.values is not None
         points = []
         for i in np.flatnonzero(whole.is_used).tolist():  # none if the score needs no regression
-            one = self._sides[i]
-            rows = self._draw(one.target, resample, -1 - i)
-            values = one.once(whole.score.values, whole.state)
-            points.append((values[rows].mean(), one.target.correct[rows].mean()))
+            sides = self._sides[i]
+            rows = self._draw(sides.target, resample, -1 - i)
+            values = sides.once(whole.score.values, whole.state)
+            points.append((values[rows].mean(), sides.target.correct[rows].mean()))
         x, y = np.array(points).reshape(-1, 2).T
         return replace(whole, x=x, y=y)
 
@@ -352,9 +349,6 @@ class _Estimator:
         """Draw as many rows as there are, with replacement."""
         generator = np.random.default_rng([self._seed, resample, stream % (1 << 33)])
         return generator.integers(len(outputs), size=len(outputs))
-
-    def _drawn(self, outputs: Outputs, resample: int, stream: int) -> Outputs:
-        return outputs.rows(self._draw(outputs, resample, stream))
 
 
 def _lean(outputs: Outputs, methods: Sequence[Score], *, is_base: bool = False) -> Outputs:

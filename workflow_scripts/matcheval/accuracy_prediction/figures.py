@@ -1,105 +1,80 @@
-"""Figures of accuracy prediction: a function per kind of figure, not per figure of a paper."""
+"""Which figures of accuracy prediction a study has, how they are written, and those of outputs."""
 
 import itertools
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from matcheval.accuracy_prediction import correlation_figures, error_figures
-from matcheval.accuracy_prediction.drawing import Results
+import numpy as np
+import pandas as pd
+
+from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
-from matcheval.accuracy_prediction.gaps import GAPS
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PREDICTED
 from matcheval.accuracy_prediction.scores import AnyScore
+from matcheval.accuracy_prediction.scores.features import Features, features_of
+from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
 from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     SuitePredictionSettings,
 )
 from matcheval.datasets.suites import Suite
+from matcheval.errors import InputError, configuration_error, unknown_name_error
+from matcheval.figures import style
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KINDS: Mapping[str, Callable[..., "Figure"]] = {
-    "errors": error_figures.plot_errors,
-    "scores": correlation_figures.plot_scores,
-    "predictions": correlation_figures.plot_predictions,
-    "errors_by_accuracy": correlation_figures.plot_errors_by_accuracy,
-    "two_methods": error_figures.plot_two_methods,
-    "correlations": correlation_figures.plot_correlations,
-    "rankings": correlation_figures.plot_rankings,
-    "models": error_figures.plot_models,
-    "sizes": error_figures.plot_sizes,
-    "missing_classes": error_figures.plot_missing_classes,
-    "protocol": correlation_figures.plot_protocol,
+    "errors": plots.plot_errors,
+    "scores": plots.plot_scores,
+    "predictions": plots.plot_predictions,
+    "errors_by_accuracy": plots.plot_errors_by_accuracy,
+    "two_methods": plots.plot_two_methods,
+    "correlations": plots.plot_correlations,
+    "rankings": plots.plot_rankings,
+    "models": plots.plot_models,
+    "sizes": plots.plot_sizes,
+    "missing_classes": plots.plot_missing_classes,
 }
-
-
 Procedure = tuple[str, str, str]  # of `PROCEDURE`
 ChosenFigure = tuple[str, dict[str, Any]]  # kind and options
 
-_SHOWN = {  # by what the names of figures begin with
-    "errors_by_accuracy": "absolute errors of predicted accuracies against accuracies, "
-    "a panel per method",
-    "errors": "mean absolute errors of predicted accuracies by method, a panel per group of sets",
-    "scores": "scores against accuracies, a panel per method",
-    "predictions": "predicted against true gaps, a panel per method",
-    "ac-and-doc": "errors of AC and DoC on the same sets, side by side",
-    "correlations": "Spearman's correlations of scores and accuracies, by method and group of sets",
-    "rankings": "correlations of the methods' errors on every two groups of sets",
-    "models": "mean errors of all models by method, and of all methods by model",
-    "sizes": "errors on sets of fewer datapoints",
-    "missing_classes": "errors on sets without some of the classes",
-    "protocol": "matched gaps and parts of gaps against gaps, and errors of "
-    "predictions against the part at equal confidence",
-    "confidences": "histograms of a model's confidences on the base and on the set",
-    "features": "features of one class in two dimensions",
-}
-CAPTION = (
-    f"{{% set shown = {_SHOWN!r} -%}}\n"
-    "Suite **{{ snakemake.wildcards.suite }}**\n"
-    "{%- for name, text in shown.items() if snakemake.wildcards.figure.startswith(name) %}\n"
-    '{{- ": " ~ text if loop.first }}\n'
-    "{%- endfor %}."
-)
+CAPTION = "Suite **{{ snakemake.wildcards.suite }}**: {{ snakemake.wildcards.figure }}."
 
 
 def figures_of_tables(
     settings: AccuracyPredictionSettings, suite: Suite, chosen: Sequence[AnyScore]
 ) -> dict[str, ChosenFigure]:
     """Return the figures that are drawn from the tables of a suite: kind and options, by name."""
-    found: dict[str, ChosenFigure] = {}
-
-    def add(kind: str, suffix: str = "", **options: Any) -> None:
-        found[kind + suffix] = kind, options
-
-    for kind in ("scores", "correlations", "models"):
-        add(kind)
+    figures: dict[str, ChosenFigure] = {"scores": ("scores", {}), "models": ("models", {})}
     for model in settings.figure_models:
         for kind in ("scores", "correlations"):
-            add(kind, f"-of-{model}", model=model)
-    divided = len({(m.group, m.subgroup) for m in suite.members}) > 1
+            figures[f"{kind}-of-{model}"] = (kind, {"model": model})
+    kinds = ["errors", "predictions", "errors_by_accuracy"]
+    if len({(m.group, m.subgroup) for m in suite.members}) > 1:
+        kinds.append("rankings")
     for name, procedure in procedures(settings, suite.name).items():
-        for kind in ("errors", "predictions", "errors_by_accuracy", "rankings"):
-            if kind != "rankings" or divided:
-                add(kind, f"-{name}", procedure=procedure)
+        for kind in kinds:
+            figures[f"{kind}-{name}"] = (kind, {"procedure": procedure})
         for model in settings.figure_models:
-            add("predictions", f"-{name}-of-{model}", procedure=procedure, model=model)
+            options: dict[str, Any] = {"procedure": procedure, "model": model}
+            figures[f"predictions-{name}-of-{model}"] = ("predictions", options)
         # AC beside DoC; left out one by one, both predict the same.
         second = {CALIBRATED: "doc", DIRECT: "doc_feat"}.get(procedure[0], "")
         if {"ac", second} <= {score.name for score in chosen}:
             for by in ("dataset", "subgroup", "model"):
                 options = {"first": "ac", "second": second, "by": by, "procedure": procedure}
-                found[f"ac-and-{second}-by-{by}-{name}"] = ("two_methods", options)
+                figures[f"ac-and-{second}-by-{by}-{name}"] = ("two_methods", options)
     if settings.test_sizes:
-        add("sizes")
+        figures["sizes"] = ("sizes", {})
     if settings.missing_classes != "none":
-        add("missing_classes")
-    if settings.matching:
-        add("protocol")
-    return found
+        figures["missing_classes"] = ("missing_classes", {})
+    return figures
 
 
 def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
@@ -110,43 +85,175 @@ def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Pr
     for on in dict.fromkeys(on for on, _ in settings.suites[suite].regressions):
         for regressor in settings.regressors:
             parts = ["calibrated", *on, *([regressor] if regressor != "linear" else [])]
-            found[_free(_file_name(parts), found)] = (CALIBRATED, regressor, "+".join(on))
+            found[_file_name(parts, found)] = (CALIBRATED, regressor, "+".join(on))
     return found or {"direct": (DIRECT, "", "")}
 
 
 def figures_of_outputs(settings: SuitePredictionSettings) -> dict[str, ChosenFigure]:
     """Return the figures that are drawn from outputs of models: kind and options, by name."""
-    found: dict[str, ChosenFigure] = {}
-    for one in settings.histograms:
-        name = f"confidences-of-{one.model}-on-{one.dataset}"
-        found[name] = ("confidences", one.model_dump(mode="json"))
-    for embedding in settings.embeddings:
-        parts = [embedding.model, embedding.class_name, embedding.group or "all"]
-        name = f"features-of-{_file_name(parts)}-by-{embedding.by}"
-        found[_free(name, found)] = ("features", embedding.model_dump(mode="json"))
-    return found
+    figures: dict[str, ChosenFigure] = {}
+    for histogram in settings.histograms:
+        name = f"confidences-of-{histogram.model}-on-{histogram.dataset}"
+        figures[name] = ("confidences", histogram.model_dump(mode="json"))
+    for shown in settings.embeddings:
+        group = shown.group or "all"
+        parts = ["features-of", shown.model, shown.class_name, group, "by", shown.by]
+        figures[_file_name(parts, figures)] = ("features", shown.model_dump(mode="json"))
+    return figures
 
 
-def _file_name(parts: Sequence[str]) -> str:
-    return re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
-
-
-def _free(name: str, taken: Collection[str]) -> str:
-    """Return a name, with a number if another figure has it."""
+def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:
+    """Return a name of parts for files, with a number if another figure has it."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(one for one in names if one not in taken)
+    return next(name for name in names if name not in taken)
 
 
 def plot_tables(
-    *, kind: str, options: Mapping[str, Any], uncounted: Sequence[str], predicted: Path,
-    errors: Path, correlations: Path, gaps: Sequence[Path], outputs: Sequence[Path],
+    *, kind: str, options: Mapping[str, Any], excluded_from_mean: Sequence[str], predicted: Path,
+    errors: Path, correlations: Path, outputs: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write a figure that is drawn from the tables of a suite."""
-    results = Results(
+    results = plots.Results(
         PREDICTED.read(predicted).to_pandas(),
         ERRORS.read(errors).to_pandas(),
         CORRELATIONS.read(correlations).to_pandas(),
-        GAPS.read(gaps[0]).to_pandas() if gaps else None,
-        tuple(uncounted),
+        tuple(excluded_from_mean),
     )
     save_figure(KINDS[kind](results, **options), *outputs)
+
+
+# --- Figures of a model's confidences and features, and of predictions on single sets
+
+MAX_IMAGES = 500  # of a set
+BINS = 20
+PERPLEXITY, SEED = 30.0, 0
+MIN_IMAGES = 5
+BASE = "base"
+
+
+def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "Figure":
+    """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
+    edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
+    with plots.new_figure(style.COLUMN_WIDTH, height, f"Model {model}.") as figure:
+        panels = figure.subplots(len(outputs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
+        for axes, (name, of_set), color in zip(panels, outputs.items(), plots.COLORS, strict=False):
+            percent, accuracy = 100 * of_set.confidences, 100 * of_set.accuracy
+            share = 100 * np.histogram(percent, edges)[0] / max(len(of_set), 1)
+            axes.stairs(share, edges, fill=True, color=color, alpha=0.5)
+            mean = percent.mean()
+            axes.axvline(mean, color="k", label=f"mean confidence (AC) {mean:.1f} %")
+            if np.isfinite(accuracy):
+                dashes = (0, (3, 1.5))
+                label = f"accuracy {accuracy:.1f} %"
+                axes.axvline(accuracy, color="k", linestyle=dashes, label=label)
+            axes.set_title(f"{style.shortened(name)}, n = {len(of_set):,}")
+            axes.legend(loc="upper left")
+            axes.set_ylabel("Datapoints (%)")
+        panels[-1].set_xlabel("Confidence (%)")
+        panels[-1].set_xlim(0, 100)
+    return figure
+
+
+def embed(features: Features) -> Floats:
+    """Embed features in the plane by t-SNE, from the plane of their main components."""
+    from sklearn.manifold import TSNE
+
+    if len(features) < MIN_IMAGES:
+        raise configuration_error(
+            f"{len(features)} images of the class on these sets, fewer than {MIN_IMAGES}",
+            field="accuracy_prediction.suites.<suite>.embeddings",
+        )
+    perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
+    return TSNE(perplexity=perplexity, init="pca", random_state=SEED).fit_transform(
+        np.asarray(features, np.float64)
+    )
+
+
+def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
+    """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
+    parts = {label: part for label, part in features.items() if len(part)}
+    total = sum(map(len, parts.values()))
+    points = embed(np.concatenate(list(parts.values() or features.values())))
+    looks = plots.colors_and_markers(label for label in parts if label != BASE)
+    note = (
+        f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
+        "groups have no scale."
+    )
+    with plots.new_figure(4.6, 3.6, note) as figure:
+        axes, start = figure.add_subplot(), 0
+        for label, part in parts.items():
+            own, start = points[start : start + len(part)], start + len(part)
+            color, marker = looks.get(label, (plots.GREY, "o"))
+            axes.plot(
+                *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
+                markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
+            )  # fmt: skip
+        axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
+        style.enlarge_markers(figure.legend(loc="outside right upper"))
+    return figure
+
+
+_COLUMNS = 3  # panels in a row
+_NOTE = (
+    "Points: predicted accuracies, with 95 % intervals over datapoints. Dashed: accuracy on the "
+    "base. Solid line: true accuracy, where it is known."
+)
+
+
+def plot_estimates(table: pd.DataFrame) -> "Figure":
+    """Draw the accuracies that all methods predict on every set."""
+    if table.empty:
+        raise InputError("no predictions to plot", field="target")
+    targets = list(dict.fromkeys(table["target"]))
+    n_methods = int(table.groupby("target").size().max())
+    shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
+    width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
+    with plots.new_figure(width, height, _NOTE) as figure:
+        panels = plots.add_panels(
+            figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
+        )
+        look = {"fmt": style.ORIGINAL.marker, "color": style.ORIGINAL.color, "markersize": 3}
+        for axes, target in zip(panels, targets, strict=True):
+            rows = table[table["target"] == target]
+            plots.draw_intervals(axes, rows, "predicted", elinewidth=0.8, **look)
+            axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)
+            if np.isfinite(true := 100 * rows["accuracy"].iloc[0]):
+                axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
+            axes.set_title(style.shortened(target, 28))
+    return figure
+
+
+def plot_outputs(
+    *, kind: str, options: Mapping[str, Any], stored: SuiteOutputs, members: Sequence[str],
+    outputs: Sequence[Path],
+) -> None:  # fmt: skip
+    """Write a figure of the confidences or features of one model on a suite."""
+    suite, base, model = stored.suite, stored.base, options["model"]
+    reader = SuiteReader(stored, stored.files.reader(members, model))
+    if kind == "confidences":
+        (member,) = (m for m in suite.members if m.dataset == options["dataset"])
+        by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
+        save_figure(plot_confidences(model, by_name), *outputs)
+        return
+    wanted = options["class_name"]
+    if wanted not in reader.classes:
+        raise unknown_name_error("class", wanted, reader.classes, file="configuration")
+    label = list(reader.classes).index(wanted)
+    parts: dict[str, list[Features]] = {BASE: [_some(reader.base, label, base)]}
+    for member in suite.members:
+        if options["group"] in (None, member.group):
+            name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
+            parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
+    features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    save_figure(plot_features(model, wanted, features), *outputs)
+
+
+def _some(outputs: Outputs, label: int, name: str) -> Features:
+    """Return the features of at most 500 images of a class, drawn by the name of the set."""
+    features = features_of(outputs)
+    if outputs.labels is None:
+        return features[:0]
+    own = np.flatnonzero((outputs.label_rows == label).any(axis=1))
+    drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
+    return features[np.sort(drawn)]

@@ -3,8 +3,8 @@
 Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Ann. Stat. 49.
 If the new set is exchangeable with those fitted on, its accuracy is inside with a probability of at
 least 1 - 2 (1 - level), near the level as a rule. Severities of one corruption are not exchangeable
-with other sets: `grouped_jackknife_plus` leaves out all sets of a group at once (their CV+), which
-is approximate where groups are few.
+with other sets: all sets of a group can be left out at once (their CV+), which is approximate where
+groups are few.
 """
 
 import math
@@ -35,7 +35,7 @@ COLUMNS = (
     fraction("groups_high", "upper end"),
     Column("n_groups", pa.int64(), "groups", "of the sets fitted on; 0 without a regression"),
 )
-NO_ENDS: dict[str, Any] = {one.name: np.nan for one in COLUMNS} | {"n_groups": 0}
+NO_ENDS: dict[str, Any] = {column.name: np.nan for column in COLUMNS} | {"n_groups": 0}
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Ends:
 
 def jackknife_plus(
     score: Sequence[float] | Floats, accuracy: Sequence[float] | Floats, new_score: float,
-    level: float = LEVEL,
+    level: float = LEVEL, group: Sequence[Any] | npt.NDArray[np.generic] | None = None,
 ) -> tuple[float, float]:  # fmt: skip
     """Compute the interval of the accuracy on a new set, by a line of accuracy on score.
 
@@ -64,6 +64,9 @@ def jackknife_plus(
         Of the new set.
     level : float
         In (0, 1); fewer than 1 / (1 - level) - 1 sets say nothing: the interval is [0, 1].
+    group : array, shape (n_sets,), or None
+        Names or numbers of at least 3 groups, such as the corruptions that sets are severities of,
+        each left out as a whole: approximate for few groups. None for each set by itself.
 
     Returns
     -------
@@ -73,42 +76,14 @@ def jackknife_plus(
     Raises
     ------
     InputError
-        If lengths differ, numbers are not finite, or no line is determined without one of the sets.
+        If lengths differ, numbers are not finite, there are fewer than 3 groups, or no line is
+        determined without one of them.
 
     References
     ----------
-    Barber et al. (2021), section 1.2, equation 1.3.
+    Barber et al. (2021), section 1.2, equation 1.3; section 3: CV+, with groups as folds.
     """
-    return grouped_jackknife_plus(score, accuracy, new_score, np.arange(len(score)), level)
-
-
-def grouped_jackknife_plus(
-    score: Sequence[float] | Floats, accuracy: Sequence[float] | Floats, new_score: float,
-    group: Sequence[int] | Sequence[str] | npt.NDArray[np.generic], level: float = LEVEL,
-) -> tuple[float, float]:  # fmt: skip
-    """Compute the interval as `jackknife_plus`, each group of sets left out as a whole.
-
-    Parameters
-    ----------
-    score, accuracy, new_score, level
-        As of `jackknife_plus`.
-    group : array, shape (n_sets,)
-        Names or numbers of at least 3 groups, such as the corruptions that sets are severities of.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end, cut to [0, 1]; approximate for few groups.
-
-    Raises
-    ------
-    InputError
-        As `jackknife_plus`, and for fewer than 3 groups.
-
-    References
-    ----------
-    Barber et al. (2021), section 3: CV+, with groups as folds.
-    """
+    group = np.arange(len(score)) if group is None else np.asarray(group)
     x, y = np.asarray(score, np.float64), np.asarray(accuracy, np.float64)
     if not 0 < level < 1:
         raise InputError(
@@ -124,7 +99,7 @@ def grouped_jackknife_plus(
             "scores and accuracies are not all finite numbers", field="score",
             remedy="Leave out sets without a score or an accuracy",
         )  # fmt: skip
-    units = np.unique(np.asarray(group), return_inverse=True)[1]
+    units = np.unique(group, return_inverse=True)[1]
     found = line_intervals(x, y, units, np.array([new_score]), level=level).cut()
     if np.isnan(found.lower).any():
         raise InputError(

@@ -123,7 +123,7 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
     names = (base.path.name, other.path.name)
     check_same_model(base.metadata, other.metadata, names, other.path)
     features = [base.outputs.features, other.outputs.features]
-    widths = [one.shape[1] for one in features if one is not None]
+    widths = [array.shape[1] for array in features if array is not None]
     if len(set(widths)) > 1:
         raise InputError(
             f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
@@ -149,7 +149,7 @@ class OutputFiles:
             user_file = read_user_file(file, layout=layout)
             found, metadata = user_file.outputs, user_file.metadata
         else:
-            outputs = [one for one in self.outputs if wanted is None or one in wanted]
+            outputs = [kind for kind in self.outputs if wanted is None or kind in wanted]
             stem = self.stems[dataset].format(model=model)
             found, metadata = read_outputs(files_at(stem, outputs))
         self._same_models.check(model, dataset, metadata)
@@ -191,26 +191,26 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
 
 
 def check_same_datapoints(
-    one: tuple[str, Outputs], other: tuple[str, Outputs], dataset: str
+    first: tuple[str, Outputs], second: tuple[str, Outputs], dataset: str
 ) -> None:
     """Check that two models' outputs on a dataset are of the same datapoints."""
-    (first, a), (second, b) = one, other
+    (name, a), (other, b) = first, second
     difference = ""
     if len(a) != len(b):
-        difference = f"{len(b)} datapoints, and model '{first}' {len(a)}"
+        difference = f"{len(b)} datapoints, and model '{name}' {len(a)}"
     elif _differ(a.index, b.index):
-        difference = f"other datapoints than model '{first}'"
+        difference = f"other datapoints than model '{name}'"
     elif _differ(a.labels, b.labels):
-        difference = f"other labels than model '{first}'"
+        difference = f"other labels than model '{name}'"
     if difference:
         raise InputError(
-            f"on dataset '{dataset}' model '{second}' has {difference}",
+            f"on dataset '{dataset}' model '{other}' has {difference}",
             remedy="Compute the predictions of both models on the same datapoints, in one order",
         )
 
 
-def _differ(one: npt.NDArray[Any] | None, other: npt.NDArray[Any] | None) -> bool:
-    return one is not None and other is not None and not np.array_equal(one, other)
+def _differ(first: npt.NDArray[Any] | None, second: npt.NDArray[Any] | None) -> bool:
+    return first is not None and second is not None and not np.array_equal(first, second)
 
 
 def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
@@ -218,7 +218,7 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     first = next(iter(members.items()))
     for member in members.items():
         check_same_datapoints(first, member, dataset)
-    matrices = [one.probabilities for one in members.values() if one.probabilities is not None]
+    matrices = [m.probabilities for m in members.values() if m.probabilities is not None]
     if len(matrices) < len(members):
         raise configuration_error(
             f"the probabilities of the members of ensemble '{name}' are not on file",

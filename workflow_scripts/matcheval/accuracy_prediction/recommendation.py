@@ -1,11 +1,12 @@
-"""Choose which prediction of an accuracy to rely on, if any, without using any target label.
+"""Choose which prediction of an accuracy to rely on, if any, and say so, without target labels.
 
 The choice depends on what each method needs and on how far the predictions agree.
 docs/accuracy-prediction.md begins with the rules, and has the methods' errors in two studies.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -24,6 +25,7 @@ _WITH = (_COT, "nuclear_norm", "doc")  # regressions, the first that there is
 _AGREE = 0.05  # most that the methods without further sets may differ
 _ROUNDING = 1e-9
 _HALF_WIDTH = 0.05  # of the interval that labels are recommended for
+_WIDTH = 100  # of printed text
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Recommendation:
     predicted, low, high : float
         Its prediction with the 95 % interval over datapoints, fractions; NaN where there is none.
     strength : Strength
-        `assumed` or `cannot be told`: no interval holds what an assumption may be wrong by.
+        `assumed` or `inconclusive`: no interval holds what an assumption may be wrong by.
     text, reason, next_step : str
         Sentences.
     """
@@ -74,33 +76,33 @@ def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
     }
     if rows[0]["accuracy_base"] in (0, 1):
         why = "all predictions on the base are right, or all wrong: they tell nothing of errors"
-        return _none(target, why, rows[0])
+        return _label(target, why, rows[0])
     calibrated = [name for name in _WITH if name in defined]
     checks = _WITHOUT if "cott" in defined else _WITHOUT_LOGITS
     plain = [name for name in checks if name in defined]
     if calibrated:
         row = defined[calibrated[0]]
         if row["reason"].startswith(FLAGGED):
-            return _none(target, "all sets to calibrate on have the same score", row)
+            return _label(target, "all sets to calibrate on have the same score", row)
         if row["reason"].startswith(EXTRAPOLATED):
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
-            return _none(target, f"{why} to {_percent([row['predicted']])}", row)
+            return _label(target, f"{why} to {_percent([row['predicted']])}", row)
         also = ", and has their class frequencies" if row["method"] == _COT else ""
         why = f"assumes that it changed as did the {row['n_fitted']} sets to calibrate on{also}; "
         why += f"it lies between them. {_of_sets(row)}"
-        return _one(target, row, why)
+        return _rely_on(target, row, why)
     if len(plain) < 2:
-        return _none(target, "no two methods have what they need", rows[0])
+        return _label(target, "no two methods have what they need", rows[0])
     predicted = [defined[name]["predicted"] for name in plain]
     shown, points = defined[plain[0]], f"{100 * _AGREE:g} points"
     if max(predicted) - min(predicted) > _AGREE + _ROUNDING:
         names = ", ".join(defined[name]["title"] for name in plain)
         why = f"{len(plain)} methods that need no further labelled sets ({names}) give"
         why += f" {_percent(predicted)}"
-        return _none(target, f"{why}, more than {points} apart: not reliable", shown)
+        return _label(target, f"{why}, more than {points} apart: not reliable", shown)
     why = "assumes that confidence means what it does on the base, which no labels have tested"
     why += f"; {len(plain)} methods that need no further labelled sets agree within {points}"
-    return _one(target, shown, f"{why}. The interval is of the sampling of images alone")
+    return _rely_on(target, shown, f"{why}. The interval is of the sampling of images alone")
 
 
 def _of_sets(row: Mapping[str, Any]) -> str:
@@ -112,7 +114,7 @@ def _of_sets(row: Mapping[str, Any]) -> str:
     return f"{found} (jackknife+, {row['n_groups']} groups of sets)"
 
 
-def _one(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
     value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
     digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
     bounds = f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if math.isfinite(low) else ""
@@ -125,11 +127,11 @@ def _one(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
     )  # fmt: skip
 
 
-def _none(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
+def _label(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     nan = float("nan")
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
-        f"How accurate the model is on {target} cannot be told without labels.", reason,
+        f"Without labels, accuracy on {target} cannot be estimated.", reason,
         f"Label {_labels(row['n'])} random datapoints, for an interval of about "
         f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`).",
     )  # fmt: skip
@@ -148,3 +150,62 @@ def _percent(values: Iterable[float]) -> str:
     shown = [f"{100 * value:.0f}" for value in values]
     ends = (min(shown, key=float), max(shown, key=float)) if len(shown) > 1 else shown
     return f"{' to '.join(ends)} %"
+
+
+# --- The text that commands print
+
+
+def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
+    """Return a block of lines per target, with accuracies in percent, for the terminal."""
+    first, advice = rows[0], {found.target: found for found in recommend(rows)}
+    accuracy = _in_percent(first["accuracy_base"])
+    lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
+    width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
+    for target, of_target in groupby(rows, lambda row: row["target"]):
+        found = advice[target]
+        said = f"{found.strength}: {found.text} ({found.reason})"
+        texts = [textwrap.fill(text, _WIDTH) for text in (said, f"next: {found.next_step}")]
+        lines += ["", *texts, "", *_block(target, list(of_target), width)]
+    lines += [
+        "",
+        "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
+        "a method's assumption.",
+    ]
+    if fitted := [row for row in rows if not math.isnan(row["sets_low"])]:
+        n, n_groups = (max(row[name] for row in fitted) for name in ("n_fitted", "n_groups"))
+        lines.append(
+            f"Intervals over sets: jackknife+, of {n} sets to calibrate on in {n_groups} groups, "
+            "approximate; they hold for sets exchangeable with these only."
+        )
+    return "\n".join([*lines, ""])
+
+
+def _block(target: str, rows: Sequence[Mapping[Any, Any]], width: int) -> Iterator[str]:
+    has_truth = not math.isnan(rows[0]["accuracy"])
+    truth = f"accuracy {_in_percent(rows[0]['accuracy'])}" if has_truth else "no labels"
+    yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"
+    heads = {"predicted": "95 % interval"}
+    if any(not math.isnan(row["sets_low"]) for row in rows):
+        heads |= {"sets": "90 %, over sets", "groups": "over groups"}
+    intervals = "".join(f"{head:>19}" for head in heads.values())
+    error = f"{'error':>8}" if has_truth else ""
+    yield f"{'method'.ljust(width)}{'predicted':>9}{intervals}{error}"
+    for row in rows:
+        variant = f" ({row['variant']})" if row["variant"] else ""
+        name = f"{row['title']}{variant}".ljust(width)
+        if math.isnan(row["predicted"]):
+            yield f"{name}      n/a   {row['reason']}"
+            continue
+        intervals = "".join(f"{_interval(row, of):>19}" for of in heads)
+        error = f"{100 * row['error']:>8.2f}" if has_truth else ""
+        line = f"{name}{_in_percent(row['predicted']):>9}{intervals}{error}"
+        yield f"{line}   {row['reason']}".rstrip()
+
+
+def _interval(row: Mapping[Any, Any], name: str) -> str:
+    low, high = (_in_percent(row[f"{name}_{side}"]) for side in ("low", "high"))
+    return "" if math.isnan(row[f"{name}_low"]) else f"{low[:-2]} – {high}"
+
+
+def _in_percent(value: float) -> str:
+    return f"{100 * value:.2f} %"

@@ -8,7 +8,7 @@ import pandas as pd
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import titles, ways
+from matcheval.accuracy_prediction.tables import procedure_labels, titles
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
@@ -45,7 +45,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of all sets, with `title` of the method, `how` it was used, and `name`."""
     rows = table[(table["view"] == WHOLE) & (table["group"] == ALL) & (table["subgroup"] == ALL)]
-    rows = rows.assign(title=titles(rows), how=ways(rows))
+    rows = rows.assign(title=titles(rows), how=procedure_labels(rows))
     return rows.assign(name=rows["title"] + ", " + rows["how"])
 
 
@@ -100,7 +100,7 @@ def _chart(suite: str, rows: Sequence[Row]) -> Chart:
     return Chart(
         f"{rows[0]['name']} errs least, by {_error(rows[0])} points on average",
         "mean absolute error (percentage points)", "",
-        [Series(way, each) for way, each in points.items()],
+        [Series(how, of_procedure) for how, of_procedure in points.items()],
         categories=[row["name"] for row in rows], zero="x",
         note=f"With {percent(rows[0]['confidence'])} intervals for the choice of the sets.",
     )  # fmt: skip

@@ -17,9 +17,12 @@ import pandas as pd
 
 from matcheval.accuracy_prediction import ROTATION_VERSION
 from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.features import LinearClassifier
+from matcheval.accuracy_prediction.scores.features import (
+    LinearClassifier,
+    fit_rotation_head,
+    orientation_logits,
+)
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.accuracy_prediction.scores.rotation import fit_rotation_head, orientation_logits
 from matcheval.accuracy_prediction.scores.score import Sources
 from matcheval.accuracy_prediction.scoring import (
     ModelScorer,
@@ -49,7 +52,7 @@ class RotationJob:
 
     model: ModelSource
     weights: Path | None
-    given: SuiteOutputs
+    stored: SuiteOutputs
     methods: tuple[str, ...]
     datasets: Path
     folder: Path
@@ -61,19 +64,19 @@ def score_rotation(
     progress: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
     """Compute the rotation scores of a model."""
-    name, given = job.model.name, job.given
+    name, stored = job.model.name, job.stored
     passes = _RotatedPasses(job, config, is_to_stop, progress)
     scores = [SCORES[method] for method in job.methods]
 
     def read(seed: int, dataset: str) -> Outputs:
-        outputs = given.files.read(dataset, name)
-        if dataset == given.base:
+        outputs = stored.files.read(dataset, name)
+        if dataset == stored.base:
             return outputs
         return replace(outputs, orientations=passes.logits(dataset, seed))
 
     tables = []
     for seed in job.seeds:
-        reader = SuiteReader(given, partial(read, seed))
+        reader = SuiteReader(stored, partial(read, seed))
         scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
         tables.append(score_suite(name, reader, [scorer]))
     return pd.concat(tables, ignore_index=True)
@@ -94,7 +97,7 @@ class _RotatedPasses:
 
     def logits(self, dataset: str, seed: int) -> Floats:
         """Return the logits of orientations on a set, from file if they are there."""
-        base = self.job.given.base
+        base = self.job.stored.base
         path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
         found = _read_kept(path, inputs)
@@ -115,7 +118,7 @@ class _RotatedPasses:
 
     @cached_property
     def _base_features(self) -> Floats:
-        return self._pass(self.job.given.base, np.asarray)
+        return self._pass(self.job.stored.base, np.asarray)
 
     @cached_property
     def _runner(self) -> ModelRunner:

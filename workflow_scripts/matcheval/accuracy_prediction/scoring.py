@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
-from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore, score
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import (
     POOL_SCORES,
     Agreements,
@@ -25,7 +25,15 @@ from matcheval.accuracy_prediction.scores.agreement import (
     agreement,
 )
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, class_rule, restrict
-from matcheval.accuracy_prediction.scores.score import NotAvailableError, Score, Sides, Sources
+from matcheval.accuracy_prediction.scores.score import (
+    Need,
+    NotAvailableError,
+    Noted,
+    Score,
+    Sides,
+    Sources,
+    missing_inputs,
+)
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -80,17 +88,12 @@ Rows = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Views:
+class Subsets:
     """Which parts of sets are scored, too, as the settings of these names say."""
 
     test_sizes: tuple[int, ...] = ()
     draws: int = 5
     missing_classes: Literal["none", "singles", "pairs"] = "none"
-    test_size_accuracy: Literal["drawn", "whole"] = "drawn"
-
-    def accuracy(self, view: str, whole: Any, part: Any) -> Any:
-        """Return which accuracies are the true ones on a part: those on the set, or on the part."""
-        return whole if self.test_size_accuracy == "whole" and view.startswith(_SIZE) else part
 
     def parts(
         self, target: Outputs, name: str, classes: Sequence[str], of_suite: Sequence[str] = ()
@@ -108,14 +111,14 @@ class Views:
         counts = {"none": (), "singles": (1,), "pairs": (1, 2)}[self.missing_classes]
         for count in counts:
             for chosen in combinations(of_suite, count):
-                labels = [label for label, one in enumerate(classes) if one in chosen]
+                labels = [label for label, known in enumerate(classes) if known in chosen]
                 kept = np.asarray(~np.isin(target.label_rows, labels).any(axis=1))
                 if kept.any():
                     yield f"{_WITHOUT}{'+'.join(chosen)}", 0, kept
 
 
 _OF_MODELS = "needs a single model: agreement is not computed for ensembles"
-_WHOLE_RULE, _NO_VIEWS = ClassRule(), Views()
+_WHOLE_RULE, _NO_SUBSETS = ClassRule(), Subsets()
 
 
 @dataclass(frozen=True)
@@ -152,10 +155,10 @@ class SuiteOutputs:
 class SuiteReader:
     """Reads a model's outputs on base and test sets, restricted to the classes to be scored."""
 
-    def __init__(self, given: SuiteOutputs, read: Callable[[str], Outputs]) -> None:
-        self.given, self.read = given, read
-        self.base = base = read(given.base)
-        classes = given.classes
+    def __init__(self, stored: SuiteOutputs, read: Callable[[str], Outputs]) -> None:
+        self.stored, self.read = stored, read
+        self.base = base = read(stored.base)
+        classes = stored.classes
         if isinstance(classes, Path):
             classes = read_description(classes.parent)["classes"]
         n_classes = base.n_classes or 1 + int(base.predicted.max(initial=-1))
@@ -181,7 +184,7 @@ class SuiteReader:
         """Return which classes are scored on a set."""
         if not member.counting:
             return _WHOLE_RULE
-        return class_rule(self.classes, dict(member.groups) or member.classes, self.given.rule)
+        return class_rule(self.classes, dict(member.groups) or member.classes, self.stored.rule)
 
     def names(self, member: Member) -> list[str]:
         """Return the names of the classes scored on a set, in the order of the labels."""
@@ -193,7 +196,7 @@ class SuiteReader:
     @property
     def all_names(self) -> list[str]:
         """Names of the classes scored on any set of the suite."""
-        names = (name for member in self.given.suite.members for name in self.names(member))
+        names = (name for member in self.stored.suite.members for name in self.names(member))
         return list(dict.fromkeys(names))
 
 
@@ -208,49 +211,48 @@ class ModelScorer:
 
     def rows(self, sides: Sides, *, of_pool: bool) -> Iterator[dict[str, Any]]:
         """Yield the scores on a set, perhaps with empty rows for those of a pool."""
-        for one in self.scores:
-            if of_pool or isinstance(one, Score):
-                value, reason = self._compute(one, sides)
-                yield {
-                    "method": one.method, "variant": one.variant, "score": value, "reason": reason,
-                }  # fmt: skip
+        for score in self.scores:
+            if of_pool or isinstance(score, Score):
+                value, reason = self._compute(score, sides)
+                name = {"method": score.method, "variant": score.variant}
+                yield name | {"score": value, "reason": reason}
 
-    def _compute(self, one: AnyScore, sides: Sides) -> tuple[float, str]:
-        if not isinstance(one, Score):
-            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {score.Need.MODELS.value}"
+    def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
+        if not isinstance(score, Score):
+            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
         if not all(np.isfinite(side.confidences).all() for side in (sides.base, sides.target)):
             return np.nan, "confidences are not finite numbers"
-        if missing := score.missing_inputs(one, self.sources, sides.target):
+        if missing := missing_inputs(score, self.sources, sides.target):
             return np.nan, f"needs {missing[0].value}"
         try:
-            if one.name not in self._fitted:
-                self._fitted[one.name] = one.fitted(self.sources)
-            value = one.compute(self._fitted[one.name], sides)
+            if score.name not in self._fitted:
+                self._fitted[score.name] = score.fitted(self.sources)
+            value = score.compute(self._fitted[score.name], sides)
         except NotAvailableError as error:
             return np.nan, str(error)
         if not np.isfinite(value):
             return np.nan, "the score is not a finite number"
-        return float(value), value.note if isinstance(value, score.Noted) else ""
+        return float(value), value.note if isinstance(value, Noted) else ""
 
 
 def score_suite(
-    model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], views: Views = _NO_VIEWS
+    model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], subsets: Subsets = _NO_SUBSETS
 ) -> pd.DataFrame:
     """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
     rows = []
-    for member in reader.given.suite.members:
+    for member in reader.stored.suite.members:
         base, target = reader.sides(member)
-        named = reader.given.columns(model, member) | {
+        named = reader.stored.columns(model, member) | {
             "n_base": len(base), "accuracy_base": base.accuracy,
         }  # fmt: skip
         for scorer in scorers:
-            own, seed = views if scorer is scorers[0] else _NO_VIEWS, scorer.sources.seed
+            own, seed = subsets if scorer is scorers[0] else _NO_SUBSETS, scorer.sources.seed
             names = reader.names(member)
             for view, draw, chosen in own.parts(target, member.dataset, names, reader.all_names):
                 part = target if chosen is None else target.rows(chosen)
                 truth = {
                     "seed": seed if chosen is None else draw, "view": view, "n": len(part),
-                    "accuracy": views.accuracy(view, target.accuracy, part.accuracy),
+                    "accuracy": part.accuracy,
                 }  # fmt: skip
                 found = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
                 rows += [named | truth | row for row in found]
@@ -258,7 +260,7 @@ def score_suite(
 
 
 def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
-    """Drop views without a class that no set of the suite has."""
+    """Drop subsets without a class that no set of the suite has."""
     whole = scores[scores["view"] == WHOLE].drop_duplicates("dataset").set_index("dataset")["n"]
     cut = scores["view"][scores["n"] < scores["dataset"].map(whole)]
     return scores[~scores["view"].str.startswith(_WITHOUT) | scores["view"].isin(cut)]
@@ -283,40 +285,39 @@ class _Pool:
         self.correct.append(outputs.correct)
 
     def parts(
-        self, views: Views, classes: Sequence[str], of_suite: Sequence[str] = ()
+        self, subsets: Subsets, classes: Sequence[str], of_suite: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, int, Floats, Floats]]:
         """Yield view, draw, number of datapoints, models' pairwise agreements and accuracies."""
         assert self.first is not None
         predicted, correct = np.stack(self.predicted), np.stack(self.correct)
-        for view, draw, chosen in views.parts(self.first[1], self.dataset, classes, of_suite):
+        for view, draw, chosen in subsets.parts(self.first[1], self.dataset, classes, of_suite):
             rows = slice(None) if chosen is None else chosen
             part = correct[:, rows]
-            accuracy = views.accuracy(view, correct.mean(axis=1), part.mean(axis=1))
-            yield view, draw, part.shape[1], agreement(predicted[:, rows]), accuracy
+            yield view, draw, part.shape[1], agreement(predicted[:, rows]), part.mean(axis=1)
 
 
 def score_pool(
-    given: SuiteOutputs, models: Sequence[str], scores: Sequence[PoolScore],
-    read: Callable[[str, str], Outputs], single: Collection[str] = (), views: Views = _NO_VIEWS,
-    recipes: Sequence[str] | None = None,
+    stored: SuiteOutputs, models: Sequence[str], scores: Sequence[PoolScore],
+    read: Callable[[str, str], Outputs], single: Collection[str] = (),
+    subsets: Subsets = _NO_SUBSETS, recipes: Sequence[str] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Compute the scores of all models on all sets of a suite.
 
     `recipes` names the recipe of each model without its seed; None if they are not known.
     """
     of_recipes = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
-    members, in_pool = given.suite.members, np.array([model not in single for model in models])
-    reader = SuiteReader(given, lambda name: read(name, models[0]))
+    members, in_pool = stored.suite.members, np.array([model not in single for model in models])
+    reader = SuiteReader(stored, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.rule_of(member) for member in members}
     names = {member.dataset: reader.names(member) for member in members}
     of_suite = reader.all_names
     del reader  # it holds the outputs
-    pools = {rule: _Pool(given.base) for rule in rules.values()}
+    pools = {rule: _Pool(stored.base) for rule in rules.values()}
     for model in models:
-        outputs = read(given.base, model)
+        outputs = read(stored.base, model)
         for rule, pool in pools.items():
             pool.add(model, restrict(outputs, rule, is_base=True))
-    bases = {rule: next(pool.parts(_NO_VIEWS, ())) for rule, pool in pools.items()}
+    bases = {rule: next(pool.parts(_NO_SUBSETS, ())) for rule, pool in pools.items()}
     rows = []
     for member in members:
         rule, pool = rules[member.dataset], _Pool(member.dataset)
@@ -324,19 +325,19 @@ def score_pool(
             pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
         *_, n_base, of_base, accuracy_base = bases[rule]
         for view, draw, n, of_target, accuracy in pool.parts(
-            views, names[member.dataset], of_suite
+            subsets, names[member.dataset], of_suite
         ):
             agreements = Agreements(of_target, of_base, accuracy_base, of_recipes)
-            for one in scores:
+            for score in scores:
                 try:
-                    values, reason = one.of_models(agreements, in_pool), ""
+                    values, reason = score.of_models(agreements, in_pool), ""
                 except NotAvailableError as error:
                     values, reason = np.full(len(models), np.nan), str(error)
                 for i, model in enumerate(models):
-                    undetermined = "" if np.isfinite(values[i]) else one.undetermined
+                    undetermined = "" if np.isfinite(values[i]) else score.undetermined
                     rows.append(
-                        given.columns(model, member) | {
-                            "method": one.method, "variant": one.variant, "seed": draw,
+                        stored.columns(model, member) | {
+                            "method": score.method, "variant": score.variant, "seed": draw,
                             "view": view, "score": values[i], "n": n, "n_base": n_base,
                             "accuracy_base": accuracy_base[i], "accuracy": accuracy[i],
                             "reason": reason or undetermined,
@@ -346,34 +347,36 @@ def score_pool(
 
 
 def write_scores(
-    *, scored: str, given: SuiteOutputs, reference: str | None, members: Sequence[str],
-    methods: Sequence[str], options: Mapping[str, Any], views: Views, seeds: Sequence[int],
+    *, scored: str, stored: SuiteOutputs, reference: str | None, members: Sequence[str],
+    methods: Sequence[str], options: Mapping[str, Any], subsets: Subsets, seeds: Sequence[int],
     scores: Path,
 ) -> None:  # fmt: skip
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
-    reader = SuiteReader(given, given.files.reader(members, scored))
+    reader = SuiteReader(stored, stored.files.reader(members, scored))
     of_reference = reader.read(reference) if reference else None
     chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
-    sources = [Sources(reader.base, of_reference, options, seed) for seed in seeds]
-    scorers = [ModelScorer(one, chosen, is_ensemble) for one in sources]
-    table = score_suite(scored, reader, scorers, views)
+    scorers = [
+        ModelScorer(Sources(reader.base, of_reference, options, seed), chosen, is_ensemble)
+        for seed in seeds
+    ]
+    table = score_suite(scored, reader, scorers, subsets)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d scores", scored, len(given.suite.members), table["score"].count())
+    LOGGER.info("%s: %d sets, %d scores", scored, len(stored.suite.members), table["score"].count())
 
 
 def write_agreement(
-    *, given: SuiteOutputs, models: Sequence[str], single: Sequence[str], methods: Sequence[str],
-    views: Views, recipes: Sequence[str], scores: Path,
+    *, stored: SuiteOutputs, models: Sequence[str], single: Sequence[str], methods: Sequence[str],
+    subsets: Subsets, recipes: Sequence[str], scores: Path,
 ) -> None:  # fmt: skip
     """Write the scores of how often the models of a study agree on each set of a suite."""
-    in_parts = {member.dataset for member in given.suite.members if member.counting}
+    in_parts = {member.dataset for member in stored.suite.members if member.counting}
 
     def read(name: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
-        whole = not in_parts if name == given.base else name not in in_parts
-        return given.files.read(name, model, wanted=() if whole else ("logits",))
+        whole = not in_parts if name == stored.base else name not in in_parts
+        return stored.files.read(name, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
-    table = score_pool(given, models, chosen, read, single, views, recipes)
+    table = score_pool(stored, models, chosen, read, single, subsets, recipes)
     write_table(SCORES.from_frame(table), scores)
-    LOGGER.info("%s: %d sets, %d models", given.suite.name, len(given.suite.members), len(models))
+    LOGGER.info("%s: %d sets, %d models", stored.suite.name, len(stored.suite.members), len(models))

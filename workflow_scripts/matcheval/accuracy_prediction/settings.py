@@ -65,8 +65,8 @@ class SuitePredictionSettings(settings.Settings):
         """Groups fitted on and predicted (empty: all others); the same groups in one order."""
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         return [
-            (orders.setdefault(frozenset(one.fit), one.fit), one.predict or ())
-            for one in self.calibrations
+            (orders.setdefault(frozenset(groups.fit), groups.fit), groups.predict or ())
+            for groups in self.calibrations
         ]
 
 
@@ -116,26 +116,14 @@ class AccuracyPredictionSettings(settings.Settings):
     restrict_argmax: settings.Boolean = Field(
         True, description="Whether the prediction is the most probable of the classes that count"
     )
-    group_probability: Literal["max", "mean", "sum"] = Field(
-        "max",
-        description="How the probability of a group of classes follows from those of its classes",
-    )
     test_sizes: Annotated[tuple[settings.Count, ...], settings.Unique] = Field(
         (), description="Numbers of datapoints that sets are reduced to at random"
     )
     draws: settings.Count = Field(5, description="Random reductions of every size")
-    test_size_accuracy: Literal["drawn", "whole"] = Field(
-        "drawn",
-        description="The true accuracy on a reduced set: that of the datapoints drawn, or that of "
-        "the whole set",
-    )
     missing_classes: Literal["none", "singles", "pairs"] = Field(
         "none",
         description="Whether sets are also scored without each class (singles), and without each "
         "two (pairs), the outputs of the models unchanged",
-    )
-    matching: settings.Boolean = Field(
-        True, description="Whether the gap is matched and decomposed beside the predictions"
     )
     published: Literal["none", "p1", "p2", "p2_40"] = Field(
         "none",

@@ -1,36 +1,109 @@
 """The tables of accuracy prediction as they are written, beside the errors that papers print."""
 
+import hashlib
 import logging
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from matcheval.accuracy_prediction import differences as compared
 from matcheval.accuracy_prediction import errors as tabulated
-from matcheval.accuracy_prediction import gaps as matched
 from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import PREDICTED, PROCEDURE
-from matcheval.accuracy_prediction.published import (
-    MEAN,
-    SOURCES,
-    Key,
-    Paper,
-    Printed,
-    published_errors,
-)
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
+from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
-from matcheval.statistics.intervals import percent, schema_at_level
+from matcheval.statistics.intervals import percent
 
 LOGGER = logging.getLogger(__name__)
+
+# --- Errors that papers print: shown beside those of a study, used for nothing else
+
+_FILE = Path(__file__).with_name("published.csv")
+Paper = Literal["none", "p1", "p2", "p2_40"]
+
+P1_GROUPS = ("Syn1", "Syn2", "Natural", "Adv")
+P2_SUITES = ("C10-Cs", "C10-W")
+MEAN = "mean"  # of the methods
+SOURCES: Mapping[Paper, str] = {
+    "p1": "Guillory et al. (2021), Table 2",
+    "p2": "Sun et al. (2024), Table 6",
+    "p2_40": "Sun et al. (2024), Table 2",
+}
+_CLASSIFIERS: Mapping[Paper, str] = {"p1": "", "p2": "70", "p2_40": "40"}
+
+
+class Key(NamedTuple):
+    """What a printed error is of."""
+
+    protocol: str
+    calibrated_on: str
+    method: str
+    group: str
+    subgroup: str
+
+
+class Printed(NamedTuple):
+    """A printed mean absolute error, and its standard deviation; NaN if there is none."""
+
+    error: float
+    sd: float
+
+    def __str__(self) -> str:
+        sd = "" if pd.isna(self.sd) else f" ({100 * self.sd:.2f})"
+        return f"{100 * self.error:.2f}{sd}"
+
+
+@cache
+def _table() -> pd.DataFrame:
+    texts = dict.fromkeys(("classifiers", "calibrated_on", "suite"), str)
+    return pd.read_csv(_FILE, dtype=texts, keep_default_na=False, na_values={"sd": [""]})
+
+
+def table_digest() -> str:
+    """Return a digest of the printed values, which repeats the jobs that show them."""
+    return hashlib.sha256(_FILE.read_bytes()).hexdigest()
+
+
+def published_errors(paper: Paper, suite: str, model: str = "") -> dict[Key, Printed]:
+    """Return the errors that a paper prints: means over classifiers, or those of one model.
+
+    `published.csv` has them as fractions. p1: Guillory et al. (2021), Table 2, with standard
+    deviations of which the paper does not say what they are over. p2: Sun et al. (2024), Tables 2
+    and 6; method `mean` is the row Avg, over ten methods.
+    """
+    rows = _table()
+    of_suite = rows["suite"].isin(["", suite])
+    classifiers = model or _CLASSIFIERS.get(paper)
+    chosen = (rows["paper"] == paper[:2]) & (rows["classifiers"] == classifiers) & of_suite
+    columns = [*Key._fields, *Printed._fields]
+    return {Key(*row[:5]): Printed(*row[5:]) for row in rows.loc[chosen, columns].to_numpy()}
+
+
+def check_published(paper: Paper, groups: Mapping[str, Set[str]], field: str) -> None:
+    """Check that a study has names that a paper's errors can be put beside."""
+    what, given = "suite", set(groups)
+    if paper == "p1":
+        what, given = "group", set().union(*groups.values())
+    expected: Sequence[str] = P1_GROUPS if paper == "p1" else P2_SUITES
+    if paper != "none" and given.isdisjoint(expected):
+        raise configuration_error(
+            f"the errors of {paper} are found by the name of the {what}, and no {what} is called "
+            f"{' or '.join(expected)}",
+            field=field,
+            remedy=f"Give every {what} the name that the paper uses, or set published: none",
+        )
+
+
+# --- Tables for readers
 
 MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
 DASH = "–"
@@ -43,19 +116,18 @@ _REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
 _COEFFICIENTS = {"Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}"}
 
 
-def how(row: Mapping[Any, Any]) -> str:
+def procedure_label(protocol: str, regressor: str, calibrated_on: str) -> str:
     """Return how predictions were made, in words."""
-    text = _PROTOCOLS[row["protocol"]]
-    text += f" {row['calibrated_on'].replace('+', ', ')}" if row["calibrated_on"] else ""
-    return text + _REGRESSORS.get(row["regressor"], "")
+    groups = f" {calibrated_on.replace('+', ', ')}" if calibrated_on else ""
+    return _PROTOCOLS[protocol] + groups + _REGRESSORS.get(regressor, "")
 
 
-def ways(rows: pd.DataFrame) -> list[str]:
+def procedure_labels(rows: pd.DataFrame) -> list[str]:
     """Return how the predictions of rows were made, in words."""
-    return [how(row) for row in rows.to_dict("records")]
+    return [procedure_label(*procedure) for procedure in rows[PROCEDURE].to_numpy()]
 
 
-_TITLES = {(one.method, one.variant): one.full_title for one in ALL_SCORES.values()}
+_TITLES = {(score.method, score.variant): score.full_title for score in ALL_SCORES.values()}
 
 
 def titles(rows: pd.DataFrame) -> list[str]:
@@ -85,7 +157,7 @@ def error_columns(
 
     for case, block in whole.groupby(PROCEDURE, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
-        add("How", *[how(dict(zip(PROCEDURE, case, strict=True)))] * (len(rows) + 1))
+        add("How", *[procedure_label(*map(str, case))] * (len(rows) + 1))
         add("Method", *titles(rows), "mean of methods")
         for group, subgroup in places.itertuples(index=False, name=None):
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
@@ -147,11 +219,13 @@ def _marked(column: pd.DataFrame) -> list[str]:
     return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
 
 
-def correlation_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
+def correlation_columns(
+    table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()
+) -> list[TextColumn]:
     """Format correlations of scores and accuracies: a row per method, means over models."""
     keys = ["method", "variant"]
     heads = {"spearman": "Spearman ρ", "pearson": "Pearson r", "kendall": "Kendall τ-b"}
-    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(uncounted)]
+    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(excluded_from_mean)]
     whole = whole[whole["subgroup"] == ALL]
     every = whole[whole["group"] == ALL].groupby(keys, sort=False)
     means = every[list(heads)].agg(["mean", "min", "max"])
@@ -171,23 +245,6 @@ def correlation_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> l
     return columns
 
 
-def comparison_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format how errors go with what the protocol says of a gap: a row per method."""
-    keys = [*PROCEDURE, "method", "variant"]
-    rows = table[keys].drop_duplicates()
-    rows = rows.assign(how=ways(rows), title=titles(rows))
-    heads = {"How": "{how}", "Method": "{title}", "Error (points)": "{mae:.2%}"}
-    columns: list[TextColumn] = []
-    for measure, title in matched.MEASURES.items():
-        heads |= {f"ρ with {title}": with_interval("with_error", "z.2f")}
-        if measure != "confidence_part":  # given the gap, it says what the conditional part does
-            heads |= {f"ρ with {title}, given the gap": with_interval("given_gap", "z.2f")}
-        part = rows.merge(table[table["measure"] == measure], on=keys, how="left")
-        columns += lay_out(part, heads)
-        heads = {}
-    return columns
-
-
 def setting_notes(settings: Mapping[str, Any], reasons: Iterable[str] = ()) -> list[str]:
     """Return sentences for below a table: the settings, and why values are n/a."""
     notes = ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
@@ -199,11 +256,11 @@ def setting_notes(settings: Mapping[str, Any], reasons: Iterable[str] = ()) -> l
 MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for programs
 
 
-def gap_columns(table: pd.DataFrame, uncounted: Sequence[str] = ()) -> list[TextColumn]:
+def gap_columns(table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()) -> list[TextColumn]:
     """Format mean gaps: a row per model, a column per group of sets (P1, Table 1)."""
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
-    means = gaps[~gaps.index.isin(uncounted)].mean()
+    means = gaps[~gaps.index.isin(excluded_from_mean)].mean()
     columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
     for group in groups:
         values = _numbers([*gaps[group], means[group]], 100)
@@ -220,7 +277,7 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
         for number, which in ((1, "first"), (2, "second"))
     }
     return lay_out(
-        table.assign(how=ways(table), **places),
+        table.assign(how=procedure_labels(table), **places),
         {
             "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
             "Methods": "{n_methods:d}", **_COEFFICIENTS,
@@ -232,7 +289,7 @@ def count_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how errors go with numbers of images: a row per group."""
     groups = ["All" if group == ALL else group or "no group" for group in table["group"]]
     return lay_out(
-        table.assign(how=ways(table), group=groups),
+        table.assign(how=procedure_labels(table), group=groups),
         {
             "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",
             "Images": "{n_images:,d}", **_COEFFICIENTS,
@@ -247,7 +304,7 @@ def difference_columns(table: pd.DataFrame) -> list[TextColumn]:
     rows = table[table["method_1"] == lowest]
     level = percent(table["confidence"].iloc[0]) if len(table) else ""
     return lay_out(
-        rows.assign(how=ways(rows)),
+        rows.assign(how=procedure_labels(rows)),
         {
             "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
             "Compared": "{method_2}",
@@ -260,11 +317,11 @@ def difference_columns(table: pd.DataFrame) -> list[TextColumn]:
 def between_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format how methods rank on two suites: a row per classifier."""
     return lay_out(
-        table.assign(how=ways(table)),
+        table.assign(how=procedure_labels(table)),
         {
             "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
             "Classifier": "{model}", "Methods": "{n_methods:d}",
-            "Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}",
+            **_COEFFICIENTS,
         },
     )  # fmt: skip
 
@@ -273,56 +330,57 @@ def write_predictions(
     *, suite: str, scores: Sequence[Path], agreement: Sequence[Path], rotation: Sequence[Path],
     calibrations: Sequence[predicting.Calibration], leave_one_out: bool, regressors: Sequence[str],
     clip: bool, places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any],
-    confidence: float, uncounted: Sequence[str], published: Paper, predicted: Sequence[Path],
-    errors: Sequence[Path], correlations: Sequence[Path], group_gaps: Sequence[Path],
-    rankings: Sequence[Path], counts: Sequence[Path], differences: Sequence[Path],
+    confidence: float, excluded_from_mean: Sequence[str], published: Paper,
+    predicted: Sequence[Path], errors: Sequence[Path], correlations: Sequence[Path],
+    group_gaps: Sequence[Path], rankings: Sequence[Path], counts: Sequence[Path],
+    differences: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write predicted accuracies, their errors, and what the scores and errors go with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
-    every = predicting.without_placeholders(pd.concat(tables, ignore_index=True))
-    every = predicting.with_places(every, places)
-    found = predicting.predict_accuracies(
-        every, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
+    scored = predicting.without_placeholders(pd.concat(tables, ignore_index=True))
+    scored = predicting.with_places(scored, places)
+    table = predicting.predict_accuracies(
+        scored, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
     )
-    write_table(PREDICTED.from_frame(found), *predicted)
-    missing = found["predicted"].isna()
-    counted_models = found[~found["model"].isin(uncounted)]
-    mean_errors = tabulated.tabulate_errors(counted_models, confidence)
-    paired = compared.tabulate_differences(counted_models, confidence)
-    notes, printed = setting_notes(settings), published_errors(published, suite)
-    notes_on_errors = setting_notes(settings, found.loc[missing, "reason"])
-    notes_on_errors += _note_on_published(published, printed)
-    notes_on_scores = setting_notes(settings, every.loc[every["score"].isna(), "reason"])
-    of_errors = partial(error_columns, published=printed, paper=paper_name(published))
-    of_scores = partial(correlation_columns, uncounted=uncounted)
-    of_gaps = partial(gap_columns, uncounted=uncounted)
-    ranked = tabulated.tabulate_rankings(mean_errors)
-    counted = tabulated.tabulate_counts(mean_errors, found)
-    for table, schema, columns, paths, own_notes in (
-        (mean_errors, ERRORS, of_errors, errors, notes_on_errors),
-        (tabulated.tabulate_correlations(every), tabulated.CORRELATIONS, of_scores, correlations,
-         notes_on_scores),
-        (tabulated.tabulate_group_gaps(every), tabulated.GROUP_GAPS, of_gaps, group_gaps, notes),
-        (ranked, tabulated.RANKINGS, ranking_columns, rankings, notes),
-        (counted, tabulated.COUNTS, count_columns, counts, notes),
-        (paired, compared.DIFFERENCES, difference_columns, differences, notes),
+    write_table(PREDICTED.from_frame(table), *predicted)
+    in_means = table[~table["model"].isin(excluded_from_mean)]
+    mean_errors = _write_errors(
+        in_means, published, published_errors(published, suite), confidence, errors,
+        setting_notes(settings, table.loc[table["predicted"].isna(), "reason"]),
+    )  # fmt: skip
+    write_readable(
+        tabulated.tabulate_correlations(scored), tabulated.CORRELATIONS,
+        partial(correlation_columns, excluded_from_mean=excluded_from_mean), correlations,
+        setting_notes(settings, scored.loc[scored["score"].isna(), "reason"]),
+    )  # fmt: skip
+    of_gaps = partial(gap_columns, excluded_from_mean=excluded_from_mean)
+    for rows, schema, columns, paths in (
+        (tabulated.tabulate_group_gaps(scored), tabulated.GROUP_GAPS, of_gaps, group_gaps),
+        (tabulated.tabulate_rankings(mean_errors), tabulated.RANKINGS, ranking_columns, rankings),
+        (tabulated.tabulate_counts(mean_errors, table), tabulated.COUNTS, count_columns, counts),
+        (compared.tabulate_differences(in_means, confidence), compared.DIFFERENCES,
+         difference_columns, differences),
     ):  # fmt: skip
-        write_readable(table, schema, columns, paths, own_notes)
-    LOGGER.info("%d predictions, %d of them n/a", len(found), missing.sum())
+        write_readable(rows, schema, columns, paths, setting_notes(settings))
+    LOGGER.info("%d predictions, %d of them n/a", len(table), table["predicted"].isna().sum())
 
 
-def paper_name(paper: Paper) -> str:
-    """Return what the documentation calls a paper."""
-    return paper[:2].upper()
-
-
-def _note_on_published(paper: Paper, printed: Mapping[Key, Printed]) -> list[str]:
-    """Return the sentence below a table on the columns of a paper; none if it has none."""
-    if not printed:
-        return []
-    more = "standard deviations in brackets" if paper == "p1" else "means of the paper's methods"
-    source = f"Columns marked {paper_name(paper)} are printed in {SOURCES[paper]}; {more}"
-    return [f"{source}; empty cells are not."]
+def _write_errors(
+    predicted: pd.DataFrame, paper: Paper, printed: Mapping[Key, Printed], confidence: float,
+    paths: Sequence[Path], notes: Sequence[str],
+) -> pd.DataFrame:  # fmt: skip
+    """Write mean errors beside those that a paper prints, and return them."""
+    mean_errors = tabulated.tabulate_errors(predicted, confidence)
+    name = paper[:2].upper()
+    if printed:
+        more = (
+            "standard deviations in brackets" if paper == "p1" else "means of the paper's methods"
+        )
+        source = f"Columns marked {name} are printed in {SOURCES[paper]}; {more}"
+        notes = [*notes, f"{source}; empty cells are not."]
+    columns = partial(error_columns, published=printed, paper=name)
+    write_readable(mean_errors, ERRORS, columns, paths, notes)
+    return mean_errors
 
 
 def write_model_errors(
@@ -330,39 +388,20 @@ def write_model_errors(
     published: Paper, errors: Sequence[Path], counts: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the errors of the accuracies predicted for one model on a suite (P2, also A.2.2)."""
-    found = PREDICTED.read(predicted).to_pandas()
-    found = found[found["model"] == scored]
-    notes = setting_notes(settings, found.loc[found["predicted"].isna(), "reason"])
-    printed = published_errors(published, suite, scored)
-    notes += _note_on_published("p2", printed)
-    of_errors = partial(error_columns, published=printed, paper=paper_name(published))
-    mean_errors = tabulated.tabulate_errors(found, confidence)
-    write_readable(mean_errors, ERRORS, of_errors, errors, notes)
-    counted = tabulated.tabulate_counts(mean_errors, found)
-    write_readable(counted, tabulated.COUNTS, count_columns, counts, setting_notes(settings))
+    table = PREDICTED.read(predicted).to_pandas()
+    table = table[table["model"] == scored]
+    mean_errors = _write_errors(
+        table, "p2", published_errors(published, suite, scored), confidence, errors,
+        setting_notes(settings, table.loc[table["predicted"].isna(), "reason"]),
+    )  # fmt: skip
+    rows = tabulated.tabulate_counts(mean_errors, table)
+    write_readable(rows, tabulated.COUNTS, count_columns, counts, setting_notes(settings))
 
 
 def write_between_suites(
-    *, predicted: Sequence[Path], uncounted: Sequence[str], outputs: Sequence[Path]
+    *, predicted: Sequence[Path], excluded_from_mean: Sequence[str], outputs: Sequence[Path]
 ) -> None:
     """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
     every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
-    table = compared.tabulate_between(every[every["view"] == WHOLE], uncounted)
+    table = compared.tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
     write_readable(table, compared.BETWEEN, between_columns, outputs)
-
-
-def write_comparison(
-    *, predicted: Path, gaps: Sequence[Path], confidence: float, uncounted: Sequence[str],
-    places: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any], tables: Sequence[Path],
-    of_suite: Path,
-) -> None:  # fmt: skip
-    """Write predicted gaps beside what the protocol says of them, and the gaps of all models."""
-    schema = matched.GAPS
-    every = pd.concat([schema.read(path).to_pandas() for path in gaps], ignore_index=True)
-    every = predicting.with_places(every, places)
-    write_table(schema_at_level(schema, confidence).from_frame(every), of_suite)
-    joined = matched.join(PREDICTED.read(predicted).to_pandas(), every)
-    counted = matched.tabulate_comparison(joined[~joined["model"].isin(uncounted)], confidence)
-    notes = setting_notes(settings)
-    write_readable(counted, matched.PREDICTED_GAPS, comparison_columns, tables, notes)
-    LOGGER.info("%d predicted gaps of %d sets", len(joined), joined["dataset"].nunique())

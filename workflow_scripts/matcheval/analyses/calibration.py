@@ -14,11 +14,12 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.few_labels.strata import make_strata
+from matcheval.few_labels.draws import make_strata
 from matcheval.figures import style
-from matcheval.figures.many_models import FEW_MODELS, point_options
+from matcheval.figures.forms import Series, drawing, intervals, join, name_rows, panels
+from matcheval.figures.many_models import FEW_MODELS
 from matcheval.io.tables import Column, TableSchema, fraction, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import (
@@ -30,7 +31,7 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 
 N_BINS = 15
@@ -67,7 +68,15 @@ SCHEMA = TableSchema(
         fraction("largest_class_overconfidence", "of that class, signed"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
+        "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
+        "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
+        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
+        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class_name}",
+        "Its overconfidence": "{largest_class_overconfidence:+.1%}",
+    },
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -185,56 +194,37 @@ def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
     return row
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format calibration for a readable table."""
-    return lay_out_matched(table, {
-        "Model": "{model}", "Matching": "{matching}", "Set": "{origin}", "Datapoints": "{n:,.1f}",
-        "Accuracy": "{accuracy:.1%}", "Mean confidence": "{mean_confidence:.1%}",
-        "Overconfidence": "{overconfidence:+.1%}", "Calibration error": "{calibration_error:.1%}",
-        "Brier": "{brier:.3f}", "Calibration in bins": "{calibration:.4f}",
-        "Refinement in bins": "{refinement:.3f}", "Class": "{largest_class_name}",
-        "Its overconfidence": "{largest_class_overconfidence:+.1%}",
-    })  # fmt: skip
-
-
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw by how much each model is overconfident on all and on matched datapoints."""
-    values = 100 * table.pivot_table(
+    values = table.pivot_table(
         "overconfidence", "model", ["matching", "origin"], dropna=False, sort=False
     )
     values = values.sort_values(("", "original"), kind="stable")
+    values.columns = ["/".join(names) for names in values.columns]
     matchings = [name for name in table["matching"].unique() if name]
-    at, is_named = np.arange(len(values)), len(values) <= FEW_MODELS
-    with style.style():
-        height = _ROW * max(len(values), 3) if is_named else _HEIGHT
-        width = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings))
-        figure = style.new_figure(width, height + _AROUND)
-        axes = figure.subplots(1, len(matchings), sharex=True, sharey=True, squeeze=False)[0]
+    height = _ROW * max(len(values), 3) if len(values) <= FEW_MODELS else _HEIGHT
+    size = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings)), height + _AROUND
+    title = f"{table['pair'].iloc[0]}: overconfidence, {counted(len(values), 'model')}"
+    with drawing(*size, title, legend_columns=3) as figure:
+        axes = panels(figure, len(matchings), len(matchings))
         for panel, matching in zip(axes, matchings, strict=True):
-            both = (values[matching, origin] for origin in style.SETS)
-            panel.hlines(
-                at, *both, color=style.MATCHED_GAP.color, linewidth=0.8, label="matched gap"
-            )
-            for origin, looks in style.SETS.items():
-                for name, look in zip(("", matching), looks, strict=True):
-                    panel.plot(
-                        values[name, origin], at, look.marker, color=look.color,
-                        label=f"{origin}, {'matched' if name else 'all'}",
-                        **point_options(len(values)),
-                    )  # fmt: skip
+            ends = [f"{matching}/{origin}" for origin in style.SETS]
+            look = {"color": style.MATCHED_GAP.color, "linewidth": 0.8, "label": "matched gap"}
+            join(panel, values, ends, **look)
+            series = [
+                Series(f"{name}/{origin}", look, f"{origin}, {'matched' if name else 'all'}")
+                for origin, looks in style.SETS.items()
+                for name, look in zip(("", matching), looks, strict=True)
+            ]
+            intervals(panel, values, series, spread=0)
             style.draw_zero(panel, upright=True)
             panel.set_title(matching_label(matching))
             panel.set_xlabel("Confidence − accuracy (points)")
-        if is_named:
-            axes[0].set_yticks(at, [style.shortened(model) for model in values.index])
-        else:
-            axes[0].set_ylabel("Model, by increasing overconfidence on the original")
-        axes[0].set_ylim(len(values) - 0.5, -0.5)
-        title = f"{table['pair'].iloc[0]}: overconfidence, {counted(len(values), 'model')}"
-        style.set_title_and_legend(figure, title, ncols=3)
+        label = "Model, by increasing overconfidence on the original"
+        name_rows(axes[0], values.index.tolist(), label)
     return figure
 
 

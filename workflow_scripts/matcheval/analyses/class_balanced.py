@@ -12,7 +12,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, lay_out, with_interval
+from matcheval.io.text_tables import with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Seed
 from matcheval.statistics.intervals import accuracy_columns
@@ -30,6 +30,12 @@ SCHEMA = tables.TableSchema(
         tables.Column("seed", pa.int64(), "1", "seed of the subset"),
         tables.CONFIDENCE_LEVEL,
     ),
+    shown={
+        "Model": "{model}",
+        "All {n_all:,} (%) [{level} CI]": with_interval("accuracy_all"),
+        "{per_class:,} per class (%) [{level} CI]": with_interval("accuracy_balanced"),
+        "Mean over classes (%)": "{accuracy_by_class:.1%}",
+    },
 )
 
 
@@ -58,17 +64,6 @@ def tabulate(
             "seed": seed, "confidence": confidence,
         })  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    first = table.iloc[0]
-    level = f"(%) [{100 * first['confidence']:g} % CI]"
-    return lay_out(table, {
-        "Model": "{model}", f"All {first['n_all']:,} {level}": with_interval("accuracy_all"),
-        f"{first['per_class']:,} per class {level}": with_interval("accuracy_balanced"),
-        "Mean over classes (%)": "{accuracy_by_class:.1%}",
-    })  # fmt: skip
 
 
 class ClassBalancedSettings(DatasetTableSettings):

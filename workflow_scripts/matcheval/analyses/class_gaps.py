@@ -14,8 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.figures import style
+from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.blocks import Blocks
@@ -30,7 +31,7 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.statistics.intervals import LEVEL, percent
@@ -140,6 +141,13 @@ ALL = -1  # stands for all classes together
 
 _NAN = float("nan")
 
+
+def _measured_classes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the classes with a matched gap; p of all classes together needs no correction."""
+    shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
+    return shown.assign(p=shown["p_holm"].fillna(shown["p"]))
+
+
 SCHEMA = TableSchema(
     "gaps by class",
     (
@@ -157,19 +165,26 @@ SCHEMA = TableSchema(
         fraction("source_selection", "accuracy on the source minus on its matched points, signed"),
         fraction("dropped_targets", "what the unmatched targets of the class add"),
         fraction("matched_gap_se", "standard error, given confidences and picks"),
-        fraction("matched_gap_low", "lower bound of the 95 % interval of matched_gap"),
-        fraction("matched_gap_high", "upper bound of the 95 % interval of matched_gap"),
+        fraction("matched_gap_low", "lower bound of the {level} interval of matched_gap"),
+        fraction("matched_gap_high", "upper bound of the {level} interval of matched_gap"),
         fraction("p", "two-sided p-value of a matched gap of 0 (normal)"),
         fraction("p_holm", "p corrected for the number of classes (Holm)"),
-        fraction("confidence_part", "part of gap that goes with confidence, in bins"),
+        fraction("confidence_part", "part of gap that confidence explains, in bins"),
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal confidence, in bins"),
         *interval("conditional"),
-        fraction("class_mix", "part of gap that goes with the shares of the classes; of all only"),
+        fraction("class_mix", "part of gap from other shares of the classes; of all only"),
         fraction("within_class", "the rest of it, at equal shares of the classes; of all only"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_measured_classes,
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
+        "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
+        "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
+        "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
@@ -283,21 +298,12 @@ def _parts(
     ).parts  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table."""
-    shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
-    p = shown["p_holm"].fillna(shown["p"])
-    return lay_out_matched(shown.assign(p=p), {
-        "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
-        "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
-        "p (Holm)": "{p:.2g}", "Confidence part": "{confidence_part:+.1%}",
-        "Conditional part": "{conditional_part:+.1%}", "Class mix": "{class_mix:+.1%}",
-    })  # fmt: skip
-
-
 _ROW, _MARGIN, _AROUND = 0.16, 0.75, 0.7  # inches: of a class, a row of panels, the figure
 _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
+
+
+_ENDS = {"min": "low", "max": "high"}
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
@@ -306,31 +312,41 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     classes, note = _chosen_classes(shown)
     keys = list(table[["matching", "kind"]].drop_duplicates().itertuples(index=False))
     n_rows, n_columns = style.grid_shape(len(keys), _COLUMNS)
-    models = table["model"].nunique()
-    with style.style():
-        height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
-        figure = style.new_figure(0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height)
-        axes = figure.subplots(n_rows, n_columns, sharey=True, sharex=True, squeeze=False)
-        for panel, (matching, kind) in zip(axes.flat, keys, strict=False):
-            chosen = (shown["matching"] == matching) & (shown["kind"] == kind)
-            _draw(panel, shown[chosen & shown["class"].isin(classes)], classes)
+    n_models = table["model"].nunique()
+    over_models = "Points: means over models; bars: lowest to highest model."
+    bars = over_models if n_models > 1 else f"Bars: {percent(confidence)} intervals."
+    height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
+    size = 0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height
+    title = f"{table['pair'].iloc[0]}: gaps by class, {counted(n_models, 'model')}"
+    series = [
+        Series("gap", style.GAP, "all points"),
+        Series("matched_gap", style.MATCHED_GAP, "matched points"),
+    ]
+    names = table.drop_duplicates("class").set_index("class")["class_name"].loc[classes]
+    with drawing(*size, title, f"{bars} {note}", legend_columns=2) as figure:
+        axes = panels(figure, len(keys), _COLUMNS)
+        for number, (panel, (matching, kind)) in enumerate(zip(axes, keys, strict=True)):
+            rows = shown[(shown["matching"] == matching) & (shown["kind"] == kind)]
+            intervals(panel, _over_models(rows, several=n_models > 1).reindex(classes), series)
+            style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
             panel.tick_params(labelbottom=True)
-        for panel in axes.flat[len(keys) :]:
-            panel.set_axis_off()
-        name_of = dict(zip(table["class"], table["class_name"], strict=True))
-        names = [style.shortened(name_of[k], 16) for k in classes]
-        for panel in axes[:, 0]:
-            panel.set_yticks(range(len(classes)), names, fontsize=style.NOTE_SIZE)
-            panel.set_ylim(max(len(classes), 1) - 0.5, -0.5)
-            panel.set_ylabel("Class")
-        over_models = "Points: means over models; bars: lowest to highest model."
-        bars = over_models if models > 1 else f"Bars: {percent(confidence)} intervals."
-        title = f"{table['pair'].iloc[0]}: gaps by class, {counted(models, 'model')}"
-        style.set_title_and_legend(figure, title, ncols=2)
-        style.set_note(figure, f"{bars} {note}")
+            if number % n_columns == 0:
+                short = [style.shortened(name, 16) for name in names]
+                name_rows(panel, short, fontsize=style.NOTE_SIZE)
+                panel.set_ylabel("Class")
     return figure
+
+
+def _over_models(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
+    """Return mean gaps by class, with the range of the models or the interval of a single one."""
+    groups, columns = table.groupby("class"), ["gap", "matched_gap"]
+    rows = groups[columns].mean()
+    if not several:
+        return rows.join(groups[["matched_gap_low", "matched_gap_high"]].first())
+    ends = (groups[columns].agg(end).add_suffix(f"_{name}") for end, name in _ENDS.items())
+    return rows.join([*ends])
 
 
 def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
@@ -346,23 +362,6 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
     return [k for k in classes if k == ALL or k in largest], note
 
 
-def _draw(axes: "style.Axes", table: pd.DataFrame, classes: list[int]) -> None:
-    rows = table["class"].map({number: row for row, number in enumerate(classes)})
-    for column, look, label, shift in (
-        ("gap", style.GAP, "all points", -0.15),
-        ("matched_gap", style.MATCHED_GAP, "matched points", 0.15),
-    ):
-        groups = (100 * table[column]).groupby(rows)
-        mean, low, high = groups.mean(), groups.min(), groups.max()
-        if column == "matched_gap" and len(set(table["model"])) == 1:
-            low, high = (
-                (100 * table[f"{column}_{end}"]).groupby(rows).first() for end in ("low", "high")
-            )
-        axes.hlines(mean.index + shift, low, high, color=look.color, linewidth=0.8)
-        axes.plot(mean, mean.index + shift, look.marker, color=look.color, label=label)
-    style.draw_zero(axes, upright=True)
-
-
 class ClassGaps(PairTableAnalysis):
     """Divide the gap of every class, matched as in the whole run."""
 
@@ -371,7 +370,7 @@ class ClassGaps(PairTableAnalysis):
         "Gaps within predicted and within true classes of **{{ snakemake.wildcards.pair }}**, "
         "of all and of matched points; datapoints are matched as in the whole run. In the "
         "figure, points are means over models and bars reach from the lowest to the highest; of "
-        "a single model, bars are 95 % intervals of the matched gap. Classes with fewer than 30 "
+        "a single model, bars are {level} intervals of the matched gap. Classes with fewer than 30 "
         "matched points on a side are left out."
     )
     has_figure: ClassVar[bool] = True

@@ -20,13 +20,13 @@ from pydantic import Field
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, scatter, square
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
-from matcheval.io.text_tables import TextColumn, lay_out, write_readable
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
-from matcheval.settings import Names, Number, Seed, Settings
+from matcheval.settings import ModelNames, Number, PairName, Seed, Settings, UniqueTuple
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 from matcheval.study.analysis import Analysis
@@ -49,7 +49,13 @@ DIFFICULTY = TableSchema(
         Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
         Column("seed", pa.int64(), "1", "seed of the simulated sets"),
     ),
-)
+    shown={
+        "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
+        "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
+        "μ new": "{mu_replication:.3f}", "σ new": "{sigma_replication:.3f}",
+        "RMS error (points)": "{rms_error:.2%}", "Models": "{n_models:d}",
+    },
+)  # fmt: skip
 
 _EXPECTED = "accuracy on the replication that the model of difficulty expects"
 
@@ -65,17 +71,6 @@ SKILLS = TableSchema(
         fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
     ),
 )
-
-
-def difficulty_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the fitted difficulties for a readable table."""
-    return lay_out(table, {
-        "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
-        "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
-        "μ new": "{mu_replication:.3f}",
-        "σ new": "{sigma_replication:.3f}", "RMS error (points)": "{rms_error:.2%}",
-        "Models": "{n_models:d}",
-    })  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -152,6 +147,7 @@ def model_difficulty(
 
 
 _SIMULATED = style.SeriesStyle("#009E73", "none", "x")
+_FORMS = (("replication", ".2f"), ("original", "g"))
 _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
@@ -161,12 +157,13 @@ def plot_difficulty(
     """Plot the difficulties of both sets, and observed accuracies against expected ones."""
     names = {origin: style.shortened(row[origin]) for origin in ("original", "replication")}
     sets = {origin: Difficulties(row[f"mu_{origin}"], row[f"sigma_{origin}"]) for origin in names}
-    looks = {"original": style.ORIGINAL, "replication": style.REPLICATION}
-    with style.style():
-        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.3)
+    new, old = (f"N({row[f'mu_{o}']:{form}}, {row[f'sigma_{o}']:{form}}²)" for o, form in _FORMS)
+    title = f"{row['pair']}: difficulties {new} against {old}"
+    with drawing(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.3, title) as figure:
         left, right = figure.subplots(1, 2)
         for origin, difficulty in sets.items():
-            _draw_density(left, difficulty, label=names[origin], **looks[origin].line_options())
+            look = style.SETS[origin][0].line_options()
+            _draw_density(left, difficulty, label=names[origin], **look)
         left.plot(
             of_models["skill"], np.zeros(len(of_models)), "|", color=style.MODELS.color,
             markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
@@ -175,16 +172,10 @@ def plot_difficulty(
         left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
         left.set_ylim(bottom=0)
         _draw_accuracies(right, results, of_models, *sets.values())
-        old, new = (f"Accuracy on {name} (%)" for name in names.values())
-        right.set(xlabel=old, ylabel=new)
+        x_label, y_label = (f"Accuracy on {name} (%)" for name in names.values())
+        right.set(xlabel=x_label, ylabel=y_label)
         for axes in (left, right):
             style.legend_above(axes, ncols=2)
-        style.set_title(
-            figure,
-            f"{row['pair']}: difficulties N({row['mu_replication']:.2f}, "
-            f"{row['sigma_replication']:.2f}²) against N({row['mu_original']:g}, "
-            f"{row['sigma_original']:g}²)",
-        )
     return figure
 
 
@@ -204,26 +195,38 @@ def _draw_accuracies(
     original: Difficulties,
     replication: Difficulties,
 ) -> None:
-    observed = 100 * results[["accuracy_original", "accuracy_replication"]].to_numpy(np.float64)
-    low, high = max(observed.min() - 3, 0.1), min(observed.max() + 3, 99.9)
-    axes.plot([low, high], [low, high], label="equal accuracy", **style.REFERENCE)
+    observed = results[["accuracy_original", "accuracy_replication"]]
+    low = max(100 * float(observed.min().min()) - 3, 0.1)
+    high = min(100 * float(observed.max().max()) + 3, 99.9)
+    square(axes, low, high)
     x = np.linspace(low, high, 200)
     curve = 100 * expected_accuracy(skills(x / 100, original), replication)
     axes.plot(x, curve, label="model", **style.FITTED.line_options())
     # Rings around the crosses: simulated accuracies lie close to observed ones.
-    look = point_options(len(results), size=7.0)
-    size, alpha = look["markersize"], look["alpha"]
-    axes.plot(
-        *observed.T, "o", color=style.MODELS.color, label="observed", markersize=size, alpha=alpha,
-        markerfacecolor="none", markeredgewidth=0.11 * size,
-    )  # fmt: skip
-    simulated = 100 * of_models[["simulated_original", "simulated_replication"]].to_numpy()
-    if np.isfinite(simulated).any():
-        axes.plot(
-            *simulated.T, _SIMULATED.marker, color=_SIMULATED.color, markersize=0.57 * size,
-            markeredgewidth=0.11 * size, alpha=alpha, label="simulated",
-        )  # fmt: skip
-    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+    look = point_options(len(results), size=7.0) | {"markerfacecolor": "none"}
+    size = look["markersize"]
+    look["markeredgewidth"] = 0.11 * size
+    scatter(
+        axes,
+        observed,
+        "accuracy_original",
+        "accuracy_replication",
+        style.MODELS,
+        label="observed",
+        **look,
+    )
+    simulated = of_models[["simulated_original", "simulated_replication"]]
+    if np.isfinite(simulated.to_numpy()).any():
+        look["markersize"] = 0.57 * size
+        scatter(
+            axes,
+            simulated,
+            "simulated_original",
+            "simulated_replication",
+            _SIMULATED,
+            label="simulated",
+            **look,
+        )
 
 
 def write_difficulty(
@@ -243,7 +246,7 @@ def write_difficulty(
     fit = FITS.read(fits).to_pandas()
     fit = fit[fit["scale"] == "probit"].iloc[0]
     row, of_models = model_difficulty(table, fit, sigma, seed)
-    write_readable(pd.DataFrame([row]), DIFFICULTY, difficulty_columns, tables)
+    DIFFICULTY.write(pd.DataFrame([row]), tables)
     write_table(SKILLS.from_frame(of_models), skills)
     save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
     logging.info("replication: mu %(mu_replication).4f, sigma %(sigma_replication).4f", row)
@@ -252,14 +255,14 @@ def write_difficulty(
 class DifficultySettings(Settings):
     """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
 
-    pairs: Names = Field(
+    pairs: UniqueTuple[PairName] = Field(
         (), description="Pairs of datasets that the model of difficulty is fitted to"
     )
     sigma: Annotated[Number, Field(ge=0)] = Field(
         1.0, description="Standard deviation of the original's difficulties, a free choice"
     )
     seed: Seed = Field(0, description="Seed of the simulated datasets")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Difficulty(Analysis):
@@ -288,10 +291,7 @@ class Difficulty(Analysis):
         return self.study.analysis(Replication)
 
     def check(self) -> None:
-        """Check names of pairs and models, and that there are probit fits."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
+        """Check that there are probit fits."""
         if self.settings.pairs and "probit" not in self.replication.fitted_scales:
             raise configuration_error(
                 "the model of difficulty requires a probit fit",

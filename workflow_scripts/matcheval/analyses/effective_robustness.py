@@ -4,7 +4,6 @@ Taori et al. (2020), arXiv 2007.00644, section 2: ρ(f) = acc_new(f) − β(acc_
 fitted to standard models. Shi et al. (2023), arXiv 2302.01381: β of several base sets.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,12 +18,21 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError, configuration_error, listed
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing, intervals, name_rows
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out, with_interval, write_readable
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions import correctness
-from matcheval.replication.figures import draw_models, limits, set_probit, set_ticks
-from matcheval.settings import Count, Named, NameOrNames, Names, Seed, Settings, SomeUnique
-from matcheval.statistics.intervals import clopper_pearson, percent, schema_at_level
+from matcheval.replication.figures import draw_models, set_scale
+from matcheval.settings import (
+    Count,
+    EvaluatedName,
+    EvaluatedNames,
+    ModelNames,
+    Seed,
+    Settings,
+    SomeUnique,
+)
+from matcheval.statistics.intervals import clopper_pearson, percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
@@ -42,8 +50,7 @@ SCHEMA = tables.TableSchema(
         tables.Column("is_standard", pa.bool_(), "", "whether fits for other models include it"),
         tables.fraction("fitted", "accuracy on the new set by the fit to all standard models"),
         tables.fraction("expected", "by the fit without this model; NaN if there is none"),
-        tables.fraction("rho", "effective robustness: accuracy_new minus expected"),
-        *tables.interval("rho"),
+        *tables.estimate("rho", "effective robustness: accuracy_new minus expected"),
         tables.text("resampled", "images, the same for all models; counts, by model; or both"),
         tables.Column("n_standard", pa.int32(), "models", "models of the fit of expected"),
         tables.Column("resamples", pa.int64(), "1", "of the interval; 0 if n of a set is unknown"),
@@ -51,15 +58,22 @@ SCHEMA = tables.TableSchema(
         tables.Column("seed", pa.int64(), "1", "seed of the resamples"),
         tables.CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{model}", "Scale": "{scale}",
+        "First base (%)": with_interval("accuracy_base"),
+        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
+        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
+        "Models fitted": "{n_standard:d}",
+    },
+)  # fmt: skip
 _MOST_NAMED = 20  # in a figure
 
 
 def tabulate(
     accuracies: Mapping[str, pa.Table],
     models: Sequence[str],
-    *,
     known: Mapping[str, correctness.Correctness] = MappingProxyType({}),
+    *,
     standard: Sequence[str] = (),
     scales: Sequence[str] = (Scale.PROBIT,),
     resamples: int = 10_000,
@@ -116,67 +130,43 @@ def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFram
     return of_top.loc[list(models)]
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the effective robustness of models for a readable table."""
-    return lay_out(table, {
-        "Model": "{model}", "Scale": "{scale}",
-        "First base (%)": with_interval("accuracy_base"),
-        "New set (%)": with_interval("accuracy_new"), "Expected (%)": "{expected:.1%}",
-        "ρ (points)": with_interval("rho", "+.1%"), "Resampled": "{resampled}",
-        "Models fitted": "{n_standard:d}",
-    })  # fmt: skip
-
-
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Plot accuracies and fit of the first scale; of several bases, against those expected."""
-    first, ends = table.iloc[0], ("", "_low", "_high")
+    first, y = table.iloc[0], "accuracy_new"
     scale, bases = Scale(first["scale"]), first["bases"].split()
     table = table[table["scale"] == scale.value]
-    on_old: dict[str, Any] = {f"original{end}": table[f"accuracy_base{end}"] for end in ends}
-    x_label = f"Accuracy on {style.shortened(bases[0])} (%)"
+    x, x_label = "accuracy_base", f"Accuracy on {style.shortened(bases[0])} (%)"
     if len(bases) > 1:
-        on_old = {f"original{end}": np.nan for end in ends} | {"original": table["fitted"]}
-        x_label = f"Accuracy expected from {len(bases)} base sets (%)"
-    on_both = on_old | {f"replication{end}": table[f"accuracy_new{end}"] for end in ends}
-    drawn = table.assign(**{f"accuracy_{name}": values for name, values in on_both.items()})
-    x, y = "accuracy_original", "accuracy_replication"
-    is_finite = np.all(np.isfinite(to_scale(drawn[[x, y]], scale)), axis=1)
-    drawn = drawn.take(np.flatnonzero(is_finite)).sort_values(x)
+        x, x_label = "fitted", f"Accuracy expected from {len(bases)} base sets (%)"
+    is_finite = np.all(np.isfinite(to_scale(table[[x, y]], scale)), axis=1)
+    drawn = table.take(np.flatnonzero(is_finite)).sort_values(x)
     is_off = (drawn["rho_low"] > 0) | (drawn["rho_high"] < 0)
     spread = 100 * table.loc[table["is_standard"], "rho"].std()
     note = f"Over the standard models, ρ has a standard deviation of {spread:.1f} points."
     if first["resamples"]:
         note = f"{is_off.sum()} of {drawn['rho_low'].count()} intervals of ρ miss 0. {note}"
-    with style.style():
-        figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75)
+    title = f"{first['dataset']}: {counted(len(table), 'model')} and their fit"
+    with drawing(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75, title, note) as figure:
         axes, right = figure.subplots(1, 2)
-        if scale is Scale.PROBIT:
-            set_probit(axes)
-        low, high = limits(drawn, scale)
-        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
-        line = 100 * drawn[x], 100 * drawn["fitted"]
-        axes.plot(*line, label=f"{scale.value} fit", zorder=4, **style.FITTED.line_options())
+        set_scale(axes, drawn, x, y, scale)
+        fit = Series("fitted", style.FITTED, f"{scale.value} fit")
+        curves(axes, drawn.set_index(100 * drawn[x]), [fit], zorder=4)
         holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
-        draw_models(axes, drawn, ~is_off, holds_0)
-        set_ticks(axes, scale, low, high)
-        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal", xlabel=x_label)
-        axes.set_ylabel(f"Accuracy on {style.shortened(first['dataset'])} (%)")
+        draw_models(axes, drawn, x, y, ~is_off, holds_0)
+        axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
         _draw_farthest(right, table)
-        style.set_title(figure, f"{first['dataset']}: {counted(len(table), 'model')} and their fit")
-        style.set_note(figure, note)
     return figure
 
 
 def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
     known = table.dropna(subset=["rho"])
-    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED).sort_values("rho")
-    places, values = range(len(rows)), 100 * rows[["rho", "rho_low", "rho_high"]]
+    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED)
+    rows = rows.sort_values("rho", ascending=False)
+    intervals(axes, rows, [Series("rho", style.MODELS)])
     names = [style.shortened(name, 24) for name in rows["model"]]
-    axes.hlines(places, values["rho_low"], values["rho_high"], color=style.MODELS.color)
-    axes.plot(values["rho"], places, style.MODELS.marker, color=style.MODELS.color)
-    axes.set_yticks(places, names, fontsize=style.NOTE_SIZE)
+    name_rows(axes, names, fontsize=style.NOTE_SIZE)
     style.draw_zero(axes, upright=True)
     level = percent(table["confidence"].iloc[0])
     few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""
@@ -186,41 +176,34 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 class EffectiveRobustnessSettings(Settings):
     """New sets with their base sets, and what is fitted."""
 
-    sets: Named[NameOrNames] = Field({}, description="By new set, its base set, or a list of them")
-    standard: Names = Field((), description="Models that are fitted; [] for all. None fits itself")
+    sets: dict[EvaluatedName, EvaluatedNames] = Field(
+        {}, description="By new set, its base set, or a list of them"
+    )
+    standard: ModelNames = Field(
+        (), description="Models that are fitted; [] for all. None fits itself"
+    )
     scales: SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
     resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
     seed: Seed = Field(0, description="Seed of the resamples")
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
-def write_robustness(
-    *,
-    accuracies: Sequence[Path],
-    names: Sequence[str],
-    models: Sequence[str],
-    specs: Mapping[str, DatasetSpec],
+_Known = dict[str, correctness.Correctness]
+
+
+def read_sets(
+    *, accuracies: Mapping[str, Path], models: Sequence[str], specs: Mapping[str, DatasetSpec],
     predictions: Mapping[str, Sequence[str]],
-    options: Mapping[str, Any],
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one new set; accuracies and names are its own and those of its bases.
-
-    Specs and predictions are those of sets of which the correctness of each datapoint is known.
-    """
-    read = {
-        name: correctness.ACCURACIES.read(path)
-        for name, path in zip(names, accuracies, strict=True)
-    }
+) -> tuple[dict[str, pa.Table], Sequence[str], _Known]:  # fmt: skip
+    """Read the accuracies on a new set and on its bases, and correctness where it is known."""
     known = {
         name: correctness.dataset_correctness(spec, models, predictions[name])
         for name, spec in specs.items()
     }
-    table = tabulate(read, models, known=known, **options)
-    write_readable(table, schema_at_level(SCHEMA, options["confidence"]), text_columns, outputs)
-    logging.info("%s: %d models", names[0], len(models))
+    read = {name: correctness.ACCURACIES.read(path) for name, path in accuracies.items()}
+    return read, models, known
 
 
 class EffectiveRobustness(TableAnalysis):
@@ -228,22 +211,20 @@ class EffectiveRobustness(TableAnalysis):
 
     name: ClassVar[str] = "effective_robustness"
     per = "dataset"
-    write_table = write_robustness
+    read = read_sets
     has_figure = True
     caption: ClassVar[str] = (
         "Effective robustness ρ on **{{ snakemake.wildcards.dataset }}**: accuracy minus what a "
         "fit to the standard models, without the model itself, expects from its accuracy on the "
-        "base sets. Intervals of 95 % hold the sampling of the test sets and of the models fitted. "
-        "Resampled are images, the same for all models; of sets with accuracies only, each model's "
-        "count of correct predictions, which makes intervals too wide; or both."
+        "base sets. Intervals of {level} hold the sampling of the test sets and of the models "
+        "fitted. Resampled are images, the same for all models; of sets with accuracies only, each "
+        "model's count of correct predictions, which makes intervals too wide; or both."
     )
     Settings: ClassVar[type[EffectiveRobustnessSettings]] = EffectiveRobustnessSettings
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check names of sets and models, and that fits have enough models."""
-        for key in ("standard", "without"):
-            self.study.check_models(getattr(self.settings, key), self.field(key))
+        """Check that fits have enough models."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             raise configuration_error(
@@ -251,8 +232,6 @@ class EffectiveRobustness(TableAnalysis):
                 field=self.field("standard"), remedy="Take it from one of the lists",
             )  # fmt: skip
         for new, bases in self.settings.sets.items():
-            for name in (new, *bases):
-                self.check_has_accuracies(name, self.field("sets", new))
             if new in bases:
                 raise configuration_error(
                     f"'{new}' is its own base", field=self.field("sets", new),
@@ -282,13 +261,13 @@ class EffectiveRobustness(TableAnalysis):
         return [*map(self.study.accuracies_file, names), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_robustness`."""
+        """Return the arguments of `read_sets`."""
         study, (names, known) = self.study, self._sets(wildcards)
         return {
-            "accuracies": [*map(study.accuracies_file, names)], "names": names,
+            "accuracies": {name: study.accuracies_file(name) for name in names},
             "specs": {name: asdict(study.datasets[name]) for name in known},
             "predictions": {name: study.probability_files(name, self.models) for name in known},
-            "models": self.models, "options": self.options,
+            "models": self.models,
         }  # fmt: skip
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:

@@ -8,9 +8,10 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing
 from matcheval.figures.many_models import draw_curves
 from matcheval.io.tables import TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.protocol.compared_models import (
     MATCHED_MODEL,
     MEAN,
@@ -21,13 +22,27 @@ from matcheval.protocol.compared_models import (
     std_of_defined,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
 from matcheval.statistics.intervals import LEVEL, percent
 
 _DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out matched gaps with a row per model and matching, and a column per ε."""
+    key = ["matching", "model"]
+    wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
+    names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
+    gaps = table.groupby(key, sort=False)["gap"].first()
+    cells = wide.rename(columns=names).assign(gap=gaps.loc[wide.index]).reset_index()
+    cells["matching"] = cells["matching"].map(matching_label)
+    heads = {f"ε = {epsilon:g}": f"{{{name}:+.2%}}" for epsilon, name in names.items()}
+    first = {"Model": "{model}", "Matching": "{matching}", "Gap": "{gap:+.2%}"}
+    return lay_out(cells, first | heads)
+
 
 SCHEMA = TableSchema(
     "matched gaps by epsilon",
@@ -43,6 +58,7 @@ SCHEMA = TableSchema(
         fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
         text("reason", "why values are NaN; empty if none is"),
     ),
+    shown=_columns,
 )
 
 
@@ -105,54 +121,34 @@ def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float,
     return sign * float(source.mean() - target.mean()), float(np.sqrt(variance))
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out matched gaps with a row per model and matching, and a column per ε."""
-    key = ["matching", "model"]
-    wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
-    names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
-    gaps = table.groupby(key, sort=False)["gap"].first()
-    cells = wide.rename(columns=names).assign(gap=gaps.loc[wide.index]).reset_index()
-    heads = {f"ε = {epsilon:g}": f"{{{name}:+.2%}}" for epsilon, name in names.items()}
-    first = {"Model": "{model}", "Matching": "{matching}", "Gap": "{gap:+.2%}"}
-    return lay_out_matched(cells, first | heads)
-
-
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     models = len(set(table["model"]) - {MEAN})
-    of_mean, over_models = (" of the mean", ", mean over models") if models > 1 else ("", "")
-    with style.style():
-        figure = style.new_figure(style.COLUMN_WIDTH * len(matchings), 3.6)
-        panels = figure.subplots(
+    over_models = ", mean over models" if models > 1 else ""
+    matched = Series("matched_gap", style.MATCHED_GAP, f"matched gap{over_models}")
+    title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
+    note = f"Bands: {percent(confidence)} intervals{' of the mean' if models > 1 else ''}."
+    with drawing(style.COLUMN_WIDTH * len(matchings), 3.6, title, note) as figure:
+        axes = figure.subplots(
             2, len(matchings), sharex=True, sharey="row", squeeze=False, height_ratios=(2.2, 1)
         )
-        for (upper, lower), matching in zip(panels.T, matchings, strict=True):
+        for (upper, lower), matching in zip(axes.T, matchings, strict=True):
             rows = table[table["matching"] == matching]
-            mean = 100 * rows[rows["model"] == MEAN].set_index("epsilon")[_DRAWN]
+            mean = rows[rows["model"] == MEAN].set_index("epsilon")
             _draw_models(upper, rows, "matched_gap", style.MATCHED_GAP.color)
-            upper.fill_between(
-                mean.index, mean["matched_gap_low"], mean["matched_gap_high"], alpha=0.25,
-                color=style.MATCHED_GAP.color, linewidth=0,
-                label=f"{percent(confidence)} interval{of_mean}",
-            )  # fmt: skip
-            upper.plot(
-                mean["matched_gap"], color=style.MATCHED_GAP.color, marker=style.MATCHED_GAP.marker,
-                label=f"matched gap{over_models}",
-            )  # fmt: skip
-            line = style.GAP.line_options()
-            upper.plot(mean["gap"], label="gap of all datapoints", linewidth=0.8, **line)
+            curves(upper, mean, [matched], marker=style.MATCHED_GAP.marker, linestyle="-")
+            curves(upper, mean, [Series("gap", style.GAP, "gap of all datapoints", "none")],
+                   linewidth=0.8)  # fmt: skip
             style.draw_zero(upper)
             style.legend_above(upper, title=matching_label(matching))
             _draw_models(lower, rows, "fraction_unmatched", style.UNMATCHED.color)
-            lower.plot(mean["fraction_unmatched"], **style.UNMATCHED.line_options())
+            curves(lower, mean, [Series("fraction_unmatched", style.UNMATCHED)])
             lower.set_xscale("log")
             lower.xaxis.set_major_formatter("{x:g}")  # without formulas
             lower.set_xlabel("ε")
-        panels[0, 0].set_ylabel("Matched gap (points)")
-        panels[1, 0].set_ylabel("Unmatched (%)")
-        title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
-        style.set_title(figure, title)
+        axes[0, 0].set_ylabel("Matched gap (points)")
+        axes[1, 0].set_ylabel("Unmatched (%)")
     return figure
 
 

@@ -5,6 +5,7 @@ A group may be the images that also occur in another set, for instance. Recht et
 published, but membership in the other sampled sets was.
 """
 
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 from matcheval.errors import InputError
 from matcheval.io.tables import CONFIDENCE_LEVEL, DATASET, MODEL, TableSchema, accuracy, text
-from matcheval.io.text_tables import TextColumn, columns_by_part
+from matcheval.io.text_tables import columns_by_part
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import accuracy_columns
@@ -26,6 +27,12 @@ SCHEMA = TableSchema(
         text("group", "name of the group in the user's file"),
         *accuracy("group", "datapoints in the group"),
         CONFIDENCE_LEVEL,
+    ),
+    shown=partial(
+        columns_by_part,
+        part="group",
+        accuracy="accuracy_group",
+        head="{group}, n = {n_group:,} (%)",
     ),
 )
 
@@ -61,13 +68,6 @@ def tabulate(
         for name in sorted(groups.unique())
     ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    sizes = zip(table["group"], table["n_group"], strict=True)
-    heads = {name: f"{name}, n = {n:,} (%)" for name, n in sizes}
-    return columns_by_part(table, "group", "accuracy_group", heads)
 
 
 class Groups(DatasetTableAnalysis):

@@ -17,7 +17,6 @@ from matcheval.datasets.folders import read_dataset
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
-from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number
 from matcheval.study.rules import Wildcards
@@ -26,6 +25,13 @@ from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
+    """Count the listed images by the number of correct models."""
+    counts = table.groupby(["n_right", "n_models"]).size().rename("images").reset_index()
+    return counts.assign(together=counts["images"].cumsum())
+
 
 SCHEMA = TableSchema(
     "hard images",
@@ -36,6 +42,12 @@ SCHEMA = TableSchema(
         Column("n_right", pa.int32(), "models", "how many models classify it correctly"),
         Column("n_models", pa.int32(), "models", "number of models"),
     ),
+    summary=count_by_models,
+    shown={
+        "Correct of {n_models} models": "{n_right:d}",
+        "Images": "{images:,}",
+        "Together": "{together:,}",
+    },
 )
 
 
@@ -53,14 +65,6 @@ def tabulate(
         "dataset": dataset, "index": known.index[rows], "label": known.labels[rows],
         "n_right": n_right[rows], "n_models": len(known.models),
     })[SCHEMA.names]  # fmt: skip
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Count the listed images by the number of correct models, for a readable table."""
-    counts = table.groupby("n_right").size().rename("images").reset_index()
-    head = f"Correct of {table['n_models'].iloc[0]} models"
-    columns = {head: "{n_right:d}", "Images": "{images:,}", "Together": "{together:,}"}
-    return lay_out(counts.assign(together=counts["images"].cumsum()), columns)
 
 
 _COLUMNS = 9

@@ -5,11 +5,10 @@ humans are equally accurate on both sets.
 """
 
 import itertools
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -27,16 +26,32 @@ from matcheval.io.text_tables import (
     signed_cells,
     with_interval,
     with_last,
-    write_readable,
 )
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
-from matcheval.settings import Named, Names, PathText, Settings
+from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
 COLUMNS = ["participant", "set", "index", "answer"]
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a row per participant, and one of the means."""
+    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
+    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
+    for origin, head in (("original", "Original"), ("replication", "New")):
+        columns += lay_out(table, {
+            f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
+            "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
+        })  # fmt: skip
+        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
+        last += [percent_cell(mean), "", percent_cell(of_models)]
+    gaps = table["gap"]
+    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
+    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
+    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
 
 
 SCHEMA = TableSchema(
@@ -51,6 +66,7 @@ SCHEMA = TableSchema(
         fraction("gap", "accuracy, original minus replication"),
         CONFIDENCE_LEVEL,
     ),
+    shown=_columns,
 )
 
 ORIGINS = ("original", "replication")
@@ -80,8 +96,9 @@ def tabulate(
     annotations: pd.DataFrame,
     known: Mapping[str, Correctness],
     pair: str,
-    confidence: float = 0.95,
     file: object = None,
+    *,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Tabulate the accuracy of every participant on both sets of a pair."""
     rows = []
@@ -102,48 +119,22 @@ def tabulate(
     )
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
-    for origin, head in (("original", "Original"), ("replication", "New")):
-        columns += lay_out(table, {
-            f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
-            "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
-        })  # fmt: skip
-        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
-        last += [percent_cell(mean), "", percent_cell(of_models)]
-    gaps = table["gap"]
-    better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
-    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
-    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
-
-
-def tabulate_human_accuracy(
-    *,
-    specs: Mapping[str, DatasetSpec],
-    models: Sequence[str],
-    predictions: Mapping[str, Sequence[str]],
-    annotations: Path,
-    pair: str,
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of human accuracies on one pair."""
+def read_human(
+    *, specs: Mapping[str, DatasetSpec], models: Sequence[str],
+    predictions: Mapping[str, Sequence[str]], annotations: Path, pair: str,
+) -> tuple[pd.DataFrame, dict[str, Correctness], str, Path]:  # fmt: skip
+    """Read the annotations of one pair, and what models classify correctly."""
     known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
-    given = read_annotations(annotations)
-    table = tabulate(given, known, pair, confidence, file=annotations)
-    write_readable(table, SCHEMA, text_columns, outputs)
-    logging.info("%d participants", len(table))
+    return read_annotations(annotations), known, pair, annotations
 
 
 class HumanAccuracySettings(Settings):
     """Pairs whose images participants classified, each with the file of their annotations."""
 
-    pairs: Named[PathText] = Field(
+    pairs: dict[Annotated[Name, Ref("pair", Need.CORRECTNESS)], PathText] = Field(
         {}, description="CSV file of the participants' annotations, by pair"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class HumanAccuracy(TableAnalysis):
@@ -151,7 +142,7 @@ class HumanAccuracy(TableAnalysis):
 
     name: ClassVar[str] = "human_accuracy"
     per = "pair"
-    write_table = tabulate_human_accuracy
+    read = read_human
     caption: ClassVar[str] = (
         "Accuracies of the participants on both sets of **{{ snakemake.wildcards.pair }}**, "
         "with Clopper-Pearson intervals, and the mean accuracy of the models on the same images."
@@ -160,12 +151,9 @@ class HumanAccuracy(TableAnalysis):
     settings: HumanAccuracySettings
 
     def check(self) -> None:
-        """Check names of pairs and models, and that the files exist."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair, file in self.settings.pairs.items():
-            self.study.check_pair(pair, self.field("pairs"))
-            for dataset in self.study.pairs[pair].datasets.values():
-                self.check_has_correctness(dataset, self.field("pairs"))
+        """Check that the files exist."""
+        super().check()
+        for file in self.settings.pairs.values():
             self.check_file(file, self.field("pairs"), COLUMNS)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
@@ -175,12 +163,12 @@ class HumanAccuracy(TableAnalysis):
         return [self.settings.pairs[wildcards.pair], *itertools.chain.from_iterable(results)]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_human_accuracy`."""
+        """Return the arguments of `read_human`."""
         study, datasets = self.study, self.study.pairs[wildcards.pair].datasets
         files = {o: study.probability_files(name, self.models) for o, name in datasets.items()}
         return {
             "specs": {o: asdict(study.datasets[name]) for o, name in datasets.items()},
-            "models": self.models, "predictions": files, "confidence": study.confidence,
+            "models": self.models, "predictions": files, "pair": wildcards.pair,
             "annotations": self.settings.pairs[wildcards.pair],
         }  # fmt: skip
 

@@ -23,24 +23,20 @@ from matcheval.downloads.sources import published_file
 from matcheval.downloads.verification import verify_file
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
-from matcheval.figures.many_models import FEW_MODELS, point_options
+from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
+from matcheval.figures.many_models import FEW_MODELS
 from matcheval.io.array_archives import UNREADABLE
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted, with_interval
+from matcheval.io.text_tables import counted, with_interval
 from matcheval.io.user_files import check_columns, read_numbered_rows
 from matcheval.predictions.records import MAX_CLASSES, Predictions
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MIN_PAIRS,
-    ComparedModels,
-    matched_by,
-)
+from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels, matched_by
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
-from matcheval.settings import Named, PathText
+from matcheval.settings import DatasetName, PathText
 from matcheval.statistics.intervals import normal_quantile, percent, wilson
 from matcheval.study.rules import Wildcards
 
@@ -252,6 +248,13 @@ SCHEMA = TableSchema(
         text("reason", "why values are NaN; empty if none is"),
         CONFIDENCE_LEVEL,
     ),
+    shown={
+        "Model": "{model}", "Matching": "{matching}",
+        **{f"Undecided, {origin}": f"{{undecided_{origin}:,.0f}}" for origin in style.SETS},
+        **{f"Relabelled, {origin}": f"{{relabelled_{origin}:,.0f}}" for origin in style.SETS},
+        "Gap": "{gap:+.2%}", "By audited labels": "{audited_gap:+.2%}",
+        "Change (points)": with_interval("change", "+.2%"),
+    },
 )  # fmt: skip
 
 
@@ -358,20 +361,6 @@ def _measured(
     }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table."""
-    of_sets = {
-        f"{what}, {origin}": f"{{{name}_{origin}:,.0f}}"
-        for what, name in (("Undecided", "undecided"), ("Relabelled", "relabelled"))
-        for origin in style.SETS
-    }
-    return lay_out_matched(table, {
-        "Model": "{model}", "Matching": "{matching}", **of_sets,
-        "Gap": "{gap:+.2%}", "By audited labels": "{audited_gap:+.2%}",
-        "Change (points)": with_interval("change", "+.2%"),
-    })  # fmt: skip
-
-
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
@@ -379,37 +368,28 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw by how much audited labels change every model's gap, of all and of matched."""
     names = table["matching"].unique()
     order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
-    with style.style():
-        height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
-        figure = style.new_figure(style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND)
-        axes = figure.subplots(1, len(names), sharex=True, sharey=True, squeeze=False)[0]
+    height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
+    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND
+    title = f"{table['pair'].iloc[0]}: gaps by audited labels, {counted(len(order), 'model')}"
+    note = f"Bars: {percent(table['confidence'].iloc[0])} intervals."
+    with drawing(*size, title, note) as figure:
+        axes = panels(figure, len(names), len(names))
         for panel, name in zip(axes, names, strict=True):
-            of = table[table["matching"] == name].set_index("model").loc[order]
-            ends, at = 100 * of[["change_low", "change_high"]].T.to_numpy(), np.arange(len(of))
-            looks = style.MATCHED_GAP if name else style.GAP
-            panel.hlines(at, *ends, color=looks.color, linewidth=0.8)
-            panel.plot(
-                100 * of["change"], at, looks.marker, color=looks.color, **point_options(len(of))
-            )
+            rows = table[table["matching"] == name].set_index("model").loc[order]
+            look = style.MATCHED_GAP if name else style.GAP
+            intervals(panel, rows, [Series("change", look)])
             style.draw_zero(panel, upright=True)
             panel.set_title(matching_label(name) if name else "all datapoints")
-            gap, audited = 100 * of["gap"].mean(), 100 * of["audited_gap"].mean()
+            gap, audited = 100 * rows["gap"].mean(), 100 * rows["audited_gap"].mean()
             panel.set_xlabel(f"Change (points); mean gap {gap:.2f} to {audited:.2f}")
-        if len(order) <= FEW_MODELS:
-            axes[0].set_yticks(at, [style.shortened(model) for model in order])
-        else:
-            axes[0].set_ylabel("Model, by increasing change")
-        axes[0].set_ylim(len(order) - 0.5, -0.5)
-        pair, n_models = table["pair"].iloc[0], counted(len(order), "model")
-        style.set_title(figure, f"{pair}: gaps by audited labels, {n_models}")
-        style.set_note(figure, f"Bars: {percent(table['confidence'].iloc[0])} intervals.")
+        name_rows(axes[0], order.tolist(), "Model, by increasing change")
     return figure
 
 
 class LabelAuditsSettings(PairTableSettings):
     """Pairs whose gaps are measured with audited labels, too."""
 
-    labels: Named[PathText] = Field(
+    labels: dict[DatasetName, PathText] = Field(
         {}, description="By dataset: cifar10h, cifar10-label-errors, real, or your file"
     )
 
@@ -434,7 +414,6 @@ class LabelAudits(PairTableAnalysis):
         pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
-            self.study.check_dataset(dataset, field)
             if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
                 raise configuration_error(
                     f"'{dataset}' is in none of the pairs", field=field,
@@ -481,18 +460,18 @@ class LabelAudits(PairTableAnalysis):
         audits = self._audits(wildcards.pair).values()
         return [*super().inputs(wildcards), *map(self._file, audits)]
 
-    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files of audited labels."""
-        parameters = super().arguments(wildcards)
-        parameters["options"]["audits"] = {
+    def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the files of audited labels."""
+        groups = self.arguments(wildcards)["files"]["groups"]
+        audits = {
             origin: {
                 "file": self._file(audit),
-                "datapoints": parameters["files"]["groups"][origin]["datapoints"],
+                "datapoints": groups[origin]["datapoints"],
                 "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()
         }
-        return parameters
+        return {"audits": audits}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files of the pair and of its audited labels."""

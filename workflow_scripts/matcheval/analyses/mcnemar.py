@@ -7,12 +7,17 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import one_run_error
 from matcheval.statistics.significance import mcnemar
+
+
+def _means_over_seeds(table: pd.DataFrame) -> pd.DataFrame:
+    means = table.groupby(["model", "matching"], sort=False).mean(numeric_only=True)
+    return means.reset_index()
+
 
 SCHEMA = TableSchema(
     "McNemar's test on matched pairs",
@@ -28,21 +33,18 @@ SCHEMA = TableSchema(
         fraction("median_p", "median of p over the seeds of this model: no p-value"),
         fraction("bound_p", "twice the median, at most 1, which is a p-value"),
     ),
-)
+    summary=_means_over_seeds,
+    shown={
+        "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",
+        "Right on original only": "{only_original:,.1f}",
+        "On replication only": "{only_replication:,.1f}", "Median p over seeds": "{median_p:.2g}",
+        "p ≤": "{bound_p:.2g}",
+    },
+)  # fmt: skip
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Count the pairs of which one side only is right, and test whether both kinds are as frequent.
-
-    Parameters
-    ----------
-    known : ComparedModels
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, a row per model, matching and seed.
-    """
+    """Count the pairs that are right on one side only, and test whether both are as frequent."""
     rows = [row for one in compared.matched() for row in _rows(one)]
     table = pd.DataFrame(rows)
     table["p"] = mcnemar(table["only_original"], table["only_replication"])
@@ -65,17 +67,6 @@ def _rows(one: MatchedModel) -> list[dict[str, Any]]:
             "matched_gap_se": one_run_error(*sides, row),
         })  # fmt: skip
     return rows
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over seeds and the median p-value for a readable table."""
-    means = table.groupby(["model", "matching"], sort=False).mean(numeric_only=True)
-    return lay_out_matched(means.reset_index(), {
-        "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",
-        "Right on original only": "{only_original:,.1f}",
-        "On replication only": "{only_replication:,.1f}", "Median p over seeds": "{median_p:.2g}",
-        "p ≤": "{bound_p:.2g}",
-    })  # fmt: skip
 
 
 class McNemar(PairTableAnalysis):

@@ -10,13 +10,19 @@ import pyarrow as pa
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.io.tables import MODEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.blocks import Blocks, paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.decomposition import Floats
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
 from matcheval.statistics.significance import mcnemar
+
+
+def _without_counts_of_mean(table: pd.DataFrame) -> pd.DataFrame:
+    """Leave out the counts of the mean over models, which has none."""
+    counts = table[["only_original", "only_replication"]]
+    return table.assign(**counts.where(counts >= 0))
+
 
 SCHEMA = TableSchema(
     "gaps of paired sets",
@@ -35,7 +41,14 @@ SCHEMA = TableSchema(
         fraction("p", "McNemar's exact p-value, which takes images as independent; of a model"),
         text("reason", "why the gap has no standard error; empty if it has"),
     ),
-)
+    summary=_without_counts_of_mean,
+    shown={
+        "Model": "{model}", "Original (%)": "{accuracy_original:.1%}",
+        "Replication (%)": "{accuracy_replication:.1%}", "Gap": "{gap:+.2%}", "SE": "{gap_se:.2%}",
+        "SE if unpaired": "{unpaired_se:.2%}", "Right on original only": "{only_original:,.0f}",
+        "On replication only": "{only_replication:,.0f}", "p (McNemar)": "{p:.2g}",
+    },
+)  # fmt: skip
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
@@ -98,17 +111,6 @@ def _error(difference: Floats, blocks: Blocks | None) -> float:
         return float(difference.std(ddof=1) / np.sqrt(n))
     terms = (difference - difference.mean()) / n
     return standard_error(ErrorTerms(terms, np.zeros(n)), blocks)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format gaps for a readable table."""
-    counts = table[["only_original", "only_replication"]]
-    return lay_out(table.assign(**counts.where(counts >= 0)), {
-        "Model": "{model}", "Original (%)": "{accuracy_original:.1%}",
-        "Replication (%)": "{accuracy_replication:.1%}", "Gap": "{gap:+.2%}", "SE": "{gap_se:.2%}",
-        "SE if unpaired": "{unpaired_se:.2%}", "Right on original only": "{only_original:,.0f}",
-        "On replication only": "{only_replication:,.0f}", "p (McNemar)": "{p:.2g}",
-    })  # fmt: skip
 
 
 class PairedGaps(PairTableAnalysis):

@@ -22,7 +22,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError, check_known, suggest
 from matcheval.io.tables import Column, TableSchema, read_parquet, text
-from matcheval.io.text_tables import TextColumn, lay_out, markdown, write_readable
+from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.io.user_files import read_csv_rows
 from matcheval.settings import Settings
 from matcheval.study.analysis import Analysis
@@ -173,7 +173,11 @@ COMPARED = TableSchema(
         text("column", "column of that table"),
         text("remark", "why the computed number differs or is missing"),
     ),
-)
+    shown={
+        "Source": "{source}", "Of": "{name}", "Quantity": "{quantity}", "": "{part}",
+        "Paper": "{published:.{digits}f}", "Computed": "{computed:.{digits}f}",
+    },
+)  # fmt: skip
 
 _PARTS = ("value", "low", "high")
 _ROUNDING = Decimal("1e-9")  # numbers this close to halfway are rounded both ways
@@ -203,7 +207,7 @@ def write_comparison(
 ) -> None:  # fmt: skip
     """Compare published values with computed ones; write the Parquet, LaTeX and Markdown files."""
     compared = compare_published(read_published(published, study), folder)
-    write_readable(compared, COMPARED, compared_columns, outputs, page=page(compared, study))
+    COMPARED.write(compared, outputs, page=page(compared, study))
     known = compared[compared["computed"].notna()]
     logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))
 
@@ -222,14 +226,6 @@ def page(compared: pd.DataFrame, study: str) -> str:
         lines += [f"**{source}**\n", markdown(_columns(of_source))]
         lines += _remarks(of_source)
     return "\n".join(lines)
-
-
-def compared_columns(compared: pd.DataFrame) -> list[TextColumn]:
-    """Format the comparison as a LaTeX table."""
-    return lay_out(compared, {
-        "Source": "{source}", "Of": "{name}", "Quantity": "{quantity}", "": "{part}",
-        "Paper": "{published:.{digits}f}", "Computed": "{computed:.{digits}f}",
-    })  # fmt: skip
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:

@@ -6,40 +6,33 @@ To add one, add a class with a line in `EXPERIMENTS`, and to `RetrainingSettings
 
 import itertools
 import json
-import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pandas as pd
-import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
-from matcheval.io.text_tables import (
-    TextColumn,
-    accuracy_cells,
-    lay_out,
-    markdown,
-    with_interval,
-    write_readable,
-)
+from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, text
+from matcheval.io.text_tables import accuracy_cells, markdown, with_interval
 from matcheval.predictions.files import read_predictions
 from matcheval.settings import (
     Count,
     Integer,
+    ModelName,
     Name,
     Named,
+    Need,
     OpenFraction,
+    Ref,
     Seed,
     Settings,
-    SomeNames,
+    SomeUnique,
     Unique,
     UniqueItems,
 )
@@ -78,18 +71,24 @@ SCHEMA = TableSchema(
         text("train", "name of its training set"),
         text("test", "name of its test set"),
         text("values", "varied fields of the recipe, a JSON object"),
-        Column("n", pa.int64(), "datapoints", "size of the test set"),
-        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
-        fraction("accuracy", "n_correct over n"),
-        fraction("accuracy_low", "Clopper-Pearson lower bound"),
-        fraction("accuracy_high", "Clopper-Pearson upper bound"),
+        *accuracy("", "size of the test set"),
         CONFIDENCE_LEVEL,
     ),
-)
+    shown={
+        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
+        "Accuracy (%) [{level} CI]": with_interval("accuracy"),
+    },
+)  # fmt: skip
 
 
 def tabulate(
-    experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], confidence: float
+    experiment: str,
+    kind: str,
+    trials: Sequence[Trial],
+    files: Sequence[str],
+    pair: Pair,
+    *,
+    confidence: float,
 ) -> pd.DataFrame:
     """Tabulate the accuracies of the models of an experiment."""
     rows, problems = [], ErrorCollector()
@@ -104,14 +103,6 @@ def tabulate(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    return lay_out(table, {
-        "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
-        f"Accuracy (%) [{100 * table['confidence'].iloc[0]:g} % CI]": with_interval("accuracy"),
-    })  # fmt: skip
-
-
 Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
 
 
@@ -119,11 +110,7 @@ class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
-        study.check_pair(settings.pair, f"{place}.pair")
-        study.check_models(settings.models, f"{place}.models")
         self.kind, self.pair = settings.kind, study.pairs[settings.pair]
-        for dataset in self.pair.datasets.values():
-            study.check_dataset(dataset, f"{place}.pair", images=True)
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")
@@ -172,8 +159,12 @@ class ExperimentSettings(Settings):
 
     title: ClassVar[str]
     kind: str
-    models: SomeNames = Field(description="Models of the catalogue, with a recipe, that are varied")
-    pair: Name = Field(description="Pair of datasets that the experiment examines")
+    models: SomeUnique[ModelName] = Field(
+        description="Models of the catalogue, with a recipe, that are varied"
+    )
+    pair: Annotated[Name, Ref("pair", Need.IMAGES)] = Field(
+        description="Pair of datasets that the experiment examines"
+    )
 
     @abstractmethod
     def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
@@ -365,31 +356,21 @@ class RetrainingSettings(Settings):
     ] = Field({}, description="Experiments, by name")
 
 
-def write_page(table: pd.DataFrame, original: str, replication: str) -> str:
+def write_page(table: pd.DataFrame, *experiment: Any) -> str:
     """Format the page of an experiment as Markdown: title, findings and table."""
-    kind = EXPERIMENTS[table["kind"].iloc[0]]
+    kind, pair = EXPERIMENTS[table["kind"].iloc[0]], experiment[-1]
     parts = [f"# {kind.title}: {table['experiment'].iloc[0]}\n"]
     for base, rows in table.groupby("base", sort=False):
-        lines = kind.findings(rows, original, replication)
+        lines = kind.findings(rows, pair.original, pair.replication)
         parts.append("\n".join([f"**{base}**", "", *(f"- {line}" for line in lines), ""]))
-    return "\n".join([*parts, markdown(text_columns(table))])
+    return "\n".join([*parts, markdown(SCHEMA.text_columns(table))])
 
 
-def tabulate_retraining(
-    *,
-    experiment: str,
-    kind: str,
-    trials: Sequence[Trial],
-    files: Sequence[str],
-    pair: Pair,
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one experiment, and its page in Markdown."""
-    table = tabulate(experiment, kind, trials, files, confidence)
-    page = write_page(table, pair.original, pair.replication)
-    write_readable(table, SCHEMA, text_columns, outputs, page=page)
-    logging.info("%s: %d accuracies", experiment, len(table))
+def read_trials(
+    *, experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], pair: Pair
+) -> tuple[str, str, Sequence[Trial], Sequence[str], Pair]:
+    """Return what an experiment tried, and the files of its predictions."""
+    return experiment, kind, trials, files, pair
 
 
 def _values_text(values: dict[str, Any]) -> str:
@@ -405,7 +386,7 @@ class Retraining(TableAnalysis):
 
     name: ClassVar[str] = "retraining"
     per = "experiment"
-    write_table = tabulate_retraining
+    read = read_trials
     caption: ClassVar[str] = (
         "Accuracies of the models of an experiment, with Clopper-Pearson intervals, and "
         "conclusions. Experiments follow sections B.2 and C.3 of Recht, Roelofs, Schmidt & "
@@ -447,12 +428,12 @@ class Retraining(TableAnalysis):
         return list(dict.fromkeys(itertools.chain.from_iterable(files)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_retraining`."""
+        """Return the arguments of `read_trials`."""
         one = self.experiments[wildcards.experiment]
         return {
+            "experiment": wildcards.experiment,
             "kind": one.kind,
             "trials": [asdict(trial) for trial in one.trials],
             "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
             "pair": vars(one.pair),
-            "confidence": self.study.confidence,
         }

@@ -4,7 +4,6 @@ Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test 
 accuracies on it?
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,12 +14,23 @@ from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells, write_readable
+from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
-from matcheval.settings import Named, Names, Settings, SomeNames
+from matcheval.settings import EvaluatedName, ModelNames, Named, Settings, SomeUnique
 from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
+
+
+def _columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a column per revision, and the change from the first to the last."""
+    sizes = [f", n = {n:,}" if n else "" for n in table["n"]]
+    change = table.groupby("model", sort=False)["change"].sum()
+    return [
+        *columns_by_part(table.assign(size=sizes), "number", "accuracy", "{dataset}{size} (%)"),
+        TextColumn("Change", signed_cells([*change, change.mean()], 2)),
+    ]
+
 
 SCHEMA = tables.TableSchema(
     "accuracies on revisions",
@@ -29,16 +39,11 @@ SCHEMA = tables.TableSchema(
         tables.text("revisions", "name of the series of revisions"),
         tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
         tables.DATASET,
-        tables.Column("n", pa.int64(), "datapoints", "size of the revision; 0 if unknown"),
-        tables.Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
-        tables.fraction("accuracy", "top-1 accuracy"),
-        tables.fraction("accuracy_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        tables.fraction("accuracy_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
-        tables.fraction(
-            "change", "accuracy minus that on the previous revision; NaN for the first"
-        ),
+        *tables.accuracy("", "size of the revision; 0 if unknown"),
+        tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
         tables.CONFIDENCE_LEVEL,
     ),
+    shown=_columns,
 )
 
 
@@ -69,38 +74,21 @@ def tabulate(
     return ordered[SCHEMA.names]
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    sets = table[["number", "dataset", "n"]].drop_duplicates().itertuples(index=False)
-    heads = {k: f"{name}{f', n = {n:,}' if n else ''} (%)" for k, name, n in sets}
-    change = table.groupby("model", sort=False)["change"].sum()
-    changes = TextColumn("Change", signed_cells([*change, change.mean()], 2))
-    return [*columns_by_part(table, "number", "accuracy", heads), changes]
-
-
-def write_revisions(
-    *,
-    series: str,
-    datasets: Sequence[str],
-    accuracies: Sequence[Path],
-    without: Sequence[str],
-    confidence: float,
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one series of revisions."""
-    tables = {name: ACCURACIES.read(f) for name, f in zip(datasets, accuracies, strict=True)}
-    table = tabulate(tables, series, confidence, without)
-    write_readable(table, SCHEMA, text_columns, outputs)
-    logging.info("%d revisions", len(datasets))
+def read_revisions(
+    *, series: str, datasets: Sequence[str], accuracies: Sequence[Path]
+) -> tuple[dict[str, pa.Table], str]:
+    """Read the accuracies on the revisions of one series."""
+    files = zip(datasets, accuracies, strict=True)
+    return {name: ACCURACIES.read(file) for name, file in files}, series
 
 
 class RevisionsSettings(Settings):
     """Series of datasets, each with the successive revisions of one dataset."""
 
-    series: Named[SomeNames] = Field(
+    series: Named[SomeUnique[EvaluatedName]] = Field(
         {}, description="Datasets of each series, from the first to the last revision"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class Revisions(TableAnalysis):
@@ -108,20 +96,13 @@ class Revisions(TableAnalysis):
 
     name: ClassVar[str] = "revisions"
     per = "series"
-    write_table = write_revisions
+    read = read_revisions
     caption: ClassVar[str] = (
         "Accuracies on the successive revisions of **{{ snakemake.wildcards.series }}**, with "
         "Clopper-Pearson intervals. The change is that from the first revision to the last."
     )
     Settings: ClassVar[type[RevisionsSettings]] = RevisionsSettings
     settings: RevisionsSettings
-
-    def check(self) -> None:
-        """Check names of datasets and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for name, datasets in self.settings.series.items():
-            for dataset in datasets:
-                self.check_has_accuracies(dataset, self.field("series", name))
 
     @property
     def subjects(self) -> list[str]:
@@ -133,10 +114,7 @@ class Revisions(TableAnalysis):
         return [self.study.accuracies_file(name) for name in self.settings.series[wildcards.series]]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_revisions`."""
-        return {
-            "datasets": list(self.settings.series[wildcards.series]),
-            "accuracies": self.inputs(wildcards),
-            "without": list(self.settings.without),
-            "confidence": self.study.confidence,
-        }
+        """Return the arguments of `read_revisions`."""
+        datasets = list(self.settings.series[wildcards.series])
+        accuracies = self.inputs(wildcards)
+        return {"series": wildcards.series, "datasets": datasets, "accuracies": accuracies}

@@ -17,9 +17,10 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.errors import configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series, drawing, intervals, name_rows
 from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.softmax import softmax
 from matcheval.protocol.compared_models import (
@@ -34,11 +35,11 @@ from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.no_warning import no_warning_reference
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings, lay_out_matched
+from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
-from matcheval.settings import Name, Named, SomeNames
+from matcheval.settings import DatasetName, ModelName, Named, SomeUnique
 from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.study.rules import Wildcards
 
@@ -178,11 +179,29 @@ _REFERENCE = (
     "reference_matched_gap", "reference_narrowing", "excess_narrowing",
 )  # fmt: skip
 
+
+def _means_on_ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return means over models of all scores on ranks, by matching."""
+    ranked = table[table["scale"] == RANKS]
+    by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
+    groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
+    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
+    narrowings = {  # of the mean gaps
+        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
+        for one in ("same_size", "reference")
+    }
+    warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
+    return means.assign(
+        models=groups["matched_gap"].count(), warned=warned, reason=groups["reason"].max(),
+        **narrowings,
+    ).reset_index()  # fmt: skip
+
+
 SCHEMA = TableSchema(
     "gaps by uncertainty score",
     (
         *MATCHED_MODEL,
-        text("score", "what datapoints are compared by"),
+        text("score", "what datapoints are compared by", label=LABELS.get),
         text("scale", "ranks: comparable between scores; as is: its values"),
         Column("temperature", pa.float64(), "1", "fitted temperature; NaN for other scores"),
         fraction("gap", "accuracy on the original minus on the replication"),
@@ -191,14 +210,23 @@ SCHEMA = TableSchema(
         fraction("matched_gap_se", "its standard error, given scores and picks"),
         *interval("matched_gap"),
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
-        fraction("confidence_part", "part of gap that goes with the score, in bins of it"),
+        fraction("confidence_part", "part of gap that the score explains, in bins of it"),
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal score, in bins of it"),
         *interval("conditional"),
         *(column for column in GAP_QUANTITIES if column.name in _REFERENCE),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_means_on_ranks,
+    shown={
+        "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
+        "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
+        "Part it explains": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
+        "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
+        "Narrower by": "{same_size_narrowing:.0%}",
+        "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -331,57 +359,38 @@ def _quantities(
     }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table: all scores on ranks."""
-    ranked = table[table["scale"] == RANKS]
-    by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
-    groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
-    means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
-    narrowings = {  # of the mean gaps
-        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
-        for one in ("same_size", "reference")
-    }
-    warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
-    cells = means.assign(
-        models=groups["matched_gap"].count(), warned=warned, reason=groups["reason"].max(),
-        **narrowings,
-    ).reset_index()  # fmt: skip
-    return lay_out_matched(cells.assign(score=cells["score"].map(LABELS)), {
-        "Matching": "{matching}", "Score, on ranks": "{score}", "Models": "{models:d}",
-        "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
-        "Part that goes with it": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
-        "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
-        "Narrower by": "{same_size_narrowing:.0%}",
-        "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
-    })  # fmt: skip
-
-
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     """Draw matched gaps and unmatched shares of every model on every score."""
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]
-    ranked = ranked.assign(row=ranked["score"].map(scores.index))
-    with style.style():
-        width = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings)
-        figure = style.new_figure(width, 1.6 + 0.2 * len(scores))
-        panels = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
+    models = _models(ranked)["model"].nunique()
+    label = "mean over models" if models > 1 else f"matched gap, {percent(confidence)} interval"
+    size = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores)
+    title = f"{table['pair'].iloc[0]}: matched by different scores, {counted(models, 'model')}"
+    with drawing(*size, title) as figure:
+        axes = figure.subplots(1, 2 * len(matchings), sharey=True, squeeze=False)[0]
         for number, matching in enumerate(matchings):
-            gaps, unmatched = panels[2 * number : 2 * number + 2]
+            gaps, unmatched = axes[2 * number : 2 * number + 2]
             rows = ranked[ranked["matching"] == matching]
-            _draw(gaps, rows, "matched_gap", style.MATCHED_GAP, confidence)
-            gaps.axvline(
-                100 * _models(rows)["gap"].mean(), label="gap of all datapoints", **style.REFERENCE
-            )
+            for panel, column, look in (
+                (gaps, "matched_gap", style.MATCHED_GAP),
+                (unmatched, "fraction_unmatched", style.UNMATCHED),
+            ):
+                if models > 1:
+                    values = (100 * rows.loc[rows["score"] == score, column] for score in scores)
+                    of_rows = enumerate(one.to_numpy(np.float64) for one in values)
+                    draw_rows(panel, dict(of_rows), look.color)
+                means = rows.groupby("score").mean(numeric_only=True).reindex(scores)
+                bounds = "none" if models > 1 else column
+                intervals(panel, means, [Series(column, look, label, bounds)])
+            mean_gap = 100 * _models(rows)["gap"].mean()
+            gaps.axvline(mean_gap, label="gap of all datapoints", **style.REFERENCE)
             style.draw_zero(gaps, upright=True)
             gaps.set_xlabel("Matched gap (points)")
             style.legend_above(gaps, title=matching_label(matching), fontsize=style.NOTE_SIZE)
-            _draw(unmatched, rows, "fraction_unmatched", style.UNMATCHED, confidence)
             unmatched.set_xlabel("Unmatched (%)")
-        panels[0].set_yticks(range(len(scores)), [LABELS[score] for score in scores])
-        panels[0].set_ylim(len(scores) - 0.5, -0.5)
-        models = counted(len(_models(ranked)["model"].unique()), "model")
-        style.set_title(figure, f"{table['pair'].iloc[0]}: matched by different scores, {models}")
+        name_rows(axes[0], [LABELS[score] for score in scores])
     return figure
 
 
@@ -390,35 +399,16 @@ def _models(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["score"] == Uncertainty.CONFIDENCE]
 
 
-def _draw(
-    axes: "style.Axes",
-    table: pd.DataFrame,
-    column: str,
-    look: style.SeriesStyle,
-    confidence: float,
-) -> None:
-    several = len(_models(table)) > 1
-    if several:
-        groups = (100 * table[column]).groupby(table["row"])
-        draw_rows(axes, {int(at): v.to_numpy(np.float64) for at, v in groups}, look.color)
-    elif column == "matched_gap":
-        low, high = 100 * table["matched_gap_low"], 100 * table["matched_gap_high"]
-        axes.hlines(table["row"], low, high, color=look.color)
-    label = "mean over models" if several else f"matched gap, {percent(confidence)} interval"
-    mean = (100 * table[column]).groupby(table["row"]).mean()
-    axes.plot(mean, mean.index, look.marker, color=look.color, label=label)
-
-
 class ScoreComparisonSettings(PairTableSettings):
     """Pairs that are matched on several uncertainty scores."""
 
-    validation: Name | None = Field(
+    validation: DatasetName | None = Field(
         None, description="Dataset that a temperature is fitted on; no set of the pairs"
     )
-    class_means: Name | None = Field(
+    class_means: DatasetName | None = Field(
         None, description="Dataset of labelled features for class means, such as training images"
     )
-    ensembles: Named[SomeNames] = Field(
+    ensembles: Named[SomeUnique[ModelName]] = Field(
         {}, description="Models whose votes are counted, by name of the ensemble"
     )
 
@@ -441,7 +431,6 @@ class ScoreComparison(PairTableAnalysis):
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
-            self.study.check_models(members, field)
             problem = f"'{name}' is a model, too" if name in self.study.models else ""
             left_out = [member for member in members if member not in self.models]
             if left_out:
@@ -450,7 +439,6 @@ class ScoreComparison(PairTableAnalysis):
                 raise configuration_error(problem, field=field)
         for name, dataset in self._known.items():
             field = self.field(name)
-            self.study.check_dataset(dataset, field)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no prediction files", field=field)
             for pair in self.settings.pairs:
@@ -481,16 +469,18 @@ class ScoreComparison(PairTableAnalysis):
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
-    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the parameters of a pair's table, with the files on the datasets to fit on."""
-        parameters = super().arguments(wildcards)
-        for name, dataset in self._known.items():
-            layout = asdict(layout_of(self.study.datasets[dataset]))
-            parameters["options"][name] = {
-                model: {"path": self.study.predictions_file(dataset, model), "layout": layout}
+    def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the files on the datasets to fit on."""
+        return {
+            name: {
+                model: {
+                    "path": self.study.predictions_file(dataset, model),
+                    "layout": asdict(layout_of(self.study.datasets[dataset])),
+                }
                 for model in self.models
             }
-        return parameters
+            for name, dataset in self._known.items()
+        }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's own files among `inputs`."""

@@ -5,6 +5,7 @@ shows its class, the more accurate the models are.
 """
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,14 +17,15 @@ from pydantic import Field
 from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, drawing
 from matcheval.figures.many_models import draw_curves
 from matcheval.io import tables
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
-from matcheval.io.text_tables import TextColumn, columns_by_part, counted
+from matcheval.io.text_tables import columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import Named, Names, Settings
+from matcheval.settings import CorrectName, ModelNames, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.tables import DatasetTableAnalysis
 
@@ -39,6 +41,12 @@ SCHEMA = tables.TableSchema(
         tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
         *tables.accuracy("bin", "datapoints in the bin"),
         tables.CONFIDENCE_LEVEL,
+    ),
+    shown=partial(
+        columns_by_part,
+        part="bin",
+        accuracy="accuracy_bin",
+        head="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
     ),
 )
 
@@ -87,16 +95,6 @@ def tabulate(
     return pd.DataFrame(table, columns=SCHEMA.names)
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    bins = table[["bin", "frequency_low", "frequency_high", "n_bin"]].drop_duplicates()
-    heads = {
-        number: f"{low:g}–{high:g}, n = {n:,.0f} (%)"
-        for number, low, high, n in bins.itertuples(index=False)
-    }
-    return columns_by_part(table, "bin", "accuracy_bin", heads)
-
-
 _MOST_UPRIGHT = 5  # labels of bins, with their sizes, that fit beside each other
 FEW = 30  # bins with fewer datapoints have hollow markers
 
@@ -106,34 +104,32 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     filled = table[table["n_bin"] > 0]
     if filled.empty:
         raise InputError("no datapoints with a selection frequency to plot")
-    with style.style():
-        figure = style.new_figure(style.COLUMN_WIDTH, 2.6)
+    by_model = 100 * filled.pivot_table("accuracy_bin", "model", "bin", dropna=False)
+    several = len(by_model) > 1  # a single model is the mean
+    columns = ["frequency_low", "frequency_high", "n_bin", "accuracy_bin"]
+    mean = filled.groupby("bin")[columns].mean()
+    mean.index = mean[["frequency_low", "frequency_high"]].mean(axis=1)
+    title = f"{filled['dataset'].iloc[0]}: accuracy by selection frequency"
+    few = mean["n_bin"] < FEW
+    note = f"Hollow: fewer than {FEW} datapoints." if few.any() else ""
+    models = counted(len(by_model), "model")
+    with drawing(style.COLUMN_WIDTH, 2.6, f"{title}, {models}", note) as figure:
         axes = figure.add_subplot()
-        curves = 100 * filled.pivot_table("accuracy_bin", "model", "bin", dropna=False)
-        models = len(curves)
-        mean = filled.groupby("bin")[["frequency_low", "frequency_high", "n_bin", "accuracy_bin"]]
-        low, high, n, accuracy = mean.mean().to_numpy(np.float64).T
-        middles = (low + high) / 2
-        if models > 1:  # a single model is the mean
-            draw_curves(axes, middles, curves.to_numpy(np.float64), style.MODELS.color)
-        label = "mean over models" if models > 1 else "the model"
-        axes.plot(middles, 100 * accuracy, label=label, **style.FITTED.line_options())
-        for is_few, face in ((n < FEW, "white"), (n >= FEW, style.FITTED.color)):
-            axes.plot(
-                middles[is_few], 100 * accuracy[is_few], "o", color=style.FITTED.color,
-                markerfacecolor=face,
-            )  # fmt: skip
-        ends = zip(low, high, n, strict=True)
+        if several:
+            values = by_model.to_numpy(np.float64)
+            draw_curves(axes, mean.index.to_numpy(), values, style.MODELS.color)
+        label = "mean over models" if several else "the model"
+        curves(axes, mean, [Series("accuracy_bin", style.FITTED, label, "none")])
+        for rows, face in ((mean[few], "white"), (mean[~few], style.FITTED.color)):
+            color = style.FITTED.color
+            axes.plot(100 * rows["accuracy_bin"], "o", color=color, markerfacecolor=face)
+        ends = mean[columns[:3]].itertuples(index=False)
         axes.set_xticks(
-            middles, [f"{a:g}–{b:g}\nn = {style.count(m)}" for a, b, m in ends],
-            rotation=90 if len(middles) > _MOST_UPRIGHT else 0,
+            mean.index, [f"{a:g}–{b:g}\nn = {style.count(n)}" for a, b, n in ends],
+            rotation=90 if len(mean) > _MOST_UPRIGHT else 0,
         )  # fmt: skip
         axes.set(xlim=(0, 1), xlabel="Selection frequency", ylabel="Accuracy (%)")
-        dataset, n_models = filled["dataset"].iloc[0], counted(models, "model")
-        style.set_title(figure, f"{dataset}: accuracy by selection frequency, {n_models}")
         style.legend_above(axes, ncols=2)
-        if (n < FEW).any():
-            style.set_note(figure, f"Hollow: fewer than {FEW} datapoints.")
     return figure
 
 
@@ -144,8 +140,10 @@ class SelectionFrequencySettings(Settings):
     annotations.
     """
 
-    datasets: Named[str] = Field({}, description="File of selection frequencies, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, str] = Field(
+        {}, description="File of selection frequencies, by dataset"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class SelectionFrequency(DatasetTableAnalysis):

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,8 +13,18 @@ from pydantic import Field
 from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
-from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted
+from matcheval.figures.forms import Series, curves, drawing, panels
+from matcheval.io.tables import (
+    DATASET,
+    MODEL,
+    SEVERITY,
+    Column,
+    TableSchema,
+    fraction,
+    interval,
+    text,
+)
+from matcheval.io.text_tables import counted
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import (
@@ -25,12 +36,18 @@ from matcheval.protocol.compared_models import (
 )
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import decompose_models, scored
-from matcheval.protocol.pair_tables import lay_out_matched
+from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.settings import Boolean, Name, Named
+from matcheval.settings import Boolean, EvaluatedName, SuiteName
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
+
+
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over models."""
+    return table[table["model"] == MEAN]
+
 
 SCHEMA = TableSchema(
     "gaps by severity",
@@ -40,17 +57,17 @@ SCHEMA = TableSchema(
         DATASET,
         text("group", "group of the set; empty if not said"),
         text("subgroup", "subgroup of the set; empty if not said"),
-        Column("severity", pa.float64(), "1", "severity of the shift; 0 for the base; or NaN"),
+        replace(SEVERITY, meaning="severity of the shift; 0 for the base; or NaN"),
         text("base", "name of the base, the original"),
-        text("matching", "name of the matching"),
-        text("criterion", "label_probability (Algorithm 1) or probability (2)"),
+        MATCHING,
+        CRITERION,
         Column("epsilon", pa.float64(), "1", "largest difference of matched scores"),
         Column("paired", pa.bool_(), "", "whether the set shows the base's images"),
         Column("n", pa.int32(), "datapoints", "size of the set"),
         fraction("gap", "accuracy on the base minus accuracy on the set"),
         fraction("gap_se", "its standard error: standard deviation over resamples"),
         *interval("gap"),
-        fraction("confidence_part", "part of gap that goes with confidence, in bins"),
+        fraction("confidence_part", "part of gap that confidence explains, in bins"),
         *interval("confidence"),
         fraction("conditional_part", "part of gap at equal confidence, in bins"),
         *interval("conditional"),
@@ -60,7 +77,15 @@ SCHEMA = TableSchema(
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-)
+    summary=_means,
+    shown={
+        "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
+        "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",
+        "Confidence part": "{confidence_part:+.2%}", "Conditional part": "{conditional_part:+.2%}",
+        "Matched gap": "{matched_gap:+.2%}", "SE ": "{matched_gap_se:+.2%}",
+        "Unmatched (%)": "{fraction_unmatched:.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(
@@ -128,25 +153,11 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format means over models for a readable table."""
-    means = table[table["model"] == MEAN]
-    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in means["severity"]]
-    return lay_out_matched(means.assign(severity=severities), {
-        "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
-        "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",
-        "Confidence part": "{confidence_part:+.2%}", "Conditional part": "{conditional_part:+.2%}",
-        "Matched gap": "{matched_gap:+.2%}", "SE ": "{matched_gap_se:+.2%}",
-        "Unmatched (%)": "{fraction_unmatched:.1%}",
-    })  # fmt: skip
-
-
 _COLUMNS = 4
-# Column, stem of its bounds, look, line.
 _PARTS = (
-    ("gap", "gap", style.GAP, "-"),
-    ("confidence_part", "confidence", style.MODELS, "--"),
-    ("conditional_part", "conditional", style.FITTED, "-."),
+    Series("gap", style.GAP, "gap"),
+    Series("confidence_part", replace(style.MODELS, line="--"), "confidence part", "confidence"),
+    Series("conditional_part", replace(style.FITTED, line="-."), "conditional part", "conditional"),
 )
 _MATCHED = (style.MATCHED_GAP, style.UNMATCHED)
 
@@ -158,21 +169,16 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     shifted = means[means["dataset"] != means["base"]]
     subgroups = shifted["subgroup"].unique().tolist()
     n_columns = min(_COLUMNS, len(subgroups))
-    n_rows = -(-len(subgroups) // n_columns)
-    with style.style():
-        figure = style.new_figure(0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * n_rows)
-        panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for panel, subgroup in zip(panels.flat, subgroups, strict=False):
-            rows = pd.concat([base, shifted[shifted["subgroup"] == subgroup]])
-            _draw(panel, rows.sort_values("severity", kind="stable"))
+    size = 0.8 + 1.5 * max(n_columns, 3), 1.25 + 1.2 * -(-len(subgroups) // n_columns)
+    models = counted(len(set(table["model"]) - {MEAN}), "model")
+    title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
+    with drawing(*size, title, legend_columns=2) as figure:
+        axes = panels(figure, len(subgroups), _COLUMNS)
+        for panel, subgroup in zip(axes, subgroups, strict=True):
+            _draw(panel, pd.concat([base, shifted[shifted["subgroup"] == subgroup]]))
             panel.set_xticks(sorted(set(means["severity"])))
             panel.xaxis.set_major_formatter("{x:g}")
             panel.set_title(style.shortened(subgroup, 20), fontsize=style.NOTE_SIZE)
-        for panel in panels.flat[len(subgroups) :]:
-            panel.set_axis_off()
-        models = counted(len(set(table["model"]) - {MEAN}), "model")
-        title = f"{table['suite'].iloc[0]}: gaps by severity, mean of {models}"
-        style.set_title_and_legend(figure, title, ncols=2)
         figure.supxlabel("Severity", fontsize=style.NOTE_SIZE + 1)
         figure.supylabel("Percentage points", fontsize=style.NOTE_SIZE + 1)
     return figure
@@ -180,29 +186,23 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw means over the sets of equal severity, and the bands of their intervals."""
-    by_matching = {name: table[table["matching"] == name] for name in table["matching"].unique()}
-    first = next(iter(by_matching.values()))
-    series = [(first, *part, part[0].replace("_", " ")) for part in _PARTS]
+    by_matching = dict(iter(table.groupby("matching", sort=False)))
+    drawn = [(rows, part) for rows in [*by_matching.values()][:1] for part in _PARTS]
     for (matching, rows), look in zip(by_matching.items(), itertools.cycle(_MATCHED), strict=False):
-        label = f"matched gap, {matching_label(matching)}"
-        series.append((rows, "matched_gap", "matched_gap", look, ":", label))
-    for rows, column, stem, look, line, label in series:
-        bounds = [f"{stem}_low", f"{stem}_high"]
-        points = 100 * rows.groupby("severity")[[column, *bounds]].mean()
-        axes.plot(
-            points[column], line, color=look.color, marker=look.marker, markersize=2, label=label
-        )
-        axes.fill_between(
-            points.index, *(points[bound] for bound in bounds), color=look.color, alpha=0.2,
-            linewidth=0,
-        )  # fmt: skip
+        label = f"matched gap, {matching_label(str(matching))}"
+        drawn.append((rows, Series("matched_gap", replace(look, line=":"), label)))
+    for rows, part in drawn:
+        means = rows.groupby("severity").mean(numeric_only=True)
+        curves(axes, means, [part], marker=part.look.marker, markersize=2)
     style.draw_zero(axes)
 
 
 class SeveritySettings(SuiteTableSettings):
     """Suites of shifts of known severity, each with the set that is severity 0."""
 
-    suites: Named[Name] = Field({}, description="The base, which is not shifted, by suite")
+    suites: dict[SuiteName, EvaluatedName] = Field(
+        {}, description="The base, which is not shifted, by suite"
+    )
     paired: Boolean = Field(
         True, description="All sets show the base's images; sizes and labels are checked"
     )
@@ -214,9 +214,9 @@ class Severity(SuiteTableAnalysis):
     name: ClassVar[str] = "severity"
     caption: ClassVar[str] = (
         "Gaps from the base to the sets of suite **{{ snakemake.wildcards.suite }}** against "
-        "the severity of the shift, means over models: the gap, the part that goes with "
-        "confidence, the part at equal confidence, and the matched gaps. Severity 0 is the base "
-        "itself. Bands are 95 % intervals."
+        "the severity of the shift, means over models: the gap, what confidence explains "
+        "of it, what remains at equal confidence, and the matched gaps. Severity 0 is the base "
+        "itself. Bands are {level} intervals."
     )
     Settings: ClassVar[type[SeveritySettings]] = SeveritySettings
     settings: SeveritySettings

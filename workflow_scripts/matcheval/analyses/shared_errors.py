@@ -14,24 +14,8 @@ import pyarrow as pa
 from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
-from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
-
-SCHEMA = TableSchema(
-    "shared errors",
-    (
-        MODEL,
-        Column("other", pa.string(), "", "name of the other model"),
-        DATASET,
-        Column("n", pa.int64(), "datapoints", "size of the dataset"),
-        Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
-        Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
-        Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
-        fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
-        fraction("jaccard_by_chance", "the same, if errors were independent"),
-    ),
-)
 
 
 def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
@@ -73,20 +57,33 @@ def by_model(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+SCHEMA = TableSchema(
+    "shared errors",
+    (
+        MODEL,
+        Column("other", pa.string(), "", "name of the other model"),
+        DATASET,
+        Column("n", pa.int64(), "datapoints", "size of the dataset"),
+        Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
+        Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
+        Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
+        fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
+        fraction("jaccard_by_chance", "the same, if errors were independent"),
+    ),
+    summary=by_model,
+    shown={
+        "Model": "{model}", "Accuracy (%)": "{accuracy:.1%}", "Mean Jaccard index": "{jaccard:.3f}",
+        "By chance": "{jaccard_by_chance:.3f}", "Most alike": "{nearest}",
+        "Their Jaccard index": "{jaccard_nearest:.3f}",
+    },
+)  # fmt: skip
+
+
 def _jaccard(
     a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], both: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     union = a + b - both
     return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the averages of `by_model` for a readable table."""
-    return lay_out(by_model(table), {
-        "Model": "{model}", "Accuracy (%)": "{accuracy:.1%}", "Mean Jaccard index": "{jaccard:.3f}",
-        "By chance": "{jaccard_by_chance:.3f}", "Most alike": "{nearest}",
-        "Their Jaccard index": "{jaccard_nearest:.3f}",
-    })  # fmt: skip
 
 
 MOST_NAMED = 40  # models that fit on the axes with their names

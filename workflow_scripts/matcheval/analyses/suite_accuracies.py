@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
@@ -22,10 +22,10 @@ from matcheval.datasets.suites import (
 )
 from matcheval.errors import configuration_error
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, name_rows
 from matcheval.figures.many_models import draw_rows
-from matcheval.figures.saving import fix_layout
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out
+from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
@@ -95,6 +95,14 @@ class SuiteCorrectness:
         )
 
 
+def means_by_set(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean, least and largest accuracy of the models on each set."""
+    sets = table.groupby("dataset", sort=False)
+    accuracies = sets["accuracy_set"].agg(["mean", "min", "max"])
+    rows = sets.first().join(accuracies).assign(gap=sets["gap"].mean())
+    return rows.assign(models=table["model"].nunique()).reset_index()
+
+
 SCHEMA = tables.TableSchema(
     "accuracies on a suite",
     (
@@ -103,14 +111,21 @@ SCHEMA = tables.TableSchema(
         tables.DATASET,
         tables.text("group", "group of the set; empty if not said"),
         tables.text("subgroup", "subgroup of the set; empty if not said"),
-        tables.Column("severity", pa.float64(), "1", "severity of the shift; NaN if not said"),
+        tables.SEVERITY,
         *tables.accuracy("set", "datapoints of the set, of the classes that its member names"),
         tables.text("base", "name of the base"),
         *tables.accuracy("base", "datapoints of the base, of the same classes"),
         tables.fraction("gap", "accuracy on the base minus accuracy on the set"),
         tables.CONFIDENCE_LEVEL,
     ),
-)
+    summary=means_by_set,
+    shown={
+        "Set": "{dataset}", "Group": "{group}", "Subgroup": "{subgroup}",
+        "Severity": "{severity:s}", "n": "{n_set:,}",
+        "Mean accuracy of {models} models (%)": "{mean:.1%}",
+        "Lowest (%)": "{min:.1%}", "Highest (%)": "{max:.1%}", "Mean gap to {base}": "{gap:+.1%}",
+    },
+)  # fmt: skip
 
 
 def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
@@ -161,22 +176,6 @@ def _of_classes(
     return known.right[:, rows]
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    sets = table.groupby("dataset", sort=False)
-    first = sets.first()
-    severities = ["" if np.isnan(severity) else f"{severity:g}" for severity in first["severity"]]
-    accuracies = sets["accuracy_set"].agg(["mean", "min", "max"])
-    rows = first.join(accuracies).assign(severity=severities, gap=sets["gap"].mean())
-    return lay_out(rows.reset_index(), {
-        "Set": "{dataset}", "Group": "{group}", "Subgroup": "{subgroup}",
-        "Severity": "{severity:s}", "n": "{n_set:,}",
-        f"Mean accuracy of {table['model'].nunique()} models (%)": "{mean:.1%}",
-        "Lowest (%)": "{min:.1%}", "Highest (%)": "{max:.1%}",
-        f"Mean gap to {first['base'].iloc[0]}": "{gap:+.1%}",
-    })  # fmt: skip
-
-
 _ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many
 _MARGIN = 1.4
 _PAGE, _HIGHEST = 9.5, 40.0  # inches
@@ -185,40 +184,29 @@ _PAGE, _HIGHEST = 9.5, 40.0  # inches
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw the accuracy of every model on every set, with the mean over models."""
     sets = table.groupby("dataset", sort=False)
-    first, means = sets.first(), sets["accuracy_set"].mean()
-    models = table["model"].nunique()
+    first, models = sets.first(), table["model"].nunique()
+    means = 100 * sets[["accuracy_set", "accuracy_base"]].mean()
     row_height = np.clip((_PAGE - _MARGIN) / len(first), _LEAST_ROW, _ROW)
-    base = sets["accuracy_base"].mean()  # it differs between sets where members name classes
-    with style.style():
-        figure = style.new_figure(5.5, min(_MARGIN + row_height * len(first), _HIGHEST))
-        axes = figure.add_subplot()
+    size = 5.5, min(_MARGIN + row_height * len(first), _HIGHEST)
+    title = f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
+    with drawing(*size, title) as figure:
+        axes, at = figure.add_subplot(), range(len(first))
         if models > 1:
             values = (100 * of_set.to_numpy(np.float64) for _, of_set in sets["accuracy_set"])
             draw_rows(axes, dict(enumerate(values)), style.MODELS.color)
         label = "mean over models" if models > 1 else "the model"
-        axes.plot(100 * means, range(len(means)), "k|", markersize=65 * row_height, label=label)
-        axes.plot(
-            100 * base,
-            range(len(base)),
-            label=f"{'mean ' * (models > 1)}on {style.shortened(first['base'].iloc[0], 20)}",
-            **style.REFERENCE,
-        )
+        axes.plot(means["accuracy_set"], at, "k|", markersize=65 * row_height, label=label)
+        # It differs between sets where members name classes.
+        base = style.shortened(first["base"].iloc[0], 20)
+        label = f"{'mean ' * (models > 1)}on {base}"
+        axes.plot(means["accuracy_base"], at, label=label, **style.REFERENCE)
         groups = first["group"].tolist()
-        for row in range(1, len(groups)):
-            if groups[row] != groups[row - 1]:
-                axes.axhline(row - 0.5, color="0.5", linewidth=0.5)
-        axes.set_yticks(
-            range(len(first)),
-            [style.shortened(name) for name in first.index],
-            fontsize=style.NOTE_SIZE,
-        )
-        axes.set_ylim(len(first) - 0.5, -0.5)
+        for row, (before, group) in enumerate(pairwise(groups)):
+            if group != before:
+                axes.axhline(row + 0.5, color="0.5", linewidth=0.5)
+        name_rows(axes, first.index.tolist(), fontsize=style.NOTE_SIZE)
         axes.set_xlabel("Accuracy (%)")
         style.legend_above(axes, ncols=3)
-        style.set_title(
-            figure, f"{table['suite'].iloc[0]}: accuracy on its sets, {counted(models, 'model')}"
-        )
-        fix_layout(figure)
     return figure
 
 

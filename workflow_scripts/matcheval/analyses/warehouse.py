@@ -22,7 +22,7 @@ class WarehouseSet(DatasetKind):
     """A set of a warehouse, which a suite names by `warehouse`."""
 
     kind: Literal["warehouse_set"]
-    warehouse: PathText = Field(description="The warehouse's file (docs/warehouse.md)")
+    warehouse: PathText = Field(description="The warehouse's file (docs/datasets.md)")
     set: Name = Field(description="Name of the set")
     side: Count = Field(32, description="Height and width of the images, in pixels")
 
@@ -107,11 +107,8 @@ class Warehouse(Analysis):
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
         """Warehouses, whose results studies share."""
-        return {
-            "warehouse": {
-                name: used.settings.model_dump(mode="json") for name, used in self.used.items()
-            }
-        }
+        settings = {name: used.settings for name, used in self.used.items()}
+        return {"warehouse": {name: settings[name].model_dump(mode="json") for name in settings}}
 
     @property
     def sets(self) -> list[str]:

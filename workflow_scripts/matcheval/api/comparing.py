@@ -9,25 +9,27 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from matcheval.api import comparison_output
-from matcheval.api.comparison import (
-    KINDS,
-    Compared,
-    chosen_analyses,
-    compare_sets,
-)  # fmt: skip
+from matcheval.api.comparison import KINDS, Compared, chosen_analyses, compare_sets
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.inputs import Estimate, Shown, columns_of, is_number, layout_of, warn_each
-from matcheval.api.pairs import Origin, PairOptions, all_sources, given_models, read_compared
+from matcheval.api.pairs import Origin, PairOptions, all_sources, inputs_by_model, read_compared
 from matcheval.errors import InputError, check_known
 from matcheval.io.files import atomic_file, check_place
-from matcheval.protocol.settings import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
-from matcheval.protocol.verdicts import Verdict
+from matcheval.predictions.inputs import (
+    Estimate,
+    Shown,
+    columns_of,
+    is_number,
+    layout_of,
+    warn_each,
+)
+from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
 
+# Tables and figures are imported when they are made: files that are refused do not wait for them.
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from matcheval.protocol.verdicts import Verdict
 
 _TABLES = ("gaps", "models", "accuracies")
 _GAPS = (
@@ -96,11 +98,7 @@ class GapEstimate(Shown):
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
         values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
         values |= {name: float(row[name]) for name in numbers}
-        return cls(
-            criterion=str(row["matching"]),
-            remarks=str(row["remarks"]),
-            **values,
-        )
+        return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,32 +133,20 @@ class ComparisonResult(Shown):
     source: str
     models: tuple[str, ...]
     gaps: Mapping[str, GapEstimate]
-    verdict: Verdict
+    verdict: "Verdict"
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     analyses: tuple[str, ...]
     _compared: Compared = field(repr=False)
     _asked: str = field(repr=False)
 
-    @classmethod
-    def of(cls, compared: Compared, asked: str) -> "ComparisonResult":
-        """Build the result; `asked` is the text of the call or command, which the report shows."""
-        first, pair = compared.models.comparisons[0], compared.models.pair
-        rows = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
-        return cls(
-            title=compared.title, original=pair.original, replication=pair.replication,
-            source=first.source_name,
-            models=tuple(one.model for one in compared.models.comparisons),
-            gaps={row.criterion: row for row in rows}, verdict=compared.verdict,
-            warnings=tuple(compared.warnings), notes=compared.models.told,
-            analyses=tuple(compared.analyses), _compared=compared, _asked=asked,
-        )  # fmt: skip
-
     def __str__(self) -> str:
         """Return the text that `matched-eval compare` prints."""
-        return comparison_output.describe(self._compared, "to_pandas(...) has all")
+        from matcheval.api.comparison_output import describe
 
-    def to_pandas(self, table: str = "gaps", *, all: bool = False) -> pd.DataFrame:
+        return describe(self._compared, "to_pandas(...) has all")
+
+    def to_pandas(self, table: str = "gaps", *, all: bool = False) -> "pd.DataFrame":
         """Return one of the result tables; accuracies and gaps are fractions.
 
         Parameters
@@ -189,13 +175,14 @@ class ComparisonResult(Shown):
         if table in self.analyses:
             return self._compared.analyses[table].table.copy()
         check_known("table", [table], (*_TABLES, *self.analyses))
+        import pandas as pd
+
         gaps = self._compared.gaps
         parts = {
             "gaps": [gaps.means], "models": [*gaps.models.values()],
             "accuracies": [*self._compared.tables.values()],
         }  # fmt: skip
-        found = pd.concat(parts[table], ignore_index=True)
-        return columns_of(found, _FEW[table], every=all)
+        return columns_of(pd.concat(parts[table], ignore_index=True), _FEW[table], every=all)
 
     def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
         """Draw a figure.
@@ -248,10 +235,9 @@ class ComparisonResult(Shown):
         InputError
             If the folder holds other files, or cannot be written.
         """
-        comparison_output.check_folder(Path(folder))
-        return comparison_output.write_comparison(
-            self._compared, Path(folder), self._asked, figures
-        )
+        from matcheval.api.comparison_output import write_comparison
+
+        return write_comparison(self._compared, Path(folder), self._asked, figures)
 
     def report(self, file: str | os.PathLike[str]) -> Path:
         """Write the report alone, a page that holds its figures.
@@ -279,8 +265,8 @@ class ComparisonResult(Shown):
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Do what `save` does, whose name this was until 0.3."""
-        told = "`write` is called `save`, and goes after 0.3"
-        warnings.warn(told, DeprecationWarning, stacklevel=2)
+        message = "`write` is called `save`, and goes after 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.save(folder)
 
 
@@ -360,7 +346,7 @@ def compare(
         Whether a name of a group means the same group in both sets.
     analyses : str or sequence of str
         Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
-        `maximum_matching`, `epsilon_sweep` and others of a pair's matched predictions
+        `epsilon_sweep` and others of a pair's matched predictions
         (docs/analyses.md). Their tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.
@@ -407,7 +393,7 @@ def compare(
     ...     {"labels": labels[1500:], "logits": logits[1500:]},
     ... )
     >>> result.verdict.claims[0].strength.value
-    'cannot be told'
+    'inconclusive'
     """
     is_run = replication_of_model is not None
     if is_run and isinstance(original, str):
@@ -422,18 +408,26 @@ def compare(
     if is_run:
         run = pretrained_model(original) if isinstance(original, str) else original
         sets = replication, replication_of_model
-        original, replication = (evaluate(run, one, progress=progress) for one in sets)
-    models, left_out = given_models(original, replication)
+        original, replication = (evaluate(run, images, progress=progress) for images in sets)
+    models, left_out = inputs_by_model(original, replication)
     layout, n_classes = layout_of(
-        all_sources(models), columns, classes, first_label, labels_are_true=labels_are_true
+        all_sources(models), columns, classes, first_label, labels_are_true
     )
-    read = read_compared(models, options, layout, n_classes, progress=progress)
+    read = read_compared(models, options, layout, n_classes, left_out, progress=progress)
+    compared = compare_sets(read, chosen, margin=margin, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "
         f"epsilon={epsilon}, margin={margin}, seeds={seeds}, pair={pair!r}, paired={paired}, "
-        f"groups_shared={groups_shared}, analyses={[one.name for one in chosen]})"
+        f"groups_shared={groups_shared}, analyses={[*compared.analyses]})"
     )
-    compared = compare_sets(read, chosen, margin=margin, progress=progress)
-    result = ComparisonResult.of(compared, asked)
-    warn_each([*left_out, *result.warnings])
+    gaps = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
+    result = ComparisonResult(
+        title=compared.title, original=read.pair.original, replication=read.pair.replication,
+        source=read.comparisons[0].source_name,
+        models=tuple(comparison.model for comparison in read.comparisons),
+        gaps={gap.criterion: gap for gap in gaps}, verdict=compared.verdict,
+        warnings=tuple(compared.warnings), notes=read.notes, analyses=tuple(compared.analyses),
+        _compared=compared, _asked=asked,
+    )  # fmt: skip
+    warn_each(result.warnings)
     return result

@@ -8,17 +8,18 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from matcheval.api.pairs import UNNAMED, warnings_of
+from matcheval.api.pairs import UNNAMED
 from matcheval.errors import InputError, check_known
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
-from matcheval.protocol.comparisons import suspicions_of
+from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_of
 from matcheval.protocol.criteria import MARGIN, Criterion
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from matcheval.io.tables import TableSchema
     from matcheval.protocol.compared_models import ComparedModels, MatchedModel
     from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
@@ -37,8 +38,15 @@ class AnalysisTable:
 
     @property
     def module(self) -> ModuleType:
-        """With `SCHEMA`, `tabulate`, `text_columns` and `plot`; no field, as it has no copy."""
+        """With `SCHEMA`, `tabulate` and `plot`; no field, as it has no copy."""
         return import_module(self.kind.__module__)
+
+    @property
+    def schema(self) -> "TableSchema":
+        """The declaration of the table."""
+        from matcheval.study.tables import schema_of
+
+        return schema_of(self.module)
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
@@ -55,13 +63,13 @@ def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]
     from matcheval.protocol.pair_tables import PairTableAnalysis
     from matcheval.registry import ANALYSES
 
-    known = {one.name: one for one in ANALYSES if issubclass(one, PairTableAnalysis)}
-    of_studies = {one.name for one in ANALYSES} - known.keys()
-    if needing := [name for name in names if name in of_studies]:
-        remedy = f"Here there are {', '.join(known)}"
-        raise InputError(f"the analysis '{needing[0]}' needs a study", remedy=remedy)
-    check_known("analysis", names, known)
-    return [known[name] for name in dict.fromkeys(names)]
+    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
+    for name in names:
+        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
+            remedy = f"Here there are {', '.join(of_pairs)}"
+            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
+    check_known("analysis", names, of_pairs)
+    return [of_pairs[name] for name in dict.fromkeys(names)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +121,7 @@ class Compared:
         """Models and matchings, and what looks wrong about their predictions and results."""
         of_picks = {c.description: self.unsteady(c) for c in self.tables}
         return [
-            *((one.model, text) for one in self.models.comparisons for text in suspicions_of(one)),
+            *((c.model, text) for c in self.models.comparisons for text in suspicions_of(c)),
             *((title, text) for title, text in of_picks.items() if text),
         ]
 
@@ -144,9 +152,9 @@ class Compared:
         """The first model, matched by each criterion; pairs are written of a single model only."""
         from matcheval.protocol.compared_models import MatchedModel
 
-        one, seeds = self.models.comparisons[0], self.models.seeds
+        first, seeds = self.models.comparisons[0], self.models.seeds
         return {
-            Criterion(name): MatchedModel.of(one, method, seeds, name)
+            Criterion(name): MatchedModel.of(first, method, seeds, name)
             for name, method in self.models.methods.items()
         }
 
@@ -162,8 +170,7 @@ class Compared:
         if kind == "matched_accuracy":
             return plot_matched_accuracy(table, gaps, criterion.description)
         if kind == "reliability":
-            if len(self.models.comparisons) > 1:
-                n = len(self.models.comparisons)
+            if (n := len(self.models.comparisons)) > 1:
                 problem = f"a reliability diagram is of one model, not of {n}"
                 raise InputError(problem, remedy="Compare the model alone")
             return reliability_figure(self.matched[criterion])
@@ -194,9 +201,35 @@ def compare_sets(
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.tables import tabulate_runs
 
-    found = {}
-    for kind in each(analyses, "analyses", progress=progress):
-        found[kind.name] = AnalysisTable(kind, import_module(kind.__module__).tabulate(models))
+    tables_of = {
+        kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(models))
+        for kind in each(analyses, "analyses", progress=progress)
+    }
     gaps = estimate_gaps(models, progress=progress)
     tables = {Criterion(name): tabulate_runs(runs) for name, runs in gaps.runs.items()}
-    return Compared(models, tables, gaps, found, margin)
+    return Compared(models, tables, gaps, tables_of, margin)
+
+
+def warnings_of(models: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
+    """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
+    is_one = len(models.comparisons) == 1
+    warnings = [
+        *models.warnings,
+        *(
+            text if is_one else f"{comparison.model}: {text}"
+            for comparison in models.comparisons
+            for text in suspicions_of(comparison)
+        ),
+    ]
+    for criterion, share in shares.items():
+        if share == 1:
+            warnings.append(
+                f"no target was matched in any run by {criterion.description}: matched accuracies "
+                "are NaN (undefined)"
+            )
+        elif share > MANY_UNMATCHED:
+            warnings.append(
+                f"{100 * share:.1f} % of the targets are unmatched by {criterion.description}: "
+                "matched accuracies are those of a minority"
+            )
+    return warnings

@@ -17,12 +17,12 @@ from matcheval.figures.saving import save_figure
 from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown, write_readable
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
 from matcheval.predictions.datapoints import datapoint_names
-from matcheval.predictions.layout import class_names
+from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
 from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
@@ -53,23 +53,19 @@ def describe(compared: Compared, where: str) -> str:
     """
     is_one = len(compared.models.comparisons) == 1
     lines = _of_one(compared) if is_one else _of_many(compared, where)
-    text = "\n".join([compared.title, "", *_verdict(compared), *lines, ""])
-    for name, one in compared.analyses.items():
-        table = markdown(one.module.text_columns(one.table)).splitlines(keepends=True)
+    claims = [(claim.strength, claim.told) for claim in compared.verdict.claims]
+    width = max(len(strength) for strength, _ in claims) + 2
+    verdict = [
+        textwrap.fill(text, _WIDTH, initial_indent=head.ljust(width), subsequent_indent=" " * width)
+        for head, text in [*claims, ("next", compared.verdict.next_step)]
+    ]
+    text = "\n".join([compared.title, "", *verdict, *lines, ""])
+    for name, analysis in compared.analyses.items():
+        table = markdown(analysis.schema.text_columns(analysis.table)).splitlines(keepends=True)
         shown, more = "".join(table[: _MAX_ROWS + 2]), len(table) - 2 - _MAX_ROWS
         rest = f"... and {more:,} more rows: {where}\n" if more > 0 else ""
         text += f"\n{name} (docs/analyses.md#{name})\n\n{shown}{rest}"
     return text
-
-
-def _verdict(compared: Compared) -> list[str]:
-    """Return the claims with their strengths, and what to do next."""
-    said = [(one.strength, one.told) for one in compared.verdict.claims]
-    width = max(len(strength) for strength, _ in said) + 2
-    return [
-        textwrap.fill(text, _WIDTH, initial_indent=head.ljust(width), subsequent_indent=" " * width)
-        for head, text in [*said, ("next", compared.verdict.next_step)]
-    ]
 
 
 def _of_one(compared: Compared) -> list[str]:
@@ -96,17 +92,17 @@ def _of_one(compared: Compared) -> list[str]:
 
 def _worth_a_look(compared: Compared) -> list[str]:
     """Name the most confident wrong predictions on the replication."""
-    found, layout = compared.models.comparisons[0].replication, compared.models.layout
-    (wrong,) = np.nonzero(~found.correct)
-    rows = wrong[np.argsort(-found.probability[wrong], kind="stable")[:_N_FIRST]]
+    predictions, layout = compared.models.comparisons[0].replication, compared.models.layout
+    (wrong,) = np.nonzero(~predictions.correct)
+    rows = wrong[np.argsort(-predictions.probability[wrong], kind="stable")[:_N_FIRST]]
     if not len(rows):
         return []
-    names, true = datapoint_names(found), class_names(layout, found.label[rows])
-    shown = zip(rows, true, class_names(layout, found.prediction[rows]), strict=True)
+    names, p = datapoint_names(predictions), predictions.probability
+    labels, guesses = predictions.label, predictions.prediction
     texts = [
-        f"{shortened(names[row], _NAME_WIDTH)} ({label} as {predicted}, "
-        f"{100 * found.probability[row]:.1f} %)"
-        for row, label, predicted in shown
+        f"{shortened(names[row], _NAME_WIDTH)} ({class_name(layout, int(labels[row]))} as "
+        f"{class_name(layout, int(guesses[row]))}, {100 * p[row]:.1f} %)"
+        for row in rows
     ]
     heading = f"worth a look on {compared.models.pair.replication}, confident and wrong: "
     return ["", _wrapped(heading + ", ".join(texts))]
@@ -134,12 +130,13 @@ def _wrapped(text: str, indent: str = "") -> str:
 
 
 def _parts(gap: pd.Series) -> str:
-    """Say what of the gap goes with confidence, which no matching is needed for."""
+    """Say what of the gap confidence explains, which no matching is needed for."""
     share = words.share_of_confidence(gap)
     return _wrapped(
-        f"gap {with_interval(gap, 'gap')}: of it, {with_interval(gap, 'confidence_part')} goes "
-        f"with confidence, {with_interval(gap, 'conditional_part')} does not"
-        + (f" (share with confidence {share})" if "[" in share else "")
+        f"gap {with_interval(gap, 'gap')}: confidence explains "
+        f"{with_interval(gap, 'confidence_part')}"
+        + (f" ({share})" if "[" in share else "")
+        + f", {with_interval(gap, 'conditional_part')} remains at equal confidence"
     )
 
 
@@ -155,16 +152,14 @@ def _plain_rows(compared: Compared, row: pd.Series) -> list[Row]:
     """Build the header and the rows that do not depend on the matching."""
     pair, source_first = compared.models.pair, compared.models.comparisons[0].source_is_original
     confidences = row.confidence_original, row.confidence_replication
+    accuracies = row.accuracy_original, row.accuracy_replication
     return [
         ("", pair.original, pair.replication, "gap"),
         ("role", *(("source", "target") if source_first else ("target", "source")), ""),
         ("datapoints", f"{row.n_original:,}", f"{row.n_replication:,}", ""),
+        ("accuracy", *(_hundredfold(a, unit=" %") for a in accuracies), _hundredfold(row.gap)),
         (
-            "accuracy", _hundredfold(row.accuracy_original, unit=" %"),
-            _hundredfold(row.accuracy_replication, unit=" %"), _hundredfold(row.gap),
-        ),
-        (
-            "mean confidence", *(_hundredfold(one, unit=" %") for one in confidences),
+            "mean confidence", *(_hundredfold(c, unit=" %") for c in confidences),
             _hundredfold(confidences[0] - confidences[1]),
         ),
     ]  # fmt: skip
@@ -266,7 +261,7 @@ def _first_models(compared: Compared, n: int) -> list[Row]:
 def check_folder(folder: Path) -> None:
     """Check that a folder can be written, and holds nothing but an earlier comparison."""
     check_place(folder / LIST)
-    if _earlier(folder) is None and any(one.name != _PARTIAL for one in folder.iterdir()):
+    if _earlier(folder) is None and any(path.name != _PARTIAL for path in folder.iterdir()):
         remedy = "Name an empty or a new folder"
         raise InputError("holds files that no comparison wrote", file=folder, remedy=remedy)
 
@@ -276,16 +271,16 @@ def write_comparison(
 ) -> list[Path]:
     """Write what the workflow writes for a pair; once all is there, it replaces an earlier one.
 
-    The folder is as `check_folder` wants it. `command` is what was asked for, for the report;
-    `formats` are those of figures beside SVG.
+    `command` is what was asked for, for the report; `formats` are those of figures beside SVG.
     """
+    check_folder(folder)
     check_known("format of figures", formats, FORMATS)
     partial, earlier = folder / _PARTIAL, _earlier(folder) or []
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
     try:
         formats = tuple(dict.fromkeys(("svg", *formats)))
-        found = _write_all(compared, partial, command, formats)
-        names = [path.relative_to(partial).as_posix() for path in found]
+        paths = _write_all(compared, partial, command, formats)
+        names = [path.relative_to(partial).as_posix() for path in paths]
         _write_list(folder, [*names, *earlier])
         for name in {*earlier}.difference(names):
             _delete(folder, folder / name)
@@ -341,22 +336,18 @@ def _write_all(
     for name, table in _tables(compared):
         write_table(table, folder / name)
         yield folder / name
-    for name, one in compared.analyses.items():
+    for name, analysis in compared.analyses.items():
         paths = [folder / name / f"{compared.pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(one.table, one.module.SCHEMA, one.module.text_columns, paths)
+        analysis.schema.write(analysis.table, paths)
         yield from paths
-        if one.kind.has_figure:
+        if analysis.kind.has_figure:
             paths = [folder / "figures" / name / f"{compared.pair}.{end}" for end in formats]
-            save_figure(one.figure(), *paths)
+            save_figure(analysis.figure(), *paths)
             yield from paths
+    means, titles = compared.gaps.means, compared.titles
+    judged, suspicions = [compared.verdict], compared.suspicions
     texts = {
-        "summary.md": words.write_summary(
-            compared.title,
-            compared.gaps.means,
-            compared.titles,
-            [compared.verdict],
-            compared.suspicions,
-        ),
+        "summary.md": words.write_summary(compared.title, means, titles, judged, suspicions),
         "report.html": _report(compared, folder, figures, command),
     }
     for name, text in texts.items():
@@ -370,6 +361,8 @@ def _tables(compared: Compared) -> Iterator[tuple[str, pa.Table]]:
     pair = compared.pair
     for suffix in ("csv", "parquet"):
         yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(compared.gaps.means)
+        calibration = CALIBRATION.from_frame(compared.gaps.calibration)
+        yield f"gaps/{pair}/calibration.{suffix}", calibration
     for criterion, table in compared.tables.items():
         place, runs = f"{pair}/{criterion.value}", compared.gaps.runs[criterion.value]
         yield f"matched/{place}.parquet", join_runs(runs)
@@ -391,11 +384,10 @@ def _figures(compared: Compared) -> "Iterator[tuple[str, str, str, Figure]]":
     kinds = [("matched_accuracy", "matched_accuracy", "Matched accuracy"), ("gaps", "gaps", "Gaps")]
     if len(compared.models.comparisons) == 1:
         kinds.append(("reliability", f"reliability/{_file_name(compared)}", "Reliability"))
-    for criterion in compared.tables:
+    for c in compared.tables:
         for kind, stem, title in kinds:
-            figure = compared.figure(kind, criterion)
-            place = f"{pair}/{criterion.value}/{stem}"
-            yield kind, place, f"{title}, {criterion.description}", figure
+            figure = compared.figure(kind, c)
+            yield kind, f"{pair}/{c.value}/{stem}", f"{title}, {c.description}", figure
 
 
 def _file_name(compared: Compared) -> str:
@@ -410,20 +402,19 @@ def _report(compared: Compared, folder: Path, figures: "Sequence[ShownFile]", co
     from matcheval.report.sections import Section
 
     pair, titles = compared.pair, compared.titles
-    data = {
-        "means": [str(folder / "gaps" / f"{pair}.parquet")],
-        "tables": [str(folder / "tables" / pair / f"{m}.parquet") for m in titles],
-        "gaps": [str(folder / "gaps" / pair / f"{m}.parquet") for m in titles],
-    }
+    data = {name: [str(folder / name / pair / f"{m}.parquet") for m in titles]
+            for name in ("tables", "gaps")}  # fmt: skip
+    data["means"] = [str(folder / "gaps" / f"{pair}.parquet")]
+    data["calibration"] = [str(folder / "gaps" / pair / "calibration.parquet")]
     values = {
         "titles": titles, "places": [[pair, m] for m in titles], "margin": compared.margin,
-        "confidence": LEVEL,
+        "confidence": LEVEL, "confident_errors": " ".join(["", *_worth_a_look(compared)[1:]]),
     }  # fmt: skip
     gaps = Section(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
         values,
     )  # fmt: skip
-    sections = [gaps, *(_section(one, pair, folder) for one in compared.analyses.values())]
+    sections = [gaps, *(_section(table, pair, folder) for table in compared.analyses.values())]
     inputs = [file.path for of_model in compared.models.files for file in of_model.values()]
     provenance = Provenance(
         software_versions(*PACKAGES), command, [digests(inputs, "Prediction files")]
@@ -431,12 +422,11 @@ def _report(compared: Compared, folder: Path, figures: "Sequence[ShownFile]", co
     return render_report(compared.title, sections, provenance)
 
 
-def _section(one: AnalysisTable, pair: str, folder: Path) -> "Section":
+def _section(analysis: AnalysisTable, pair: str, folder: Path) -> "Section":
     from matcheval.report.sections import Section, ShownFile
 
-    name, title = one.kind.name, one.kind.title()
+    kind, name, title = analysis.kind, analysis.kind.name, analysis.kind.title()
     shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
-    if one.kind.has_figure:
-        stem = folder / "figures" / name / pair
-        shown.append(ShownFile((f"{stem}.svg",), title))
-    return Section(name, title, one.kind.__module__.rpartition(".")[0], tuple(shown))
+    if kind.has_figure:
+        shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
+    return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))

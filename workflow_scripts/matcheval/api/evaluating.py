@@ -101,10 +101,10 @@ def evaluate(
             def named(row: int, before: int = n) -> str:
                 return f"image {before + row}"
 
-            found = [each.float().cpu().numpy() for _, each in forward.in_parts(
-                len(images), compute, named
-            )]  # fmt: skip
-            outputs.append(_checked(np.concatenate(found), len(images), n, name))
+            parts = forward.in_parts(len(images), compute, named)
+            logits = np.concatenate([part.float().cpu().numpy() for _, part in parts])
+            _check_logits(logits, len(images), n, name)
+            outputs.append(logits)
             labels.append(of_batch)
             n += len(images)
     if not outputs:
@@ -119,31 +119,28 @@ def pretrained_model(name: str) -> "nn.Module":
 
         timm = load_timm()
     except ImportError:
-        remedy = "Install it: pip install timm"
-        raise InputError("pretrained models need timm, which is missing", file=name,
-                         remedy=remedy) from None  # fmt: skip
+        problem, remedy = "pretrained models need timm, which is missing", "pip install timm"
+        raise InputError(problem, file=name, remedy=f"Install it: {remedy}") from None
     try:
         return timm.create_model(timm_name(name), pretrained=True)
     except Exception as error:  # timm, torch and the hub raise many kinds
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise InputError(
-            f"timm has no such model ({reason:.200})", file=name,
-            remedy="Give a name of timm.list_pretrained(), or hf://user/repository of a model that "
-            "timm can load",
-        ) from error  # fmt: skip
+        problem = f"timm has no such model ({reason:.200})"
+        remedy = "Give a name of timm.list_pretrained(), or hf://user/repository that timm can load"
+        raise InputError(problem, file=name, remedy=remedy) from error
 
 
 @contextmanager
 def _as_before(model: Any) -> Iterator[None]:
     """Give a module its device and its parts' modes of training again."""
-    modes = {one: one.training for one in model.modules()} if hasattr(model, "modules") else {}
-    parameters = model.parameters() if modes and hasattr(model, "parameters") else iter(())
-    devices = {one.device for one in parameters}
+    parts = model.modules() if hasattr(model, "modules") else ()
+    modes = {module: module.training for module in parts}
+    devices = {parameter.device for parameter in model.parameters()} if modes else set()
     try:
         yield
     finally:
-        for one, is_training in modes.items():
-            one.training = is_training
+        for module, is_training in modes.items():
+            module.training = is_training
         if len(devices) == 1:
             model.to(devices.pop())
 
@@ -158,19 +155,17 @@ def _logits_of(model: Callable[..., Any]) -> "nn.Module":
             self.of = model
 
         def forward(self, images: Tensor) -> Tensor:
-            found = self.of(images)
-            if isinstance(found, Mapping):
-                found = found.get("logits", found)
-            found = getattr(found, "logits", found)
-            if isinstance(found, tuple | list):  # a loss may come before the logits
-                found = next((x for x in found if isinstance(x, Tensor) and x.ndim > 1), found)
-            if not isinstance(found, Tensor) or not found.ndim:
-                what = "a single number" if isinstance(found, Tensor) else type(found).__name__
-                raise InputError(
-                    f"returns {what}", file="model",
-                    remedy="Return a tensor of logits, shape (n, n_classes)",
-                )  # fmt: skip
-            return found
+            output = self.of(images)
+            if isinstance(output, Mapping):
+                output = output.get("logits", output)
+            output = getattr(output, "logits", output)
+            if isinstance(output, tuple | list):  # a loss may come before the logits
+                output = next((x for x in output if isinstance(x, Tensor) and x.ndim > 1), output)
+            if not isinstance(output, Tensor) or not output.ndim:
+                what = "a single number" if isinstance(output, Tensor) else type(output).__name__
+                remedy = "Return a tensor of logits, shape (n, n_classes)"
+                raise InputError(f"returns {what}", file="model", remedy=remedy)
+            return output
 
     return Logits()
 
@@ -191,10 +186,8 @@ def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]]
     if getattr(data, "drop_last", False) and isinstance(data, DataLoader):
         left_out = len(data.dataset) % (data.batch_size or 1)  # type: ignore[arg-type]
         if left_out:
-            raise InputError(
-                f"the DataLoader has drop_last=True, which leaves out {left_out} images",
-                remedy="Make it with drop_last=False",
-            )
+            problem = f"the DataLoader has drop_last=True, which leaves out {left_out} images"
+            raise InputError(problem, remedy="Make it with drop_last=False")
     if not isinstance(data, Iterable):
         remedy = "Give a DataLoader, a dataset, or images and labels"
         raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)
@@ -226,24 +219,24 @@ def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int
 def _pair(batch: Any) -> tuple[Any, Any]:
     """Return the images and labels of a batch."""
     if isinstance(batch, Mapping):
-        found = [next((key for key in keys if key in batch), None) for keys in (_IMAGES, _LABELS)]
-        if None not in found:
-            return batch[found[0]], batch[found[1]]
-        what, seen = "images and labels", f"a mapping with {', '.join(map(str, batch))}"
+        keys = [next((key for key in names if key in batch), None) for names in (_IMAGES, _LABELS)]
+        if None not in keys:
+            return batch[keys[0]], batch[keys[1]]
+        kind = f"a mapping with {', '.join(map(str, batch))}"
     elif isinstance(batch, tuple | list) and len(batch) >= 2:
         return batch[0], batch[1]
     else:
-        what, seen = "images and labels", f"a {type(batch).__name__}"
+        kind = f"a {type(batch).__name__}"
+    problem = f"a batch is {kind}, in place of images and labels"
     remedy = f"Give pairs, or mappings with {' or '.join(_IMAGES)}, and {' or '.join(_LABELS)}"
-    raise InputError(f"a batch is {seen}, in place of {what}", file="data", remedy=remedy)
+    raise InputError(problem, file="data", remedy=remedy)
 
 
-def _checked(logits: npt.NDArray[Any], n: int, before: int, name: str) -> npt.NDArray[Any]:
-    """Return logits of a batch, if they are finite and a row per image."""
+def _check_logits(logits: npt.NDArray[Any], n: int, before: int, name: str) -> None:
+    """Check that logits of a batch are finite and a row per image."""
     if logits.ndim != 2 or len(logits) != n:
         problem = f"logits of shape {logits.shape} for {n} images"
         raise InputError(problem, file=name, remedy="Return logits, shape (n, n_classes)")
     if not (finite := np.isfinite(logits).all(axis=1)).all():
         problem = f"logits of image {before + int(finite.argmin())} are not finite"
         raise InputError(problem, file=name, remedy="Look at its weights; or set precision='fp32'")
-    return logits

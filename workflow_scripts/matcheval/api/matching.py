@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Literal
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.api.comparison import reliability_figure
-from matcheval.api.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
-from matcheval.api.pairs import (
-    GivenModel,
-    Origin,
-    PairOptions,
-    all_sources,
-    read_compared,
-    warnings_of,
-)  # fmt: skip
+from matcheval.api.comparison import reliability_figure, warnings_of
+from matcheval.api.pairs import ModelInputs, Origin, PairOptions, all_sources, read_compared
 from matcheval.errors import check_known
 from matcheval.io.tables import write_table
-from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+from matcheval.predictions.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
+from matcheval.protocol.compared_models import MatchedModel
+from matcheval.protocol.criteria import EPSILON, N_SEEDS
 from matcheval.protocol.schemas import RUNS
-from matcheval.protocol.settings import EPSILON, N_SEEDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,29 +67,10 @@ class MatchResult(Shown):
     _runs: pa.Table = field(repr=False)
     _pair: str = field(repr=False)
 
-    @classmethod
-    def of(cls, compared: ComparedModels) -> "MatchResult":
-        """Build the result from a comparison of one model by one criterion."""
-        (comparison,), (method,) = compared.comparisons, compared.methods.values()
-        matched = MatchedModel.of(comparison, method, compared.seeds)
-        runs = matched.runs()
-        frame = runs.select(RUNS.names).to_pandas()
-        share = float(frame["fraction_unmatched"].mean())
-        return cls(
-            model=comparison.model, source=comparison.source_name,
-            target=comparison.target_name,
-            criterion=method.criterion.value, epsilon=method.epsilon,
-            matched_accuracy_source=float(frame["matched_accuracy_source"].mean()),
-            matched_accuracy_target=float(frame["matched_accuracy_target"].mean()),
-            fraction_unmatched=share,
-            warnings=tuple(warnings_of(compared, {method.criterion: share})),
-            notes=compared.told, _matched=matched, _runs=runs, _pair=compared.pair.name,
-        )  # fmt: skip
-
     def __str__(self) -> str:
         """Return what was matched, and means over the seeds."""
         accuracies = self.matched_accuracy_source, self.matched_accuracy_target
-        source, target = (f"{100 * one:.2f} %" for one in accuracies)
+        source, target = (f"{100 * accuracy:.2f} %" for accuracy in accuracies)
         return (
             f"{self.model}: {self.target} matched in {self.source} by {self.criterion}, ε = "
             f"{self.epsilon:g}\nmatched accuracy: {source} on {self.source}, {target} on "
@@ -161,21 +135,16 @@ class MatchResult(Shown):
             If a file cannot be written.
         """
         columns = {name: self._runs[name].to_numpy() for name in RUNS.names}
-        runs = RUNS.table(columns, self._identity)
-        found = dict.fromkeys(RUN_FILES, runs)
-        if pairs:
-            found[PAIRS_FILE] = self._matched.pairs()
-        for name, table in found.items():
-            write_table(table, Path(folder, name))
-        return [Path(folder, name) for name in found]
-
-    @property
-    def _identity(self) -> dict[str, str]:
-        """What the file of runs says of them."""
-        return {
+        metadata = {
             "model": self.model, "pair": self._pair, "epsilon": str(self.epsilon),
             "criterion": self.criterion,
         }  # fmt: skip
+        tables = dict.fromkeys(RUN_FILES, RUNS.table(columns, metadata))
+        if pairs:
+            tables[PAIRS_FILE] = self._matched.pairs()
+        for name, table in tables.items():
+            write_table(table, Path(folder, name))
+        return [Path(folder, name) for name in tables]
 
 
 def match(
@@ -191,6 +160,7 @@ def match(
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
+    labels_are_true: bool = False,
 ) -> MatchResult:
     """Match every datapoint of a target with one of a source whose confidence is the same.
 
@@ -206,7 +176,7 @@ def match(
     criterion : str
         `label_probability`: the predicted label agrees, and the probability up to `epsilon`
         (Algorithm 1); `probability`: the latter (Algorithm 2).
-    epsilon, seeds, model, pair, columns, classes, first_label
+    epsilon, seeds, model, pair, columns, classes, first_label, labels_are_true
         As for `compare`.
 
     Returns
@@ -239,9 +209,23 @@ def match(
     0.5
     """
     options = PairOptions(criterion, epsilon, seeds, pair, model, source)
-    both = source_of(original, "original"), source_of(replication, "replication")
-    given = GivenModel("", *both)
-    layout, n_classes = layout_of(all_sources([given]), columns, classes, first_label)
-    result = MatchResult.of(read_compared([given], options, layout, n_classes))
+    inputs = ModelInputs("", source_of(original, "original"), source_of(replication, "replication"))
+    layout, n_classes = layout_of(
+        all_sources([inputs]), columns, classes, first_label, labels_are_true
+    )
+    compared = read_compared([inputs], options, layout, n_classes)
+    (comparison,), (method,) = compared.comparisons, compared.methods.values()
+    matched = MatchedModel.of(comparison, method, compared.seeds)
+    runs = matched.runs()
+    frame = runs.select(RUNS.names).to_pandas()
+    means = ("matched_accuracy_source", "matched_accuracy_target", "fraction_unmatched")
+    share = float(frame["fraction_unmatched"].mean())
+    result = MatchResult(
+        model=comparison.model, source=comparison.source_name, target=comparison.target_name,
+        criterion=method.criterion.value, epsilon=method.epsilon,
+        **{name: float(frame[name].mean()) for name in means},
+        warnings=tuple(warnings_of(compared, {method.criterion: share})), notes=compared.notes,
+        _matched=matched, _runs=runs, _pair=pair,
+    )  # fmt: skip
     warn_each(result.warnings)
     return result

@@ -1,6 +1,6 @@
 """`matcheval.predict_accuracy`: how accurate a model will be on sets without labels."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -8,31 +8,18 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.estimates_text import describe
 from matcheval.accuracy_prediction.estimation import (
     N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )  # fmt: skip
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
-from matcheval.accuracy_prediction.recommendation import Recommendation, recommend
+from matcheval.accuracy_prediction.recommendation import Recommendation, describe, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
-from matcheval.api.inputs import (
-    Data,
-    Estimate,
-    Models,
-    Shown,
-    check_whole,
-    columns_of,
-    features_of,
-    is_of_several,
-    layout_of,
-    source_of,
-    warn_each,
-)  # fmt: skip
 from matcheval.errors import InputError
+from matcheval.predictions import inputs
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.inputs import Data, Estimate, Models, Shown, columns_of, source_of
 from matcheval.predictions.records import LabelRule
 from matcheval.predictions.suspicions import suspicions
 
@@ -44,80 +31,6 @@ _FEW = (
     "target", "title", "predicted", "predicted_low", "predicted_high", "accuracy", "error",
     "reason",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, eq=False)
-class GivenSets:
-    """A model's outputs on a base, on sets to predict for by name, and on sets to fit on.
-
-    `groups` are those of the sets to fit on, none or one each. Targets that the caller did not name
-    are called as their files say.
-    """
-
-    base: Path | InMemory
-    targets: Mapping[str, Path | InMemory]
-    calibration: Sequence[Path | InMemory]
-    is_named: bool = False
-    groups: Sequence[str] = ()
-
-    @property
-    def all(self) -> list[Path | InMemory]:
-        """All sets."""
-        return [self.base, *self.calibration, *self.targets.values()]
-
-
-def predict_given(
-    given: GivenSets,
-    methods: Sequence[str],
-    layout: Layout,
-    n_classes: int | None,
-    *,
-    resamples: int,
-    seed: int,
-    warn: Callable[[str], None],
-    tell: Callable[[str], None],
-    progress: bool = False,
-) -> tuple[UserFile, pa.Table]:
-    """Return the base, and the table `ESTIMATES`, reading one target after the other.
-
-    `warn` takes sentences on what looks wrong, `tell` on what was recognised in files.
-    """
-    check_whole("seed", seed, 0)
-    check_whole("resamples", resamples, 0, MAX_RESAMPLES)
-    chosen = choose_methods(methods, calibrated=bool(given.calibration))
-
-    def read(source: Path | InMemory, labels: LabelRule) -> UserFile:
-        found = read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
-        if isinstance(source, InMemory):
-            features = features_of(source, len(found.outputs))
-            found = replace(found, outputs=replace(found.outputs, features=features))
-        if source is not given.base:
-            check_comparable(base, found)
-        outputs = found.outputs
-        values = outputs.labels, outputs.predicted, outputs.confidences
-        if found.notes:
-            tell(f"{found.name}: {', '.join(found.notes)}")
-        for text in suspicions(*values, found.metadata):
-            warn(f"{found.name}: {text}")
-        return found
-
-    base = read(given.base, "required")
-    calibration = [read(one, "required").outputs for one in given.calibration]
-
-    def targets() -> Iterator[tuple[str, Outputs]]:
-        """Each has a name of its own."""
-        names: set[str] = set()
-        for key, source in given.targets.items():
-            found = read(source, "optional")
-            name = key if given.is_named or found.name in names else found.name
-            names.add(name)
-            yield name, found.outputs
-
-    table = estimate_accuracies(
-        base.outputs, targets(), methods=chosen, calibration=calibration, groups=given.groups,
-        n_resamples=int(resamples), seed=int(seed), progress=progress,
-    )  # fmt: skip
-    return base, table
 
 
 @dataclass(frozen=True)
@@ -153,8 +66,8 @@ class PredictedAccuracy(Shown):
         """Return the accuracies in percent, or why there is none."""
         if self.predicted.value != self.predicted.value:
             return f"{self.title} on {self.target}: n/a ({self.reason})"
-        known = "" if self.accuracy != self.accuracy else f"; true {100 * self.accuracy:.2f} %"
-        return f"{self.title} on {self.target}: {self.predicted} %{known}"
+        true = "" if self.accuracy != self.accuracy else f"; true {100 * self.accuracy:.2f} %"
+        return f"{self.title} on {self.target}: {self.predicted} %{true}"
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
@@ -196,11 +109,11 @@ class AccuracyPredictions(Shown):
     predictions: tuple[PredictedAccuracy, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    _table: pd.DataFrame = field(repr=False)
+    _table: pa.Table = field(repr=False)
 
     def __str__(self) -> str:
         """Return the text that `matched-eval predict-accuracy` prints."""
-        return describe(self.base, self._table.to_dict("records"))
+        return describe(self.base, self._table.to_pylist())
 
     def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
         """Return all predictions as a table, a row per set and method; accuracies are fractions.
@@ -217,7 +130,7 @@ class AccuracyPredictions(Shown):
             `predicted_high`, `accuracy`, `error` and `reason`: NaN and a reason where there is no
             prediction.
         """
-        return columns_of(self._table, _FEW, every=all)
+        return columns_of(self._table.to_pandas(), _FEW, every=all)
 
     def plot(self) -> "Figure":
         """Draw predicted accuracies with intervals, a panel per set.
@@ -227,14 +140,14 @@ class AccuracyPredictions(Shown):
         matplotlib.figure.Figure
             Not known to pyplot.
         """
-        from matcheval.accuracy_prediction.output_figures import plot_estimates
+        from matcheval.accuracy_prediction.figures import plot_estimates
 
-        return plot_estimates(self._table)
+        return plot_estimates(self._table.to_pandas())
 
 
 def predict_accuracy(
     base: Data,
-    targets: Models,
+    targets: "Models | Sequence[Data]",
     *,
     methods: str | Sequence[str] = (),
     calibration: Mapping[str, Data] | Sequence[Data] = (),
@@ -245,6 +158,7 @@ def predict_accuracy(
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
     labels_are_true: bool = False,
+    progress: bool = False,
 ) -> AccuracyPredictions:
     """Predict a model's accuracy on sets without labels, from its outputs there.
 
@@ -257,9 +171,10 @@ def predict_accuracy(
         of all classes: arrays `logits` (float, shape (n, n_classes)) rather than `prediction` and
         `probability`. Some need `features` (float, shape (n, n_features)), the input of the last
         linear layer: an array of a mapping, or a file `<model>.features.parquet` beside the file.
-    targets : path-like, table or mapping of arrays, or mapping of these by name of the set
-        Its outputs on sets whose accuracy is asked for, in the same forms. Labels may be missing;
-        where they are given, the error of every prediction is known, too.
+    targets : path-like, table or mapping of arrays; or sequence of these, or mapping by name
+        Its outputs on sets whose accuracy is asked for, in the same forms. Sets without a name are
+        called as their files say. Labels may be missing; where they are given, the error of every
+        prediction is known, too.
     methods : str or sequence of str
         By name, or variants as `method:variant`: `ac` (average confidence), `ac_temperature` (after
         temperature scaling), `doc_feat` (difference of confidences), `atc_mc` and `atc_ne` (average
@@ -276,7 +191,7 @@ def predict_accuracy(
         Resamples of the datapoints for the intervals, 0 for none.
     seed : int
         Of resamples and random splits, not negative.
-    columns, classes, first_label, labels_are_true
+    columns, classes, first_label, labels_are_true, progress
         As for `compare`.
 
     Returns
@@ -309,49 +224,81 @@ def predict_accuracy(
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.integers(0, 10, 1500)
     >>> logits = rng.normal(size=(1500, 10)) + 2 * np.eye(10)[labels]
-    >>> found = me.predict_accuracy(
+    >>> result = me.predict_accuracy(
     ...     {"labels": labels[:1000], "logits": logits[:1000]},
     ...     {"new photos": {"logits": logits[1000:]}},
     ...     methods=["ac_temperature", "atc_mc"],
     ...     resamples=0,
     ... )
-    >>> [one.title for one in found.predictions]
+    >>> [prediction.title for prediction in result.predictions]
     ['AC TempScaling', 'ATC-MC']
     """
-    names = (methods,) if isinstance(methods, str) else tuple(methods)
-    is_named = is_of_several(targets)
-    named = targets if is_of_several(targets) else {"target": targets}
-    if is_of_several(calibration):
+    inputs.check_whole("seed", seed, 0)
+    inputs.check_whole("resamples", resamples, 0, MAX_RESAMPLES)
+    if inputs.is_of_several(calibration):
         calibration = list(calibration.values())
     if not isinstance(calibration, list | tuple):
         remedy = "Give a list of files, tables or dicts of arrays, one per set"
         raise InputError(f"calibration is a {type(calibration).__name__}", remedy=remedy)
-    given = GivenSets(
-        source_of(base, "base"),
-        {str(name): source_of(one, str(name)) for name, one in named.items()},
-        [source_of(one, f"calibration set {i}") for i, one in enumerate(calibration)],
-        is_named,
-        tuple(map(str, calibration_groups)),
-    )
-    layout, n_classes = layout_of(
-        given.all, columns, classes, first_label, labels_are_true=labels_are_true
-    )
-    told, notes = list[str](), list[str]()
-    source, table = predict_given(
-        given,
-        names,
-        layout,
-        n_classes,
-        resamples=resamples,
-        seed=seed,
-        warn=told.append,
-        tell=notes.append,
-    )
-    frame: pd.DataFrame = table.to_pandas()
-    warn_each(told)
+    names = (methods,) if isinstance(methods, str) else tuple(methods)
+    chosen = choose_methods(names, calibrated=bool(calibration))
+    is_named, sets = inputs.is_of_several(targets), dict[str, Data]()
+    if inputs.is_of_several(targets):
+        sets = {str(name): data for name, data in targets.items()}
+    elif isinstance(targets, list | tuple):
+        for i, data in enumerate(targets):
+            sets[str(data) if isinstance(data, str | Path) else f"target {i}"] = data
+    else:
+        sets = {"target": targets}
+    base_source = source_of(base, "base")
+    target_sources = {name: source_of(data, name) for name, data in sets.items()}
+    calibration_sources = [
+        source_of(data, f"calibration set {i}") for i, data in enumerate(calibration)
+    ]
+    layout, n_classes = inputs.layout_of(
+        [base_source, *calibration_sources, *target_sources.values()], columns, classes,
+        first_label, labels_are_true,
+    )  # fmt: skip
+    warnings, notes = list[str](), [*layout.notes]
+
+    def read(source: Path | InMemory, labels: LabelRule, base: UserFile | None = None) -> UserFile:
+        file = read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
+        if isinstance(source, InMemory):
+            features = inputs.features_of(source, len(file.outputs))
+            file = replace(file, outputs=replace(file.outputs, features=features))
+        if base is not None:
+            check_comparable(base, file)
+        outputs = file.outputs
+        values = outputs.labels, outputs.predicted, outputs.confidences
+        if file.notes:
+            notes.append(f"{file.name}: {', '.join(file.notes)}")
+        warnings.extend(f"{file.name}: {text}" for text in suspicions(*values, file.metadata))
+        return file
+
+    base_file = read(base_source, "required")
+    calibration_outputs = [
+        read(source, "required", base_file).outputs for source in calibration_sources
+    ]
+
+    def read_targets() -> Iterator[tuple[str, Outputs]]:
+        """Read one target after the other, as they are large; each has a name of its own."""
+        taken: set[str] = set()
+        for key, source in target_sources.items():
+            file = read(source, "optional", base_file)
+            name = key if is_named or file.name in taken else file.name
+            taken.add(name)
+            yield name, file.outputs
+
+    table = estimate_accuracies(
+        base_file.outputs, read_targets(), methods=chosen, calibration=calibration_outputs,
+        groups=tuple(map(str, calibration_groups)), n_resamples=int(resamples), seed=int(seed),
+        progress=progress,
+    )  # fmt: skip
+    inputs.warn_each(warnings)
     return AccuracyPredictions(
-        base=source.name, n_base=len(source.outputs), accuracy_base=source.outputs.accuracy,
+        base=base_file.name, n_base=len(base_file.outputs),
+        accuracy_base=base_file.outputs.accuracy,
         recommendations=tuple(recommend(table.to_pylist())),
-        predictions=tuple(PredictedAccuracy._of(row) for _, row in frame.iterrows()),
-        warnings=tuple(told), notes=tuple(notes), _table=frame,
+        predictions=tuple(PredictedAccuracy._of(row) for _, row in table.to_pandas().iterrows()),
+        warnings=tuple(warnings), notes=tuple(notes), _table=table,
     )  # fmt: skip

@@ -12,31 +12,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.api.inputs import (
-    Models,
-    Shown,
-    check_whole,
-    columns_of,
-    is_number,
-    is_of_several,
-    layout_of,
-    source_of,
-    warn_each,
-)  # fmt: skip
 from matcheval.api.pairs import (
     ORIGINS,
     UNNAMED,
-    GivenModel,
+    ModelInputs,
     Origin,
     all_sources,
     check_names,
     checked_model_name,
-    given_models,
+    inputs_by_model,
 )  # fmt: skip
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.text_tables import counted
 from matcheval.names import MODEL
+from matcheval.predictions import inputs
 from matcheval.predictions.correctness import (
     Accuracy,
     Correctness,
@@ -48,6 +38,12 @@ from matcheval.predictions.correctness import (
 from matcheval.predictions.datapoints import Alignment
 from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
+from matcheval.predictions.inputs import (
+    Models,
+    Shown,
+    columns_of,
+    is_of_several,
+)  # fmt: skip
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
@@ -205,11 +201,9 @@ class ReplicationResult(Shown):
         from matcheval.replication.figures import plot_replication
 
         if scale not in self.fits:
-            told = "; ".join(self.warnings)
-            raise InputError(
-                f"no fit on the scale {scale!r:.40}",
-                remedy=f"There are {', '.join(self.fits) or 'none'}{f' ({told})' if told else ''}",
-            )
+            reasons = f" ({'; '.join(self.warnings)})" if self.warnings else ""
+            remedy = f"There are {', '.join(self.fits) or 'none'}{reasons}"
+            raise InputError(f"no fit on the scale {scale!r:.40}", remedy=remedy)
         fits = self._tables["fits"]
         fit = fits[fits["scale"] == scale].iloc[0]
         return plot_replication(self._tables["results"], fit, self._region, Scale(scale))
@@ -280,33 +274,33 @@ def replication_table(
     >>> import matcheval as me
     >>> old = {"model": ["a", "b", "c"], "n_correct": [930, 850, 780], "n": [1000] * 3}
     >>> new = {"model": ["a", "b", "c"], "n_correct": [420, 370, 320], "n": [500] * 3}
-    >>> found = me.replication_table(old, new, resamples=1000)
-    >>> round(found.change, 4), round(found.fits["linear"].slope, 2)
+    >>> result = me.replication_table(old, new, resamples=1000)
+    >>> round(result.change, 4), round(result.fits["linear"].slope, 2)
     (-0.1133, 1.33)
     """
-    check_whole("top", top, 1)
-    check_whole("resamples", resamples, 1)
+    inputs.check_whole("top", top, 1)
+    inputs.check_whole("resamples", resamples, 1)
     check_level(confidence)
     check_names(names)
     pair = Pair("pair", *names, None, bool(paired))
-    told: Sequence[str] = ()
+    warnings: list[str] = []
     if tables := _accuracy_tables(original, replication):
         if paired:
             raise InputError("paired images need predictions, not accuracies", field="paired")
-        rows = [_given_accuracies(table, origin, int(top)) for origin, table in tables.items()]
+        rows = [_rows_of_table(table, origin, int(top)) for origin, table in tables.items()]
         images = list[Correctness]()
     else:
-        models, told = given_models(original, replication)
-        layout, n_classes = layout_of(all_sources(models), columns, classes, first_label)
-        counted = [_count_set(models, origin, layout, n_classes, int(top)) for origin in ORIGINS]
-        rows, images = [list(part) for part in zip(*counted, strict=True)]
+        models, warnings = inputs_by_model(original, replication)
+        layout, n_classes = inputs.layout_of(all_sources(models), columns, classes, first_label)
+        sets = [_count_set(models, origin, layout, n_classes, int(top)) for origin in ORIGINS]
+        rows, images = [list(part) for part in zip(*sets, strict=True)]
     old, new = map(accuracy_table, names, rows)
     of_images = tuple(images) if paired else ()
     results = tabulate_replication(old, new, pair, int(top), float(confidence), of_images)
     fits, no_fits = _fits(results, int(resamples))
     changes = summarize_changes([results])
-    told = [*told, *no_fits]
-    warn_each(told)
+    warnings += no_fits
+    inputs.warn_each(warnings)
     of_fits = [fit.row for fit in fits]
     fit_table = pd.DataFrame(of_fits, columns=FITS.names)
     return ReplicationResult(
@@ -317,7 +311,7 @@ def replication_table(
             row["scale"]: ReplicationFit(**{f.name: row[f.name] for f in fields(ReplicationFit)})
             for row in of_fits
         },
-        warnings=tuple(told),
+        warnings=tuple(warnings),
         _tables={"results": results, "fits": fit_table, "changes": changes},
         _region=pd.concat([fit.region for fit in fits] or [pd.DataFrame(columns=REGION.names)]),
     )  # fmt: skip
@@ -328,30 +322,30 @@ def _fits(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:
     settings = ReplicationSettings(resamples=resamples)
     if len(results) < MIN_MODELS:
         return [], [f"no fits: a line needs at least {MIN_MODELS} models, not {len(results)}"]
-    fits, told = [], []
+    fits, reasons = [], []
     for scale in settings.scales:
         try:
             fits.append(fit_replication(results, scale, settings))
         except InputError as error:
-            told.append(f"no fit on the {scale.value} scale: {error}")
-    return fits, told
+            reasons.append(f"no fit on the {scale.value} scale: {error}")
+    return fits, reasons
 
 
 def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[str, list[Any]]]:
     """Return the columns of tables of accuracies by origin; none if these are predictions."""
-    found = {}
-    for origin, given in (("original", original), ("replication", replication)):
-        is_pattern = isinstance(given, str | os.PathLike) and MODEL in os.fspath(given)
-        if not is_pattern and not is_of_several(given):
-            columns = read_lists(source_of(given, origin), _COLUMNS)
+    tables = {}
+    for origin, data in (("original", original), ("replication", replication)):
+        is_pattern = isinstance(data, str | os.PathLike) and MODEL in os.fspath(data)
+        if not is_pattern and not is_of_several(data):
+            columns = read_lists(inputs.source_of(data, origin), _COLUMNS)
             if "model" in columns:
-                found[origin] = columns
-    if len(found) == 1:
+                tables[origin] = columns
+    if len(tables) == 1:
         raise InputError("one set has accuracies, the other predictions", remedy="Give both alike")
-    return found
+    return tables
 
 
-def _given_accuracies(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
+def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
     """Check the columns of a table of accuracies."""
     wrong = partial(InputError, file=origin)
     models = [checked_model_name(str(model)) for model in columns["model"]]
@@ -373,17 +367,17 @@ def _given_accuracies(columns: Mapping[str, list[Any]], origin: str, top: int) -
     if unit == "correct" and 0 in n:
         raise wrong("a set of 0 datapoints", field="n")
     # What is no number is told as NaN.
-    numbers = [Decimal(repr(one) if is_number(one) else "nan") for one in columns[name]]
-    last, found = last_digit(numbers), []
+    numbers = [Decimal(repr(x) if inputs.is_number(x) else "nan") for x in columns[name]]
+    last, rows = last_digit(numbers), []
     for model, number, size in zip(models, numbers, n, strict=True):
         place = {"file": f"{origin}, model '{model}'", "field": name}
         counts = counts_of(number, last, {"unit": unit, "n": size}, place)
-        found.append(Accuracy(model, top, *counts))
-    return found
+        rows.append(Accuracy(model, top, *counts))
+    return rows
 
 
 def _count_set(
-    models: Sequence[GivenModel], origin: Origin, layout: Layout, n_classes: int | None, top: int
+    models: Sequence[ModelInputs], origin: Origin, layout: Layout, n_classes: int | None, top: int
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
@@ -391,17 +385,17 @@ def _count_set(
     for model in models:
         with problems.collected():
             source = model.sets[origin]
-            found, hits = _count(source, layout, n_classes, top)
-            found = alignment.place(found, source)
-            if read and found.datapoints_digest != read[0].datapoints_digest:
+            predictions, hits = _count(source, layout, n_classes, top)
+            predictions = alignment.place(predictions, source)
+            if read and predictions.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
                 raise InputError(f"{problem} '{rows[0].model}'", file=source)
-            name, n = checked_model_name(model.name or UNNAMED), len(found)
+            name, n = checked_model_name(model.name or UNNAMED), len(predictions)
             rows.append(Accuracy(name, top, hits / n, hits, n))
-            read.append(found)
+            read.append(predictions)
     problems.raise_any()
     index, labels = (part.astype(np.int64) for part in (read[0].index, read[0].label))
-    right = np.stack([found.correct for found in read])
+    right = np.stack([predictions.correct for predictions in read])
     return rows, Correctness(tuple(row.model for row in rows), index, labels, right)
 
 
@@ -419,9 +413,9 @@ def _count(
     columns = {name: values_of(raw, name) for name in ("index", "label") if name in raw.columns}
     columns["prediction"] = ranked[:, 0] if ranked.ndim > 1 else ranked
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
-    known = filter(None, (n_classes, n_scores, len(layout.classes or ())))
-    found = check_predictions(columns, file=source, n_classes=min(known, default=None))
-    found = with_keys(found, columns, raw)
+    counts = filter(None, (n_classes, n_scores, len(layout.classes or ())))
+    predictions = check_predictions(columns, file=source, n_classes=min(counts, default=None))
+    predictions = with_keys(predictions, columns, raw)
     is_given = "prediction" in raw.columns and raw.columns["prediction"].values.ndim > 1
     hits = count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,
@@ -432,19 +426,18 @@ def _count(
             f"{len(hits)} predicted classes a row, fewer than top={top}",
             remedy="Give the scores of all classes, or that many predicted classes",
         )
-    return found, hits[top - 1]
+    return predictions, hits[top - 1]
 
 
 def _ranked_classes(raw: RawFile, top: int) -> tuple[npt.NDArray[Any], int | None]:
     """Return predicted classes, most probable first, and of how many classes if scores tell."""
-    given = values_of(raw, "prediction") if "prediction" in raw.columns else None
-    scores = find_scores(raw) if given is None or (top > 1 and given.ndim == 1) else None
+    guesses = values_of(raw, "prediction") if "prediction" in raw.columns else None
+    scores = find_scores(raw) if guesses is None or (top > 1 and guesses.ndim == 1) else None
     if scores is not None:
         ranked = np.argsort(-scores.values, axis=1, kind="stable")[:, :top]
         return ranked, scores.values.shape[1]
-    if given is None:
+    if guesses is None:
+        problem = f"predicted classes missing; found {raw.shown}"
         remedy = "Give 'prediction', or the scores of all classes"
-        raise InputError(
-            f"predicted classes missing; found {raw.shown}", file=raw.file, remedy=remedy
-        )
-    return given, None
+        raise InputError(problem, file=raw.file, remedy=remedy)
+    return guesses, None

@@ -7,17 +7,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.health import NOTE, PROBLEM, Finding, findings, versions
+from matcheval.health import NOTE, PROBLEM, Finding, check_gpus, findings, versions
 from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
 from matcheval.slurm_checks import PROFILE, check_presence, check_profile
 
 _DOCTOR = (
-    "Look at this machine: Python, packages, torch, GPUs, disk, fonts, Snakemake, SLURM. Says what "
-    "works, what does not, and what to do. Ends with code 1 if something does not work. With "
-    "--gpu: runs on each GPU what studies run there, in five minutes, and writes a file to send. "
-    "With --slurm: says whether the cluster takes jobs as the profile submits them."
+    "Look at this machine: Python, packages, torch, GPUs, disk, Snakemake, SLURM. Says what works, "
+    "what does not, and what to do. Ends with code 1 if something does not work. With --gpu: "
+    "compares what each GPU computes with the CPU. With --slurm: says whether the cluster takes "
+    "jobs as the profile submits them."
 )
 _STUDY = (
     "Read a study file and the files that it names as the workflow does before its first job, and "
@@ -37,11 +37,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--gpu", action="store_true",
-        help="run inference, mixed precision, compilation, training and lack of memory on each GPU",
-    )  # fmt: skip
-    parser.add_argument(
-        "--file", type=Path, default=Path("gpu-checks.json"), metavar="FILE",
-        help="what --gpu writes, with versions and errors in full (default: gpu-checks.json)",
+        help="compare a matrix product and a network's gradients on each GPU with the CPU",
     )  # fmt: skip
     parser.add_argument(
         "--slurm", action="store_true",
@@ -57,10 +53,9 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> None:
     """Look at this machine, and say what works."""
-    if arguments.gpu:
-        _run_on_gpus(arguments)
-        return
     found = [*findings(arguments.results), *check_presence()]
+    if arguments.gpu:
+        found += check_gpus()
     if arguments.slurm:
         found += check_profile(arguments.results, arguments.profile)
     problems = sum(one.state == PROBLEM for one in found)
@@ -73,22 +68,6 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         notes = sum(one.state == NOTE for one in found)
         print_text(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
     if problems:
-        raise SystemExit(1)
-
-
-def _run_on_gpus(arguments: argparse.Namespace) -> None:
-    from matcheval.gpu_checks import check_gpus  # imports torch
-
-    def tell(line: str) -> None:
-        if not arguments.json:
-            print_text(f"{line}\n")
-
-    report = check_gpus(arguments.file, tell)
-    if arguments.json:
-        print_json("doctor-gpu", report | {"written": [str(arguments.file)]})
-    else:
-        tell(f"\n{'all checks passed' if report['works'] else 'a check failed'}: {arguments.file}")
-    if not report["works"]:
         raise SystemExit(1)
 
 

@@ -31,16 +31,16 @@ class Condition:
     @classmethod
     def read(cls, text: str, known: Collection[str]) -> "Condition":
         """Read a condition from a command line."""
-        found = _FORM.fullmatch(text)
-        if found is None:
+        parts = _FORM.fullmatch(text)
+        if parts is None:
             problem = f"'{text}' is not of the form 'gap > 5': a quantity, <, <=, > or >=, a number"
             raise argparse.ArgumentTypeError(problem)
-        quantity, comparison, limit = found.groups()
+        quantity, comparison, limit = parts.groups()
         if quantity not in known:
             raise argparse.ArgumentTypeError(
                 f"unknown quantity '{quantity}' in '{text}'. {suggest(quantity, known)}"
             )
-        return cls(" ".join(found.groups()), quantity, comparison, float(limit))
+        return cls(" ".join(parts.groups()), quantity, comparison, float(limit))
 
     def is_met(self, value: float) -> bool:
         """Whether a value meets it; one that is not defined does, as it shows nothing."""
@@ -60,7 +60,7 @@ def add_fail_if(parser: argparse.ArgumentParser, known: Collection[str], more: s
         default=[], metavar="'QUANTITY > NUMBER'",
         help=f"end with exit code {EXIT_CODE} if a quantity, in percent or percentage points, "
         "is as given (<, <=, > or >=) or not defined, of any model. "
-        f"Quantities: {', '.join(one for one in known if ':' not in one)}{more}",
+        f"Quantities: {', '.join(name for name in known if ':' not in name)}{more}",
     )  # fmt: skip
 
 
@@ -69,17 +69,18 @@ def end_if_met(
 ) -> None:  # fmt: skip
     """End the command if values, by model and quantity, meet a condition, and say which do."""
     failed = False
-    for one in conditions:
+    for condition in conditions:
+        text, quantity = condition.text, condition.quantity
         met = {
-            model: value
+            model: of_model[quantity]
             for model, of_model in values.items()
-            if one.is_met(value := of_model[one.quantity])
+            if condition.is_met(of_model[quantity])
         }
         failed = failed or bool(met)
         for model, value in [*met.items()][:_MAX_SHOWN]:
             shown = "not defined, which counts" if value != value else f"{value:.2f}"
-            LOGGER.error("failed, as %s: %s is %s (%s)", one.text, one.quantity, shown, model)
+            LOGGER.error("failed, as %s: %s is %s (%s)", text, quantity, shown, model)
         if (more := len(met) - _MAX_SHOWN) > 0:
-            LOGGER.error("failed, as %s: and %d more models", one.text, more)
+            LOGGER.error("failed, as %s: and %d more models", text, more)
     if failed:
         raise SystemExit(EXIT_CODE)

@@ -3,90 +3,67 @@
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 from matcheval.cli.parser import CommandParser, chosen
 from matcheval.downloads.hub import local_file
+from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
 from matcheval.io.terminal import print_text
 
 
-@dataclass(frozen=True)
-class _Command:
+class _Command(NamedTuple):
     """A command: what adds its arguments is imported if it is given, as some take a second."""
 
     name: str
-    summary: str
     add: str
+    summary: str
     example: str
-    is_first: bool = False
 
 
-_COMMANDS = (
-    _Command(
-        "init", "write a first study file, from images, prediction files or set names",
-        "matcheval.cli.init.add_init", "init photos/old photos/new", is_first=True,
-    ),
-    _Command(
-        "compare", "compare a model, or many, on two labelled sets",
-        "matcheval.cli.predictions.add_compare", "compare old.csv new.csv --output compared",
-        is_first=True,
-    ),
-    _Command(
-        "predict-accuracy", "predict a model's accuracy on sets without labels",
-        "matcheval.cli.predictions.add_predict_accuracy",
-        "predict-accuracy labelled.npz photos.npz sketches.npz", is_first=True,
-    ),
-    _Command(
-        "estimate-accuracy", "estimate an accuracy from a few labels, with a guarantee",
-        "matcheval.cli.few_labels.add_estimate_accuracy",
-        "estimate-accuracy predictions.npz --labels few.csv --plan plan/plan.json", is_first=True,
-    ),
-    _Command(
-        "check-study", "check a study file, and what it names, without running it",
-        "matcheval.cli.checks.add_check_study", "check-study mine.yaml", is_first=True,
-    ),
-    _Command(
-        "doctor", "look at this machine: what works, and what to do about the rest",
-        "matcheval.cli.checks.add_doctor", "doctor", is_first=True,
-    ),
-    _Command(
-        "label-plan", "say how many labels an accuracy needs, and draw which",
-        "matcheval.cli.few_labels.add_label_plan",
-        "label-plan predictions.npz --half-width 0.03 --output plan",
-    ),
-    _Command(
-        "compare-models", "compare two models on the same images",
-        "matcheval.cli.one_set.add_compare_models", "compare-models released.csv candidate.csv",
-    ),
-    _Command(
-        "leaderboard", "put the results of several studies and comparisons on one page",
-        "matcheval.cli.leaderboard.add_leaderboard", "leaderboard results/march results/april",
-    ),
-    _Command(
-        "match", "write the measured quantities of every seed, and optionally matched pairs",
-        "matcheval.cli.predictions.add_match", "match old.csv new.csv --output matched --pairs",
-    ),
-    _Command(
-        "replicate", "build a new test set from annotated candidates",
-        "matcheval.analyses.sampling.commands.add_replicate",
-        "replicate allocate counts.json --per-class 200 --file targets.json",
-    ),
-    _Command(
-        "duplicates", "search for near duplicates: the nearest images of another set",
-        "matcheval.analyses.near_duplicates.search.add_search",
-        "duplicates results/datasets/test results/datasets/train --file near.csv",
-    ),
-    _Command(
-        "warehouse", "build a suite of sets from images of one's own",
-        "matcheval.warehouse.commands.add_warehouse", "warehouse plan mine.yaml --file plan.csv",
-    ),
+_FIRST = (
+    _Command("init", "matcheval.cli.init.add_init",
+             "write a first study file, from images, prediction files or set names",
+             "init photos/old photos/new"),
+    _Command("compare", "matcheval.cli.predictions.add_compare",
+             "compare a model, or many, on two labelled sets",
+             "compare old.csv new.csv --output compared"),
+    _Command("predict-accuracy", "matcheval.cli.predictions.add_predict_accuracy",
+             "predict a model's accuracy on sets without labels",
+             "predict-accuracy labelled.npz photos.npz sketches.npz"),
+    _Command("estimate-accuracy", "matcheval.cli.few_labels.add_estimate_accuracy",
+             "estimate an accuracy from a few labels, with a guarantee",
+             "estimate-accuracy predictions.npz --labels few.csv --plan plan/plan.json"),
+    _Command("check-study", "matcheval.cli.checks.add_check_study",
+             "check a study file, and what it names, without running it", "check-study mine.yaml"),
+    _Command("doctor", "matcheval.cli.checks.add_doctor",
+             "look at this machine: what works, and what to do about the rest", "doctor"),
+)  # fmt: skip
+_MORE = (
+    _Command("label-plan", "matcheval.cli.few_labels.add_label_plan",
+             "say how many labels an accuracy needs, and draw which",
+             "label-plan predictions.npz --half-width 0.03 --output plan"),
+    _Command("compare-models", "matcheval.cli.predictions.add_compare_models",
+             "compare two models on the same images",
+             "compare-models released.csv candidate.csv"),
+    _Command("match", "matcheval.cli.predictions.add_match",
+             "write the measured quantities of every seed, and optionally matched pairs",
+             "match old.csv new.csv --output matched --pairs"),
+    _Command("replicate", "matcheval.analyses.sampling.commands.add_replicate",
+             "build a new test set from annotated candidates",
+             "replicate allocate counts.json --per-class 200 --file targets.json"),
+    _Command("duplicates", "matcheval.analyses.near_duplicates.search.add_search",
+             "search for near duplicates: the nearest images of another set",
+             "duplicates results/datasets/test results/datasets/train --file near.csv"),
+    _Command("warehouse", "matcheval.warehouse.commands.add_warehouse",
+             "build a suite of sets from images of one's own",
+             "warehouse plan mine.yaml --file plan.csv"),
 )  # fmt: skip
 
 
@@ -103,12 +80,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         print_text()
 
 
-def _run_line(given: Sequence[str]) -> None:
-    command = next((one for one in given if not one.startswith("-")), "")
+def _run_line(line: Sequence[str]) -> None:
+    command = next((word for word in line if not word.startswith("-")), "")
     parser = build_parser(command)
-    of_command = chosen(parser, given)
-    of_command.given = [one.partition("=")[0] for one in given if one.startswith("-")]
-    arguments, unknown = parser.parse_known_args(given or ["--help"])
+    of_command = chosen(parser, line)
+    of_command.options = [word.partition("=")[0] for word in line if word.startswith("-")]
+    arguments, unknown = parser.parse_known_args(line or ["--help"])
     if unknown:
         of_command.refuse(unknown)
     run_command(_run, arguments)
@@ -121,39 +98,45 @@ def _run(arguments: argparse.Namespace) -> None:
             setattr(arguments, name, local_file(value))
         elif isinstance(value, list):
             setattr(arguments, name, [local_file(x) if isinstance(x, Path) else x for x in value])
-    arguments.run(arguments)
+    caller = CALLER.set("command")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", InputWarning)  # commands tell those of their results
+            arguments.run(arguments)
+    finally:
+        CALLER.reset(caller)
 
 
 def build_parser(command: str | None = None) -> CommandParser:
     """Build the parser of `matched-eval`; with a command, only that one gets its arguments."""
-    listed = "".join(
-        f"{title}:\n"
-        + "".join(f"  {one.name:19}{one.summary}\n" for one in _COMMANDS if one.is_first is first)
-        for title, first in (("commands", True), ("\nmore", False))
+    first, more = (
+        "".join(f"  {command.name:19}{command.summary}\n" for command in commands)
+        for commands in (_FIRST, _MORE)
     )
     parser = CommandParser(
         prog="matched-eval", usage="matched-eval COMMAND ...",
         description="Evaluate a classifier on similar-but-non-identical test sets.",
-        epilog=f"{listed}\nmatched-eval COMMAND --help describes a command, with an example.",
+        epilog=f"commands:\n{first}\nmore:\n{more}\n"
+        "matched-eval COMMAND --help describes a command, with an example.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     parser.add_argument(
         "--version", action=_ShowVersions, nargs=0, default=argparse.SUPPRESS,
         help="print the versions of what matters",
     )  # fmt: skip
-    commands = parser.add_subparsers(
+    subparsers = parser.add_subparsers(
         metavar="COMMAND", dest="command", required=True, prog="matched-eval",
         help=argparse.SUPPRESS,
     )  # fmt: skip
-    for one in _COMMANDS:
-        of_command = commands.add_parser(one.name)
-        if command in (None, one.name):
-            module, _, add = one.add.rpartition(".")
-            getattr(import_module(module), add)(of_command)
+    for name, add, summary, example in (*_FIRST, *_MORE):
+        of_command = subparsers.add_parser(name)
+        if command in (None, name):
+            module, _, function = add.rpartition(".")
+            getattr(import_module(module), function)(of_command)
             of_command.formatter_class = argparse.RawDescriptionHelpFormatter
-            of_command.description = fill(of_command.description or one.summary, 99)
-            more = f"\n\n{of_command.epilog}" if of_command.epilog else "\n"
-            of_command.epilog = f"example:\n  matched-eval {one.example}{more}"
+            of_command.description = fill(of_command.description or summary, 99)
+            epilog = f"\n\n{of_command.epilog}" if of_command.epilog else "\n"
+            of_command.epilog = f"example:\n  matched-eval {example}{epilog}"
     return parser
 
 
@@ -164,8 +147,8 @@ class _ShowVersions(argparse.Action):
         """Print a line per package."""
         from matcheval.health import versions
 
-        found = versions()
-        width = max(map(len, found))
-        for name, version in found.items():
+        of_packages = versions()
+        width = max(map(len, of_packages))
+        for name, version in of_packages.items():
             print_text(f"{name.ljust(width)}  {version or 'not installed'}\n")
         parser.exit()

@@ -15,20 +15,20 @@ _CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)"
 class CommandParser(argparse.ArgumentParser):
     """A parser whose errors are one line with the nearest name, as those of files are."""
 
-    given: Sequence[str] = ()  # the options of the command line
+    options: Sequence[str] = ()  # those of the command line
 
     def error(self, message: str) -> NoReturn:
         """End with code 2."""
-        found = _CHOICE.fullmatch(message)
-        if found is not None:
-            names = [one.strip("'\"") for one in found[3].split(", ")]
-            given = found[2].strip("'\"")
-            what = found[1].lower() if found[1] in ("COMMAND", "STEP") else f"value of {found[1]}"
-            message = f"unknown {what} '{given}'. {suggest(given, names)}"
+        if choice := _CHOICE.fullmatch(message):
+            option, word, names = choice.groups()
+            word = word.strip("'\"")
+            what = option.lower() if option in ("COMMAND", "STEP") else f"value of {option}"
+            choices = [name.strip("'\"") for name in names.split(", ")]
+            message = f"unknown {what} '{word}'. {suggest(word, choices)}"
         elif message.startswith("the following arguments are required"):
-            message = next(filter(None, map(self._gone, self.given)), message)
-            several = [one for one in self._actions if one.nargs in ("+", "*")]
-            if any({*one.option_strings} & {*self.given} for one in several):
+            message = next(filter(None, map(self._gone, self.options)), message)
+            several = [action for action in self._actions if action.nargs in ("+", "*")]
+            if any({*action.option_strings} & {*self.options} for action in several):
                 message += " (options that take several values come after them)"
         end = "" if message.endswith("?") else "."
         sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))
@@ -36,15 +36,15 @@ class CommandParser(argparse.ArgumentParser):
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
         """Say which of the arguments the command does not know."""
-        given = unknown[0].partition("=")[0]
-        if not given.startswith("-") or given == "-":
+        option = unknown[0].partition("=")[0]
+        if not option.startswith("-") or option == "-":
             self.error(f"unexpected argument '{unknown[0]}'")
-        if gone := self._gone(given):
+        if gone := self._gone(option):
             self.error(gone)
-        known = [name for one in self._actions for name in one.option_strings if len(name) > 2]
-        if given in known:
-            self.error(f"'{given}' comes after the command: {self.prog} ... {given}")
-        self.error(f"unknown option '{given}'. {suggest(given, known)}")
+        names = [name for a in self._actions for name in a.option_strings if len(name) > 2]
+        if option in names:
+            self.error(f"'{option}' comes after the command: {self.prog} ... {option}")
+        self.error(f"unknown option '{option}'. {suggest(option, names)}")
 
     def _gone(self, option: str) -> str:
         """Say what stands in place of an option of version 0.2; nothing of others."""
@@ -56,13 +56,13 @@ class CommandParser(argparse.ArgumentParser):
         return ""
 
 
-def chosen(parser: CommandParser, given: Sequence[str]) -> CommandParser:
+def chosen(parser: CommandParser, line: Sequence[str]) -> CommandParser:
     """Return the parser of the command, and of its step, in a command line."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for i, one in enumerate(given):
-                if one in action.choices:
-                    return chosen(action.choices[one], given[i + 1 :])
+            for i, word in enumerate(line):
+                if word in action.choices:
+                    return chosen(action.choices[word], line[i + 1 :])
     return parser
 
 
@@ -81,9 +81,9 @@ class Several(argparse.Action):
         option_string: str | None = None,
     ) -> None:  # fmt: skip
         """Add names to those of the option so far."""
-        given = [one for value in values for one in value.split(",") if one]
-        for one in given:
-            if self.known is not None and one not in self.known:
-                problem = f"unknown name '{one}'. {suggest(one, self.known)}"
+        names = [name for value in values for name in value.split(",") if name]
+        for name in names:
+            if self.known is not None and name not in self.known:
+                problem = f"unknown name '{name}'. {suggest(name, self.known)}"
                 raise argparse.ArgumentError(self, problem)
-        setattr(namespace, self.dest, [*getattr(namespace, self.dest), *given])
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest, []), *names])

@@ -41,9 +41,9 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
         raise UnreadableImageError(_reason(error)) from error
 
 
-def squared(image: Image.Image, side: int, resampling: str = "bicubic") -> Image.Image:
-    """Resize an image to a square, whatever its shape."""
-    return image.resize((side, side), Image.Resampling[resampling.upper()])
+def squared(image: Image.Image, side: int) -> Image.Image:
+    """Resize an image to a square, whatever its shape: bicubic, antialiased."""
+    return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
 def _reason(error: Exception) -> str:

@@ -7,7 +7,7 @@ To add a kind: a class with its options as fields, its facts and its method `bui
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from matcheval.settings import Count, Seed, Settings
 
@@ -178,9 +178,6 @@ class Decoded(Subset):
     resize: Count | None = Field(
         None, description="Height and width that all images are resized to, in pixels"
     )
-    resize_filter: Literal["bicubic", "bilinear", "lanczos", "box"] = Field(
-        "bicubic", description="How they are resized (Pillow, antialiased)"
-    )
 
     @property
     def has_one_size(self) -> bool:
@@ -191,9 +188,3 @@ class Decoded(Subset):
     def pixel_format(self) -> PixelFormat | None:
         """RGB images of the size that they are resized to."""
         return None if self.resize is None else PixelFormat(self.resize)
-
-    @model_validator(mode="after")
-    def _filter_needs_size(self) -> "Decoded":
-        if self.resize is None and "resize_filter" in self.model_fields_set:
-            raise ValueError("resize_filter has no effect without resize")
-        return self

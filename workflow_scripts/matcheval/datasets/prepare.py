@@ -163,7 +163,7 @@ def _write_stream(
             _decode(partial, offsets, sizes.pop(), settings, n_threads)
     data = folders.map_array(folder / folders.IMAGES)
     if side:
-        provenance |= {"resized": f"{side} × {side}, {settings.resize_filter}, antialiased"}
+        provenance |= {"resized": f"{side} × {side}, bicubic, antialiased"}
     if n := len(spooled.unreadable):
         provenance |= {"unreadable": n, "skipped": spooled.unreadable}
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
@@ -228,7 +228,7 @@ def _decode(
     def pixels(i: int) -> bytes:
         image = decoding.decode_rgb(images.encoded(i))
         if settings.resize:
-            image = decoding.squared(image, settings.resize, settings.resize_filter)
+            image = decoding.squared(image, settings.resize)
         return image.tobytes()
 
     with atomic_file(path) as decoded:

@@ -39,7 +39,7 @@ _FIGURES = """\
 {% set shown = {
     "gain_by_set": "gain over ERM against ERM's accuracy, a point per target set \
 (after Figure 5A of Sun et al. 2024)",
-    "gain_by_algorithm": "gains over ERM with 95 % intervals, of default and of selected groups \
+    "gain_by_algorithm": "gains over ERM with {level} intervals, of default and of selected groups \
 of hyper-parameters",
     "by_sources": "accuracies by the number of sources, mean and standard deviation over runs",
     "learning_curves": "validation accuracies by step, of default groups of hyper-parameters",
@@ -257,7 +257,7 @@ class DomainGeneralization(Analysis):
             trained, stems = self.trained[name], self._stems(suite, name)
             members[name] = {
                 "scored": name, "members": [name], "reference": trained.train_text,
-                "given": {
+                "stored": {
                     "suite": asdict(Suite(suite, study.suites[suite].members)),
                     "base": trained.validation_text,
                     "classes": study.dataset_files(trained.validation[0])[0],
@@ -271,7 +271,7 @@ class DomainGeneralization(Analysis):
             reads[name] = [f"{stem.format(model=name)}.parquet" for stem in stems.values()]
             reads[name].append(study.dataset_files(trained.validation[0])[0])
         shared = {
-            "methods": list(settings.methods), "views": {}, "seeds": [0],
+            "methods": list(settings.methods), "subsets": {}, "seeds": [0],
             "options": {"n_prototypes": AccuracyPredictionSettings().n_prototypes},
         }  # fmt: skip
         return kept_calls(study, write_scores, f"{self.name}/scores/{suite}") | {

@@ -83,7 +83,7 @@ class Expansion:
             group
             for name in dict.fromkeys((ERM, *settings.algorithms))
             for group in planning.groups_of(
-                name, settings.groups, settings.group_seed, settings.options.get(name, {}), scale
+                name, settings.groups, settings.options.get(name, {}), scale
             )
         ]
         return planning.make_plan(

@@ -11,6 +11,7 @@ import pandas as pd
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.settings import ERM
 from matcheval.figures import style
+from matcheval.figures.forms import Series, curves, intervals, name_rows, panels
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 
@@ -80,36 +81,30 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
 
 def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
-    means = tables.overall(data.results)
-    drawn = means["selection"].isin(["default", data.selection]) & means["gain"].notna()
-    kept = means[(means["algorithm"] != ERM) & ~means["same_as_erm"] & drawn]
+    means, selections = (
+        tables.overall(data.results),
+        list(dict.fromkeys(("default", data.selection))),
+    )
+    shown = means["selection"].isin(selections) & means["gain"].notna()
+    kept = means[(means["algorithm"] != ERM) & ~means["same_as_erm"] & shown]
     names = list(dict.fromkeys(kept["algorithm"]))
-    panels = list(kept.groupby([kept["design"], kept["block"]], sort=False))
-    high, wide = style.grid_shape(len(panels), _MOST_PANELS)
+    blocks = list(kept.groupby(["design", "block"], sort=False))
+    high, wide = style.grid_shape(len(blocks), _MOST_PANELS)
     figure = style.new_figure(0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names))))
-    first: Axes | None = None
-    for number, ((design, block), each) in enumerate(panels, 1):
-        axes = figure.add_subplot(high, wide, number, sharey=first)
-        first = first or axes
-        for shift, selection, color, marker in (
-            (-0.15, "default", COLORS[0], "o"), (0.15, data.selection, COLORS[1], "s"),
-        ):  # fmt: skip
-            rows = each[each["selection"] == selection]
-            where = [names.index(name) + shift for name in rows["algorithm"]]
-            gain = 100 * rows["gain"].to_numpy()
-            ends = np.abs(100 * rows[["gain_low", "gain_high"]].to_numpy().T - gain)
-            axes.errorbar(
-                gain, where, xerr=np.nan_to_num(ends), fmt=marker, color=color, linewidth=0.8,
-                label=selection.replace("_", " "),
-            )  # fmt: skip
-        axes.axvline(0, **style.REFERENCE)
-        axes.set_title(str(design or block))
-        axes.set_xlabel("Gain over ERM (points)")
-        axes.set_yticks(range(len(names)), [tables.TITLES[name] for name in names])
-        if (number - 1) % wide:
-            axes.tick_params(labelleft=False)
-    if first is not None:
-        first.set_ylim(len(names) - 0.5, -0.5)
+    series = [
+        Series(f"{name}/gain", style.SeriesStyle(color, "-", marker), name.replace("_", " "))
+        for name, color, marker in zip(selections, COLORS, "os", strict=False)
+    ]
+    axes = panels(figure, len(blocks), _MOST_PANELS)
+    for panel, ((design, block), rows) in zip(axes, blocks, strict=True):
+        gains = rows.set_index("algorithm")[["gain", "gain_low", "gain_high"]]
+        by_selection = [gains[(rows["selection"] == name).to_numpy()] for name in selections]
+        beside = map(pd.DataFrame.add_prefix, by_selection, (f"{name}/" for name in selections))
+        intervals(panel, pd.concat([*beside], axis=1).reindex(names), series)
+        panel.axvline(0, **style.REFERENCE)
+        panel.set_title(str(design or block))
+        panel.set_xlabel("Gain over ERM (points)")
+        name_rows(panel, [tables.TITLES[name] for name in names])
     _legend_below(figure, ncols=2)
     return figure
 
@@ -145,22 +140,21 @@ def learning_curves(data: Tables, algorithm: str) -> "Figure":
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]
     found = default.merge(data.curves, on="model", suffixes=("_best", ""))
-    panels = list(found.groupby("sources", sort=False))
+    by_sources = list(found.groupby("sources", sort=False))
     names = list(dict.fromkeys(found["algorithm"]))
-    high, wide = style.grid_shape(len(panels), _MOST_PANELS)
+    high, wide = style.grid_shape(len(by_sources), _MOST_PANELS)
     figure = style.new_figure(max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high)
-    for number, (sources, each) in enumerate(panels, 1):
-        axes = figure.add_subplot(high, wide, number)
-        for name, of_name in each.groupby("algorithm", sort=False):
-            position = names.index(str(name))
-            means = of_name.groupby("step")["validation_accuracy"].mean()
-            axes.plot(
-                means.index, 100 * means, "-" if position < len(COLORS) else "--",
-                color=COLORS[position % len(COLORS)], label=tables.TITLES[str(name)],
-            )  # fmt: skip
-        axes.set_title(style.shortened(str(sources), 40))
-        axes.set_xlabel("Steps")
-        axes.set_ylabel("Validation accuracy (%)")
+    axes = panels(figure, len(by_sources), _MOST_PANELS)
+    for panel, (sources, of_sources) in zip(axes, by_sources, strict=True):
+        for name, rows in of_sources.groupby("algorithm", sort=False):
+            number = names.index(str(name))
+            line = "-" if number < len(COLORS) else "--"
+            look = style.SeriesStyle(COLORS[number % len(COLORS)], line, "")
+            means = rows.groupby("step")[["validation_accuracy"]].mean()
+            curves(panel, means, [Series("validation_accuracy", look, tables.TITLES[str(name)])])
+        panel.set_title(style.shortened(str(sources), 40))
+        panel.set(xlabel="Steps", ylabel="Validation accuracy (%)")
+        panel.label_outer()
     _legend_below(figure)
     return figure
 

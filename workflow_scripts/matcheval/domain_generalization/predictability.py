@@ -20,7 +20,7 @@ from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
+from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
@@ -143,26 +143,6 @@ def _draw_panel(
             axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
 
 
-def predictability_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out how well label-free scores predict target accuracies (Sun et al. 2024, Fig. 5B)."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI" if len(table) else "CI"
-    *columns, gains = lay_out(
-        tables.named(table).assign(method=titles(table)),
-        {
-            "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
-            "Method": "{method}", "Sets": "{n_sets:d}", "Runs": "{n_runs:d}",
-            f"Spearman ρ [{level}]": with_interval("spearman", "z.2f"),
-            f"Error, each set left out (points) [{level}]": with_interval("mae", ".2%"),
-            f"Error minus ERM's (points) [{level}]": with_interval("mae_gain", "+.2%"),
-        },
-    )  # fmt: skip
-    cells = [
-        "" if name == ERM else cell
-        for name, cell in zip(table["algorithm"], gains.cells, strict=True)
-    ]
-    return [*columns, TextColumn(gains.head, cells)]
-
-
 def compare_scores(
     *, blocks: Sequence[Block], rules: Sequence[str], confidence: float, runs: Path,
     accuracies: Path, scores: Sequence[Path], predictability: Sequence[Path],
@@ -173,7 +153,7 @@ def compare_scores(
     known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
     scored = scores_of_runs(chosen, known)
     table = tabulate_predictability(scored, confidence)
-    write_readable(table, tables.PREDICTABILITY, predictability_columns, predictability, [_NOTE])
+    tables.PREDICTABILITY.write(table, predictability, [_NOTE])
     distances = tabulate_near_far(chosen, scored)
     write_table(tables.NEAR_FAR.from_frame(distances), *near_far)
     save_figure(draw_scores(scored, rules[0]), *figure)

@@ -37,7 +37,8 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         variables={
             "charts": charts,
             "results": HtmlTable(
-                "Mean accuracies over all sets, by algorithm", tuple(tables.result_columns(table)),
+                "Mean accuracies over all sets, by algorithm",
+                tuple(tables.RESULTS.text_columns(table)),
                 path.removesuffix(".parquet") + ".csv",
             ),
         },

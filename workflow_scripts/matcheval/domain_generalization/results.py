@@ -17,7 +17,6 @@ from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDAT
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import write_readable
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.ranks import rank_correlations
 from matcheval.statistics.significance import holm
@@ -314,7 +313,7 @@ def compare_algorithms(
     """Write the tables of results, of gains by set, of spread, and of correlations with counts."""
     chosen = read_chosen_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
-    write_readable(table, tables.RESULTS, tables.result_columns, results, [_NOTE])
+    tables.RESULTS.write(table, results, [_NOTE])
     write_table(tables.GAINS.from_frame(tabulate_gains(chosen)), *gains)
     write_table(tables.SPREAD.from_frame(tabulate_spread(table)), *spread)
     write_table(tables.IMAGE_COUNTS.from_frame(tabulate_image_counts(chosen)), *image_counts)

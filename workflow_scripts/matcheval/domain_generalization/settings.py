@@ -4,16 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.settings import (
-    Count,
-    Integer,
-    Name,
-    Named,
-    Seed,
-    Settings,
-    SomeNames,
-    SomeUnique,
-)
+from matcheval.settings import Count, Integer, Name, Named, Settings, SomeNames, SomeUnique
 from matcheval.training.options import ALGORITHMS
 
 Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
@@ -65,7 +56,6 @@ class DomainGeneralizationSettings(Settings):
     groups: _Few = Field(
         3, description="Groups of hyper-parameters: the defaults, and others drawn at random"
     )
-    group_seed: Seed = Field(0, description="Seed of these draws")
     options: dict[str, dict[str, Any]] = Field(
         {}, description="Options in all groups, by algorithm; they are not drawn"
     )

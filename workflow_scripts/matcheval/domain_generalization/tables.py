@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.scoring import METHOD
+from matcheval.accuracy_prediction.tables import titles
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM
-from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
-from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, write_readable
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, estimate, fraction, text
+from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, with_interval
 
 MEAN, AVERAGE = "mean", "average"  # the column of all sets; the block of all blocks of a design
 DEFAULT, PER_RUN = "default", "_per_run"  # a selection; what names of selections per run end in
@@ -28,15 +30,26 @@ TITLES = {
 }  # fmt: skip
 
 _SOURCES = text("sources", "names of the training sets, joined by +")
-_ALGORITHM = text("algorithm", "algorithm of training")
+_ALGORITHM = text("algorithm", "algorithm of training", label=TITLES.get)
 _MODEL = text("model", "name of the trained model")
 _DESIGN = text("design", "design that leaves one domain out; empty for others")
 _BLOCK = (
     text("block", "name of the block; `average` over those of a design"),
     Column("n_sources", pa.int64(), "sets", "number of sources"),
-    text("selection", "how the group of hyper-parameters was selected"),
-)
+    text(
+        "selection", "how the group of hyper-parameters was selected",
+        label=lambda selection: selection.replace("_", " "),
+    ),
+)  # fmt: skip
 BLOCK_COLUMNS = [column.name for column in (_DESIGN, *_BLOCK)]
+
+
+def _by_group(plan: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per group of hyper-parameters, with its number of seeds."""
+    keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
+    rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
+    return rows.assign(options=rows["options"].replace("{}", ""))
+
 
 PLAN = TableSchema(
     "plan of trainings",
@@ -51,7 +64,12 @@ PLAN = TableSchema(
         text("model", "name of the model; empty if refused"),
         text("note", "why it is refused"),
     ),
-)
+    summary=_by_group,
+    shown={
+        "Sources": "{sources}", "Purpose": "{purpose}", "Algorithm": "{algorithm}",
+        "Group": "{group:d}", "Options": "{options}", "State": "{state}", "Seeds": "{seed:d}",
+    },
+)  # fmt: skip
 RUNS = TableSchema(
     "runs",
     (
@@ -80,6 +98,42 @@ ACCURACIES = TableSchema(
         fraction("accuracy", "n_correct over n"),
     ),
 )
+
+
+def overall(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the means over all sets, and over all blocks of a design."""
+    rows = results[results["column"] == MEAN]
+    return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
+
+
+def mean_and_sd(rows: pd.DataFrame) -> list[str]:
+    """Format means with standard deviations."""
+    return [
+        percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
+        for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
+    ]
+
+
+def _p(value: float) -> str:
+    return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _compared_with_erm(results: pd.DataFrame) -> pd.DataFrame:
+    """Format the overall means, and gains over ERM."""
+    rows = overall(results)
+    ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
+    gains = [
+        "" if name == ERM else "= ERM" if same else f"{gain} [{low}, {high}]"
+        for name, same, gain, low, high in zip(
+            rows["algorithm"], rows["same_as_erm"], *ends, strict=True
+        )
+    ]
+    return rows.assign(
+        block=rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"]),
+        accuracy=mean_and_sd(rows), gain=gains, p=rows["p"].map(_p), p_holm=rows["p_holm"].map(_p),
+    )  # fmt: skip
+
+
 RESULTS = TableSchema(
     "results",
     (
@@ -95,14 +149,18 @@ RESULTS = TableSchema(
         fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
         fraction("low", "lower bound of Student's interval of the mean"),
         fraction("high", "upper bound"),
-        fraction("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
-        fraction("gain_low", "lower bound of Student's interval of the gain"),
-        fraction("gain_high", "upper bound"),
+        *estimate("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
         Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
         Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
         CONFIDENCE_LEVEL,
     ),
-)
+    summary=_compared_with_erm,
+    shown={
+        "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
+        "Groups": "{groups}", "Runs": "{n_runs:d}", "Accuracy (%)": "{accuracy:s}",
+        "Gain over ERM (points) [{level} CI]": "{gain:s}", "p": "{p:s}", "p (Holm)": "{p_holm:s}",
+    },
+)  # fmt: skip
 GAINS = TableSchema(
     "gains by set",
     (
@@ -142,6 +200,15 @@ IMAGE_COUNTS = TableSchema(
         *_COEFFICIENTS,
     ),
 )
+
+
+def _beside_erm(table: pd.DataFrame) -> pd.DataFrame:
+    """Name methods, and leave out ERM's difference from itself."""
+    gains = lay_out(table, {"": with_interval("mae_gain", "+.2%")})[0].cells
+    is_erm = table["algorithm"] == ERM
+    return table.assign(method=titles(table), gain=pd.Series(gains, table.index).mask(is_erm, ""))
+
+
 PREDICTABILITY = TableSchema(
     "accuracies predicted by scores",
     (
@@ -153,15 +220,19 @@ PREDICTABILITY = TableSchema(
         Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
         Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
         Column("spearman_high", pa.float64(), "1", "upper bound"),
-        fraction("mae", "mean absolute error if each set is left out of a line, mean over runs"),
-        fraction("mae_low", "lower bound of Student's interval"),
-        fraction("mae_high", "upper bound"),
-        fraction("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
-        fraction("mae_gain_low", "lower bound of Student's interval of the difference"),
-        fraction("mae_gain_high", "upper bound"),
+        *estimate("mae", "mean absolute error if each set is left out of a line, mean over runs"),
+        *estimate("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
         CONFIDENCE_LEVEL,
     ),
-)
+    summary=_beside_erm,
+    shown={
+        "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
+        "Method": "{method}", "Sets": "{n_sets:d}", "Runs": "{n_runs:d}",
+        "Spearman ρ [{level} CI]": with_interval("spearman", "z.2f"),
+        "Error, each set left out (points) [{level} CI]": with_interval("mae", ".2%"),
+        "Error minus ERM's (points) [{level} CI]": "{gain:s}",
+    },
+)  # fmt: skip
 NEAR_FAR = TableSchema(
     "gains and distances",
     (
@@ -174,26 +245,6 @@ NEAR_FAR = TableSchema(
 )
 
 
-def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name algorithms and selections for readers."""
-    selection = rows["selection"].str.replace("_", " ")
-    return rows.assign(selection=selection, algorithm=rows["algorithm"].map(TITLES))
-
-
-def plan_columns(plan: pd.DataFrame) -> list[TextColumn]:
-    """Lay out a plan with a row per group of hyper-parameters."""
-    keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
-    rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
-    options = rows["options"].replace("{}", "")
-    return lay_out(
-        rows.assign(algorithm=rows["algorithm"].map(TITLES), options=options),
-        {
-            "Sources": "{sources}", "Purpose": "{purpose}", "Algorithm": "{algorithm}",
-            "Group": "{group:d}", "Options": "{options}", "State": "{state}", "Seeds": "{seed:d}",
-        },
-    )  # fmt: skip
-
-
 def counts(plan: pd.DataFrame) -> str:
     """Say how many trainings there are, for a note below the plan."""
     trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
@@ -202,36 +253,6 @@ def counts(plan: pd.DataFrame) -> str:
         f"{name} is not trained on a single set: {note}." for name, note in refused.items()
     ]
     return " ".join([f"{trained} trainings.", *sentences])
-
-
-def overall(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over all sets, and over all blocks of a design."""
-    rows = results[results["column"] == MEAN]
-    return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
-
-
-def result_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out the overall means, compared with ERM."""
-    rows = overall(results)
-    level = f"{100 * rows['confidence'].iloc[0]:g} % CI"
-    ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
-    cells = [
-        "" if name == ERM else "= ERM" if same else f"{gain} [{low}, {high}]"
-        for name, same, gain, low, high in zip(
-            rows["algorithm"], rows["same_as_erm"], *ends, strict=True
-        )
-    ]
-    blocks = rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"])
-    return [
-        *lay_out(named(rows).assign(block=blocks), {
-            "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
-            "Groups": "{groups}", "Runs": "{n_runs:d}",
-        }),
-        TextColumn("Accuracy (%)", mean_and_sd(rows)),
-        TextColumn(f"Gain over ERM (points) [{level}]", cells),
-        TextColumn("p", [_p(value) for value in rows["p"]]),
-        TextColumn("p (Holm)", [_p(value) for value in rows["p_holm"]]),
-    ]  # fmt: skip
 
 
 def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
@@ -267,22 +288,10 @@ def by_domain(results: pd.DataFrame) -> list[TextColumn]:
     return columns
 
 
-def mean_and_sd(rows: pd.DataFrame) -> list[str]:
-    """Format means with standard deviations."""
-    return [
-        percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
-        for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
-    ]
-
-
 def _marked(rows: pd.DataFrame) -> TextColumn:
     """Names of algorithms, with a mark where one is ERM."""
     marks = rows["same_as_erm"].map({True: " (= ERM)", False: ""})
     return TextColumn("Algorithm", list(rows["algorithm"].map(TITLES) + marks), is_number=False)
-
-
-def _p(value: float) -> str:
-    return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def write_plan(
@@ -293,7 +302,7 @@ def write_plan(
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
     check_images(blocks, sets, batch_size, parts)
     table = pd.DataFrame(plan, columns=PLAN.names)
-    write_readable(table, PLAN, plan_columns, outputs, [counts(table)])
+    PLAN.write(table, outputs, [counts(table)])
     logging.info("%d sets, %s", len(sets), counts(table))
 
 
@@ -304,5 +313,5 @@ def lay_out_results(
     every, shown = RESULTS.read(results).to_pandas(), product(designs, selections)
     for (design, selection), *files in zip(shown, outputs[::2], outputs[1::2], strict=True):
         table = only(every, selection, design)
-        write_readable(table, RESULTS, by_domain if design else by_group, files)
+        replace(RESULTS, shown=by_domain if design else by_group).write(table, files)
         logging.info("%s %s: %d results", design, selection, len(table))

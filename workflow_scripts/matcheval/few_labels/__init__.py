@@ -1,5 +1,5 @@
 """Accuracy from few labels: which datapoints to label, and intervals that do not trust the model.
 
-`intervals`, `control`, `strata`, `active`, `differences`, `planning` and `sequences` are pure
-functions of arrays; `designs` draws what is labelled, `answers` reads the labels.
+`draws`, `estimators` and `sequences` are pure functions of arrays; `accuracy`, `differences` and
+`plans` hold the Python functions that the commands run; `analysis` simulates them in a study.
 """

@@ -1,157 +1,337 @@
-"""Differences of accuracies: of two sets, and of two models on one set."""
+"""`matcheval.estimate_difference`, `estimate_gap`: two models, or two sets, from few labels."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from matcheval.errors import InputError
-from matcheval.few_labels.control import regression
-from matcheval.few_labels.intervals import (
-    Bounds,
-    Found,
-    check_count,
-    check_same_length,
-    checked,
-    checked_correct,
-    clopper_pearson,
-    with_interval,
+from matcheval.few_labels import estimators, inputs
+from matcheval.few_labels.accuracy import (
+    FEW_COLUMNS,
+    ON_YOUR_WORD,
+    AccuracyEstimate,
+    numbers_of,
 )
-from matcheval.statistics.intervals import FloatArray, check_level
+from matcheval.few_labels.draws import Plan
+from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
+from matcheval.few_labels.inputs import SKIP
+from matcheval.few_labels.methods import ENOUGH, FEW
+from matcheval.figures.forms import plot_intervals
+from matcheval.io.text_tables import counted
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.inputs import (
+    Data,
+    Shown,
+    columns_of,
+    layout_of,
+    source_of,
+    warn_each,
+)
+from matcheval.statistics.intervals import check_level, percent
 from matcheval.statistics.significance import mcnemar
 
-_FEW_EVENTS = 10  # labels unlike most others, below which a normal interval is too narrow
+if TYPE_CHECKING:
+    import os
+
+    from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Disagreement(Found):
-    """The difference of two models' accuracies, with McNemar's exact p-value and its counts."""
+@dataclass(frozen=True, eq=False)
+class AccuracyDifference(Shown):
+    """A difference of two accuracies; what `estimate_difference` and `estimate_gap` return.
 
-    mcnemar_p: float = 1.0
-    only_first: int = 0
-    only_second: int = 0
-
-
-def mover_difference(
-    a: tuple[float, float, float], b: tuple[float, float, float]
-) -> Bounds:  # fmt: skip
-    """Return the interval of a - b from each one's estimate, lower and upper bound.
-
-    References
+    Attributes
     ----------
-    Newcombe (1998), Statistics in Medicine 17, method 10, with any intervals.
-    """
-    for name, one in (("a", a), ("b", b)):
-        found = np.asarray(one, np.float64)
-        if found.shape != (3,) or not np.isfinite(found).all() or found[1] > found[2]:
-            raise InputError(f"{name} is {one}", remedy="Give estimate, lower and upper bound")
-    (p, low, high), (q, other_low, other_high) = a, b
-    below = float(np.hypot(p - low, other_high - q))
-    above = float(np.hypot(high - p, q - other_low))
-    return Bounds(p - q - below, p - q + above)
-
-
-def paired_difference(
-    y_a: npt.ArrayLike, y_b: npt.ArrayLike, f_a: npt.ArrayLike, f_b: npt.ArrayLike,
-    f_a_all: npt.ArrayLike, f_b_all: npt.ArrayLike, lam: float | None = None, level: float = 0.95,
-) -> Found:  # fmt: skip
-    """Estimate the difference of two models from the same random labels of one set.
-
-    Parameters
-    ----------
-    y_a, y_b, f_a, f_b : array-like, shape (n,)
-        Correctness of each model on the labelled datapoints, and its confidences.
-    f_a_all, f_b_all : array-like, shape (N,)
-        Confidences on the whole set.
-    lam : float, optional
-        Weight of the difference of confidences; by default the slope, cut to [0, 1].
+    first, second : str
+        Names of the models, or of the sets.
+    estimate, lower, upper : float
+        First minus second, fractions.
     level : float
-
-    Raises
-    ------
-    InputError
-        If lengths differ, there is no label, or there are more than datapoints.
+    method : str
+        `disagreement_difference`, `paired_difference` or `mover_difference`.
+    guarantee : str
+        `exact`, `approximate` or `none`.
+    n_labelled, n : int
+        Labels that count, and datapoints; of a gap, of both sets.
+    n_disagree : int or None
+        Datapoints on which two models predict different classes.
+    only_first, only_second : int or None
+        Labels by which of two models alone is right.
+    mcnemar_p : float or None
+        McNemar's exact two-sided p-value, from these labels.
+    warnings, notes : tuple of str
+        What looks wrong; what was recognised.
     """
-    check_level(level)
-    right = [checked_correct(name, y) for name, y in (("y_a", y_a), ("y_b", y_b))]
-    sure = [checked(name, f) for name, f in (("f_a", f_a), ("f_b", f_b))]
-    whole = [checked(name, f) for name, f in (("f_a_all", f_a_all), ("f_b_all", f_b_all))]
-    check_same_length(y_a=len(right[0]), y_b=len(right[1]), f_a=len(sure[0]), f_b=len(sure[1]))
-    check_same_length(f_a_all=len(whole[0]), f_b_all=len(whole[1]))
-    if not 0 < len(right[0]) <= len(whole[0]):
-        raise InputError(f"{len(right[0])} labels of {len(whole[0])} datapoints")
-    rows, control, every = right[0] - right[1], sure[0] - sure[1], whole[0] - whole[1]
-    return regression(rows, control, every, lam, level, "wald", (-1, 1))
+
+    first: str
+    second: str
+    estimate: float
+    lower: float
+    upper: float
+    level: float
+    method: str
+    guarantee: str
+    n_labelled: int
+    n: int
+    n_disagree: int | None
+    only_first: int | None
+    only_second: int | None
+    mcnemar_p: float | None
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    _plan: Plan | None = field(repr=False, default=None)
+    _labels: inputs.Labels | None = field(repr=False, default=None)
+    _pilot: Estimate | None = field(repr=False, default=None)
+
+    def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
+        """Return a table of one row.
+
+        Parameters
+        ----------
+        all : bool
+            All attributes but `warnings` and `notes`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns `first`, `second`, `estimate`, `lower`, `upper`, `level`, `guarantee`,
+            `n_labelled`, `n`.
+        """
+        table = pd.DataFrame([numbers_of(self)])
+        return columns_of(table, ("first", "second", *FEW_COLUMNS), every=all)
+
+    def plot(self) -> "Figure":
+        """Draw the difference with its interval.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot.
+        """
+        name = f"{self.first} minus {self.second}"
+        row = name, 100 * self.estimate, 100 * self.lower, 100 * self.upper
+        return plot_intervals([row], "Difference of accuracies (points)", zero=True)
+
+    def __str__(self) -> str:
+        """Return the numbers as text."""
+        points = [f"{100 * value + 0.0:.2f}" for value in (self.estimate, self.lower, self.upper)]
+        lines = [
+            f"{self.first} minus {self.second}: {points[0]} points, {percent(self.level)} interval "
+            f"{points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
+            f"{self.guarantee})"
+        ]
+        if self.n_disagree is not None:
+            lines.append(f"the models predict different classes on {self.n_disagree:,} datapoints")
+        if self.mcnemar_p is not None:
+            lines.append(
+                f"right alone: {self.only_first} times {self.first}, {self.only_second} times "
+                f"{self.second}; McNemar's exact test: p = {self.mcnemar_p:.2g}"
+            )
+        return "\n".join([*lines, ""])
 
 
-def widened(found: Found, rows: FloatArray, of: int, level: float, share: float = 1.0) -> Found:
-    """Widen a normal interval to hold one from exact counts, if few labels differ from the rest.
+def estimate_difference(
+    first: Data,
+    second: Data,
+    labels: Data,
+    *,
+    plan: "str | os.PathLike[str] | None" = None,
+    level: float = 0.95,
+    assume_random: bool = False,
+    outside: Literal["error", "wrong"] = "error",
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> AccuracyDifference:
+    """Estimate the difference of two models' accuracies on one set from few labels.
 
     Parameters
     ----------
-    found : Found
-        The difference, of `share` of a set.
-    rows : float64 array, shape (n,)
-        Its labels: -1, 0 or 1.
-    of : int
-        Datapoints that these were drawn from.
-    level, share : float
-    """
-    n, counts = len(rows), [int((rows == value).sum()) for value in (1, -1, 0)]
-    if not 1 < n < of or n - max(counts) >= _FEW_EVENTS:
-        return found
-    first, second = (clopper_pearson(k, n, level) for k in counts[:2])
-    ends = mover_difference(
-        (counts[0] / n, first.lower, first.upper), (counts[1] / n, second.lower, second.upper)
-    )
-    return replace(
-        found, lower=max(-share, min(found.lower, share * ends.lower)),
-        upper=min(share, max(found.upper, share * ends.upper)),
-    )  # fmt: skip
-
-
-def disagreement_difference(
-    d: npt.ArrayLike, n_disagree: int, N: int, level: float = 0.95  # noqa: N803
-) -> Disagreement:  # fmt: skip
-    """Estimate the difference of two models from random labels of rows where predictions differ.
-
-    Parameters
-    ----------
-    d : array-like, shape (n,)
-        Correctness of the first minus that of the second: -1, 0 or 1.
-    n_disagree, N : int
-        Datapoints on which the models predict different classes, and all of the set.
-    level : float
+    first, second : path-like, table or mapping of arrays
+        Predictions of both on the same datapoints.
+    labels, plan, level, assume_random, outside
+        As for `estimate_accuracy`; the plan is of the design `disagreement`, whose labels lie where
+        the predicted classes differ, or `random`.
+    columns, classes, first_label
+        As for `compare`.
 
     Returns
     -------
-    Disagreement
-        Exactly 0 where the models never differ; with one label or none, all that is possible.
+    AccuracyDifference
 
     Raises
     ------
     InputError
-        If there are more labels than disagreements, or more of these than datapoints.
+        As `estimate_accuracy`, and if the datapoints of the models differ.
+
+    Warns
+    -----
+    InputWarning
+        As `estimate_accuracy`.
+
+    Examples
+    --------
+    >>> import matcheval as me
+    >>> old = {"prediction": [0, 0, 1, 1] * 20, "probability": [0.7] * 80}
+    >>> new = {"prediction": [0, 1, 1, 1] * 20, "probability": [0.8] * 80}
+    >>> labels = {"index": range(80), "label": [0, 1, 1, 0] * 20}
+    >>> result = me.estimate_difference(old, new, labels, assume_random=True)
+    >>> result.estimate, result.only_first, result.only_second
+    (-0.25, 0, 20)
     """
     check_level(level)
-    check_count("n_disagree", n_disagree)
-    check_count("N", N, 1)
-    rows = checked("d", d, -1, 1)
-    n = len(rows)
-    if (rows != np.round(rows)).any() or not n <= n_disagree <= N:
-        raise InputError(
-            f"{n} labels of {n_disagree} disagreements on {N} datapoints",
-            remedy="Give -1, 0 or 1 for each label",
-        )
-    only = int((rows == 1).sum()), int((rows == -1).sum())
-    share, p = n_disagree / N, float(mcnemar(*only))
-    limit = (-share, share)
-    mean = float(rows.mean()) if n else 0.0
-    if n == n_disagree:
-        found = with_interval(share * mean, 0.0, n, level, "point")
-    elif n < 2:
-        found = Found(*limit, estimate=share * mean, n=n)
+    read = inputs.read_labelled(
+        {"first": first, "second": second}, labels, plan, assume_random, outside, columns, classes,
+        first_label,
+    )  # fmt: skip
+    (model_a, model_b), sample = read.sets, read.sample
+    rows, n, size = sample.rows, len(sample.rows), len(model_a.f)
+    right_a, right_b = (
+        (sample.labels == model.predictions.prediction[rows]).astype(np.float64)
+        for model in read.sets
+    )
+    differs = model_a.predictions.prediction != model_b.predictions.prediction
+    skipped, n_differ = sample.labels == SKIP, int(differs.sum())
+    # Where a label could not be decided and predictions differ, either model may be right.
+    undecided = skipped & differs[rows]
+    is_frame = read.draw is not None and read.draw.design == "disagreement"
+    estimates = list[Estimate]()
+    for y_a, y_b in ((0, 1), (1, 0)):
+        ys = np.where(undecided, y_a, right_a), np.where(undecided, y_b, right_b)
+        d, frame = ys[0] - ys[1], size
+        if is_frame or not n_differ:
+            d, frame = d if n_differ else d[:0], n_differ
+            estimate = estimators.disagreement_difference(d, n_differ, size, level)
+        else:
+            f_of_both = model_a.f[rows], model_b.f[rows], model_a.f, model_b.f
+            estimate = estimators.paired_difference(*ys, *f_of_both, level=level)
+        estimates.append(estimators.widened(estimate, d, frame, level, frame / size))
+    warnings = list(sample.warnings)
+    if is_frame or not n_differ:
+        method = "disagreement_difference"
+        if n < min(2 * ENOUGH, n_differ):
+            warnings.append(
+                f"{n} labels where the models differ: from {ENOUGH}, the interval held the "
+                f"difference in 93 % of draws in place of 95 %; label {2 * ENOUGH}"
+            )
     else:
-        variance = float(share**2 * (1 - n / n_disagree) * rows.var(ddof=1) / n)
-        found = with_interval(share * mean, variance, n, level, "wald", limit=limit)
-    return Disagreement(**vars(found), mcnemar_p=p, only_first=only[0], only_second=only[1])
+        method = "paired_difference"
+    if skipped.any():
+        warnings.append(f"{int(skipped.sum())} labels could not be decided: the interval has both")
+    only_first, only_second = int((right_a > right_b).sum()), int((right_b > right_a).sum())
+    if only_first + only_second < 2 * FEW and n_differ and n < (n_differ if is_frame else size):
+        warnings.append(
+            f"one model alone is right on only {only_first + only_second} labels; below {2 * FEW} "
+            "the interval is not to be relied on: label more"
+        )
+    if read.plan is None:
+        warnings.append(ON_YOUR_WORD)
+    is_exact = not n_differ or (is_frame and n - int(skipped.sum()) == n_differ)
+    second_name = model_b.name + (" (second)" if model_b.name == model_a.name else "")
+    warn_each(warnings)
+    return AccuracyDifference(
+        first=model_a.name, second=second_name,
+        estimate=float(np.mean([estimate.estimate for estimate in estimates])),
+        lower=min(estimate.lower for estimate in estimates),
+        upper=max(estimate.upper for estimate in estimates), level=level, method=method,
+        guarantee="exact" if is_exact else "approximate" if n > 1 else "none", n_labelled=n, n=size,
+        n_disagree=n_differ, only_first=only_first, only_second=only_second,
+        mcnemar_p=float(mcnemar(only_first, only_second)), warnings=tuple(warnings),
+        notes=(*model_a.notes, *model_b.notes), _plan=read.plan, _labels=read.labels,
+        _pilot=estimates[0] if is_frame and n > 1 else None,
+    )  # fmt: skip
+
+
+def estimate_gap(
+    original: "AccuracyEstimate | Data",
+    target: AccuracyEstimate,
+    *,
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+) -> AccuracyDifference:
+    """Estimate the gap of a model's accuracy from one set to another that has few labels.
+
+    Parameters
+    ----------
+    original : AccuracyEstimate, or path-like, table or mapping of arrays
+        Accuracy on the first set from few labels, or predictions with labels of all datapoints.
+    target : AccuracyEstimate
+        Accuracy on the second set, of the same estimand and level.
+    columns, classes, first_label
+        As for `compare`.
+
+    Returns
+    -------
+    AccuracyDifference
+        Original minus target. A set whose labels are all known is exact for the estimand `set`; for
+        the population it has the interval of Clopper and Pearson.
+
+    Raises
+    ------
+    InputError
+        If estimands or levels differ, or predictions have no labels, or come in groups and the
+        estimand is the population.
+
+    References
+    ----------
+    Newcombe (1998), Statistics in Medicine 17, method 10, with the intervals of each set.
+
+    Examples
+    --------
+    >>> import matcheval as me
+    >>> old = {"label": [0] * 10, "prediction": [0] * 9 + [1], "probability": [0.9] * 10}
+    >>> new = {"prediction": [0, 1] * 50, "probability": [0.9, 0.8] * 50}
+    >>> few = me.estimate_accuracy(new, {"index": [0, 1], "label": [0, 1]}, assume_random=True)
+    >>> gap = me.estimate_gap(old, few)
+    >>> round(gap.estimate, 2), round(gap.lower, 2), round(gap.upper, 2), gap.method
+    (-0.1, -0.1, 0.73, 'mover_difference')
+    """
+    if isinstance(original, AccuracyEstimate):
+        first = original
+    else:
+        first = _of_all_labels(original, target, columns, classes, first_label)
+    for name in ("estimand", "level"):
+        values = getattr(first, name), getattr(target, name)
+        if values[0] != values[1]:
+            remedy = "Estimate both accuracies with the same"
+            raise InputError("{} and {}".format(*values), field=name, remedy=remedy)
+    intervals = [
+        (of.estimate, min(of.lower, of.estimate), max(of.upper, of.estimate))
+        for of in (first, target)
+    ]
+    bounds = estimators.mover_difference(*intervals)
+    return AccuracyDifference(
+        first=first.name, second=target.name, estimate=first.estimate - target.estimate,
+        lower=bounds.lower, upper=bounds.upper, level=first.level, method="mover_difference",
+        # The combination of exact intervals is approximate, too.
+        guarantee="none" if "none" in (first.guarantee, target.guarantee) else "approximate",
+        n_labelled=first.n_labelled + target.n_labelled, n=first.n + target.n, n_disagree=None,
+        only_first=None, only_second=None, mcnemar_p=None,
+        warnings=(*first.warnings, *target.warnings), notes=first.notes,
+    )  # fmt: skip
+
+
+def _of_all_labels(
+    original: Data, target: AccuracyEstimate, columns: Mapping[str, str] | None,
+    classes: int | str | Sequence[str] | None, first_label: int,
+) -> AccuracyEstimate:  # fmt: skip
+    """Return the accuracy on a set whose labels are all known, of the estimand of the target."""
+    source = source_of(original, "original")
+    layout, n_classes = layout_of([source], columns, classes, first_label)
+    predictions = read_predictions(source, n_classes, layout)
+    n, n_correct = len(predictions), int(predictions.correct.sum())
+    bounds = Bounds(n_correct / n, n_correct / n)
+    if target.estimand == "population":
+        if predictions.groups is not None:
+            problem, remedy = "datapoints come in groups", "Ask for the estimand set"
+            raise InputError(problem, file=source, field="group", remedy=remedy)
+        bounds = clopper_pearson(n_correct, n, target.level)
+    return replace(
+        target, name=inputs.name_of(source), estimate=n_correct / n, lower=bounds.lower,
+        upper=bounds.upper, guarantee="exact", n_labelled=n, n=n, warnings=(),
+        notes=predictions.notes,
+    )  # fmt: skip

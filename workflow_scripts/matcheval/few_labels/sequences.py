@@ -10,13 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.few_labels.intervals import (
-    check_count,
-    check_same_length,
-    checked,
-    checked_correct,
-    first,
-)
+from matcheval.few_labels.estimators import checked, first
 from matcheval.statistics.intervals import FloatArray, check_level
 
 _NEAR = 1e-9  # by which rounding may move a mean out of [0, 1]
@@ -29,23 +23,26 @@ class Sequence:
     Attributes
     ----------
     lower, upper : float64 arrays, shape (n,)
-    stop : int or None
-        Number of labels after which the interval was narrow enough.
     is_broken : bool
         Whether no accuracy was left: a chance below 1 - level, or an order that is not random.
     """
 
     lower: FloatArray
     upper: FloatArray
-    stop: int | None
     is_broken: bool
+
+    def stop(self, half_width: float) -> int | None:
+        """Return after how many labels the interval was as narrow; None if it never was."""
+        is_narrow = (self.upper - self.lower) / 2 <= half_width
+        return int(is_narrow.argmax()) + 1 if is_narrow.any() else None
 
 
 def ppr_cs(
-    y: npt.ArrayLike, N: int, level: float = 0.95, a: float = 1.0, b: float = 1.0,  # noqa: N803
-    half_width: float | None = None,
+    y: npt.ArrayLike, N: int, level: float = 0.95, a: float = 1.0, b: float = 1.0  # noqa: N803
 ) -> Sequence:  # fmt: skip
     """Compute a confidence sequence for a set's accuracy by the prior-posterior ratio.
+
+    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale.
 
     Parameters
     ----------
@@ -53,24 +50,12 @@ def ppr_cs(
         Correctness in the order of the draws.
     N : int
         Datapoints of the set.
-    level : float
     a, b : float
         Of the beta-binomial prior on the number of correct datapoints, fixed before any label.
-    half_width : float, optional
-        Wish that `stop` is for.
-
-    Raises
-    ------
-    InputError
-        If there are more labels than datapoints, or a or b is not above 0.
-
-    References
-    ----------
-    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale.
     """
     from scipy.special import betaln, gammaln
 
-    right = _checked(y, N, level, half_width)
+    y = _checked(y, N, level)
     if not (0 < a < np.inf and 0 < b < np.inf):
         raise InputError(f"prior a = {a}, b = {b}", remedy="Give numbers above 0")
     limit = np.log1p(-1e-9) - np.log(1 - level)
@@ -91,7 +76,7 @@ def ppr_cs(
         far = N - t + s
         return max(low, least), min(far - first(0, far - top, lambda m: holds(far - m)), most)
 
-    return _sequence(right, N, half_width, kept)
+    return _sequence(y, N, kept)
 
 
 def prior_of(mean: float) -> tuple[float, float]:
@@ -101,10 +86,11 @@ def prior_of(mean: float) -> tuple[float, float]:
 
 def betting_cs(
     y: npt.ArrayLike, N: int, level: float = 0.95, f: npt.ArrayLike | None = None,  # noqa: N803
-    f_all_mean: float | None = None, lam: float = 0.5, fixed_n: int | None = None,
-    half_width: float | None = None,
+    f_all_mean: float | None = None, lam: float = 0.5,
 ) -> Sequence:  # fmt: skip
     """Compute a confidence sequence for a set's accuracy by betting (hedged capital).
+
+    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4.
 
     Parameters
     ----------
@@ -112,47 +98,27 @@ def betting_cs(
         Correctness in the order of the draws.
     N : int
         Datapoints of the set.
-    level : float
     f : array-like, shape (n,), optional
         Confidences, as control; with `f_all_mean`, their mean over the set.
     lam : float
         Weight of the control, in [0, 1], fixed before any label; without `f` it does not count.
-    fixed_n : int, optional
-        Number of labels that bets are made for; then only the last interval counts.
-    half_width : float, optional
-        Wish that `stop` is for.
-
-    Raises
-    ------
-    InputError
-        If there are more labels than datapoints, or a number is out of range.
-
-    References
-    ----------
-    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4.
     """
-    right = _checked(y, N, level, half_width)
-    checked("lam", [lam])
-    if (f is None) != (f_all_mean is None):
-        raise InputError("f and f_all_mean go together")
+    y = _checked(y, N, level)
     weight = 0.0 if f is None else lam
-    sure = np.zeros(len(right)) if f is None else checked("f", f)
-    check_same_length(y=len(right), f=len(sure))
-    mean_f = 0.0 if f_all_mean is None else float(checked("f_all_mean", [f_all_mean])[0])
-    if fixed_n is not None:
-        check_count("fixed_n", fixed_n, 1)
-    x = (right - weight * sure + weight) / (1 + weight)
+    control = np.zeros(len(y)) if f is None else checked("f", f)
+    control_mean = f_all_mean or 0.0
+    x = (y - weight * control + weight) / (1 + weight)
     times = np.arange(1, len(x) + 1)
     means = (0.5 + np.cumsum(x)) / (times + 1)
     spreads = (0.25 + np.cumsum((x - means) ** 2)) / (times + 1)
-    pace = times * np.log(times + 1) if fixed_n is None else np.full(len(x), float(fixed_n))
+    pace = times * np.log(times + 1)
     bets = np.sqrt(2 * np.log(2 / (1 - level)) / (np.append(0.25, spreads)[: len(x)] * pace))
     before, left = np.cumsum(x) - x, N - times + 1
     limit = np.log(2 / (1 - level))
 
     def kept(t: int, s: int, least: int, most: int) -> tuple[int, int]:
         def rejected(j: int, sign: int) -> bool:
-            mean = (j / N - weight * mean_f + weight) / (1 + weight)
+            mean = (j / N - weight * control_mean + weight) / (1 + weight)
             at = (N * mean - before[:t]) / left[:t]
             if ((at < -_NEAR) if sign > 0 else (at > 1 + _NEAR)).any():
                 return True
@@ -166,37 +132,29 @@ def betting_cs(
         high = most - first(0, most - least + 1, lambda j: not rejected(most - j, -1))
         return low, high
 
-    return _sequence(right, N, half_width, kept)
+    return _sequence(y, N, kept)
 
 
-Kept = Callable[[int, int, int, int], tuple[int, int]]
-
-
-def _sequence(y: FloatArray, size: int, half_width: float | None, kept: Kept) -> Sequence:
+def _sequence(
+    y: FloatArray, size: int, kept: Callable[[int, int, int, int], tuple[int, int]]
+) -> Sequence:
     """Intersect over time what `kept` leaves of numbers correct, given those left so far."""
     low, high, is_broken = 0, size, False
     bounds = np.empty((2, len(y)))
-    stop = None
     for t, s in enumerate(np.cumsum(y).astype(np.int64).tolist(), 1):
         least, most = max(low, s), min(high, size - t + s)
-        found = kept(t, s, least, most) if least <= most else (1, 0)
-        if not is_broken and found[0] <= found[1]:
-            low, high = found
+        left = kept(t, s, least, most) if least <= most else (1, 0)
+        if not is_broken and left[0] <= left[1]:
+            low, high = left
         else:
             is_broken = True
         bounds[:, t - 1] = low / size, high / size
-        is_narrow = half_width is not None and (high / size - low / size) / 2 <= half_width
-        if stop is None and is_narrow:
-            stop = t
-    return Sequence(bounds[0], bounds[1], stop, is_broken)
+    return Sequence(bounds[0], bounds[1], is_broken)
 
 
-def _checked(y: npt.ArrayLike, size: int, level: float, half_width: float | None) -> FloatArray:
+def _checked(y: npt.ArrayLike, size: int, level: float) -> FloatArray:
     check_level(level)
-    check_count("N", size, 1)
-    right = checked_correct("y", y)
-    if len(right) > size:
-        raise InputError(f"{len(right)} labels of {size} datapoints")
-    if half_width is not None and not 0 < half_width < np.inf:
-        raise InputError(f"half_width is {half_width}", remedy="Give a number above 0")
-    return right
+    correct = checked("y", y)
+    if len(correct) > size:
+        raise InputError(f"{len(correct)} labels of {size} datapoints")
+    return correct

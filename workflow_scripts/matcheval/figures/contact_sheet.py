@@ -44,18 +44,7 @@ class Picture:
 
 
 def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
-    """Return the pixels of an image, shrunk to at most 256 per side.
-
-    Parameters
-    ----------
-    image : PIL.Image.Image
-        Mode RGB.
-
-    Returns
-    -------
-    uint8 array, shape (height, width, 3)
-        Its sides keep their proportions.
-    """
+    """Return the pixels of an image, shrunk to at most 256 per side."""
     shown = image.copy()
     shown.thumbnail((_PIXELS, _PIXELS))
     return np.asarray(shown)

@@ -28,15 +28,7 @@ def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
 
 
 def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
-    """Draw the values of models in rows: as dots, or as bars over 50 and 90 % of many models.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : mapping of int to float64 array, shape (n_models,)
-        By position on the y axis; NaN is left out.
-    color : str
-    """
+    """Draw the values of models in rows: as dots, or as bars over 50 and 90 % of many models."""
     finite = {at: values[np.isfinite(values)] for at, values in rows.items()}
     if max(map(len, finite.values()), default=0) <= FEW_MODELS:
         places = np.repeat(list(finite), [len(values) for values in finite.values()])
@@ -56,16 +48,7 @@ def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
 
 
 def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
-    """Draw a thin line per model, or bands that hold 50 and 90 % of many models.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    x : float64 array, shape (n,)
-    curves : float64 array, shape (n_models, n)
-        NaN is left out.
-    color : str
-    """
+    """Draw a thin line per model, or bands that hold 50 and 90 % of many models."""
     if len(curves) <= FEW_MODELS:
         lines = axes.plot(x, curves.T, color=color, alpha=0.4, linewidth=0.6)
         for line in lines[:1]:  # one entry of the legend stands for all

@@ -113,12 +113,7 @@ def draw_zero(axes: "Axes", *, upright: bool = False) -> None:
 
 
 def enlarge_markers(legend: "Legend") -> None:
-    """Draw a legend's markers opaque and large enough to tell apart, unlike those of many points.
-
-    Parameters
-    ----------
-    legend : matplotlib.legend.Legend
-    """
+    """Draw a legend's markers opaque and large enough to tell apart."""
     from matplotlib.collections import PathCollection
     from matplotlib.lines import Line2D
 
@@ -200,15 +195,7 @@ def shortened(name: str, max_characters: int = 34) -> str:
 
 
 def grid_shape(n: int, most: int) -> tuple[int, int]:
-    """Return rows and columns for panels, in as few rows as possible, which are about equally full.
-
-    Parameters
-    ----------
-    n : int
-        Number of panels.
-    most : int
-        Largest number of columns.
-    """
+    """Return rows and columns for panels, in few rows that are about equally full."""
     rows = max(1, -(-n // most))
     return rows, max(1, -(-n // rows))
 

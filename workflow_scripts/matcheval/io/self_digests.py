@@ -45,13 +45,7 @@ def enter_digest(path: Path) -> None:
 
 
 def enter_digest_of_archive(path: Path) -> None:
-    """Give a zip archive, such as NumPy's and torch's, its digest, in the comment of the archive.
-
-    Parameters
-    ----------
-    path : Path
-        A complete archive without a comment.
-    """
+    """Give a zip archive, such as NumPy's and torch's, its digest in its comment."""
     with zipfile.ZipFile(path, "a") as archive:
         archive.comment = f"{DIGEST_KEY} {EMPTY_DIGEST}".encode()
     enter_digest(path)

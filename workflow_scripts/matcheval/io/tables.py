@@ -1,9 +1,9 @@
 """Tables with declared schemas: names, types and units of columns, checked before writing."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import atomic_file, check_format, readable
 from matcheval.io.formulas import marked_table
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
+from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
 
 # Parts of PyArrow are imported by what needs them: text files are read without.
 if TYPE_CHECKING:
@@ -36,9 +37,11 @@ class Column:
     unit : str
         Unit of its values; empty for text.
     meaning : str
-        What its values mean.
+        What its values mean; `{level}` stands for the level of intervals.
     nullable : bool
         Whether values may be missing.
+    label : callable, optional
+        Gives a value the name that readers know it by, in text tables.
     """
 
     name: str
@@ -46,11 +49,16 @@ class Column:
     unit: str
     meaning: str
     nullable: bool = False
+    label: Callable[[Any], Any] | None = None
+
+    def meaning_at(self, level: float = 0.95) -> str:
+        """Return what its values mean, for intervals of a level."""
+        return self.meaning.replace("{level}", level_text(level))
 
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Declaration of a table.
+    """Declaration of a table: files of numbers and text tables for readers derive from it.
 
     Attributes
     ----------
@@ -58,10 +66,23 @@ class TableSchema:
         What messages call the table.
     columns : tuple of Column
         Its columns in order.
+    shown : mapping of str to str, or callable
+        The columns of its text table: by heading, how the values of a row are shown
+        (`text_tables.lay_out`). Headings may hold values of the first row, and `{level}`, that of
+        its intervals. A function lays out a table whose columns depend on its rows.
+    summary : callable, optional
+        Makes the rows of the text table from those of the table, where they differ.
+    level : float
+        Level of the intervals that meanings name.
     """
 
     name: str
     columns: tuple[Column, ...]
+    shown: "Mapping[str, str] | Callable[[pd.DataFrame], list[TextColumn]]" = field(
+        default_factory=dict
+    )
+    summary: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
+    level: float = 0.95
 
     @property
     def names(self) -> list[str]:
@@ -71,12 +92,15 @@ class TableSchema:
     @property
     def arrow(self) -> pa.Schema:
         """The Arrow schema, with unit and meaning in each field's metadata."""
+        metadata = ({"unit": c.unit, "meaning": c.meaning_at(self.level)} for c in self.columns)
         return pa.schema(
-            pa.field(
-                c.name, c.type, nullable=c.nullable, metadata={"unit": c.unit, "meaning": c.meaning}
-            )
-            for c in self.columns
+            pa.field(c.name, c.type, nullable=c.nullable, metadata=of_column)
+            for c, of_column in zip(self.columns, metadata, strict=True)
         )
+
+    def at_level(self, level: float) -> "TableSchema":
+        """Return the schema of a table with intervals of a level."""
+        return replace(self, level=level)
 
     def table(
         self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None
@@ -119,60 +143,58 @@ class TableSchema:
         return table.replace_schema_metadata(dict(metadata)) if metadata else table
 
     def from_records(self, records: Sequence[Any]) -> pa.Table:
-        """Build a table with one row per object; columns are attributes of the same name.
-
-        Parameters
-        ----------
-        records : sequence
-            One object per row, with an attribute per declared column.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            As for `table`.
-        """
+        """Build a table with one row per object; columns are attributes of the same name."""
         return self.table({n: [getattr(record, n) for record in records] for n in self.names})
 
     def from_frame(self, frame: "pd.DataFrame") -> pa.Table:
-        """Build a table from a data frame.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            Its columns are the declared ones, in any order.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            As for `table`.
-        """
+        """Build a table from a data frame."""
         return self.table({name: frame[name].to_list() for name in frame.columns})
 
-    def read(self, path: str | os.PathLike[str]) -> pa.Table:
-        """Read a Parquet table of this schema.
+    def text_columns(self, table: "pd.DataFrame") -> list[TextColumn]:
+        """Lay out a table of this schema for readers."""
+        if callable(self.shown):
+            return self.shown(table)
+        rows = self.summary(table) if self.summary else table
+        labels = {c.name: c.label for c in self.columns if c.label and c.name in rows}
+        rows = rows.assign(**{name: rows[name].map(label) for name, label in labels.items()})
+        first = next(iter(rows.head(1).to_dict("records")), {})
+        first["level"] = level_text(first.get("confidence", self.level))
+        heads = [format_row(head, first) for head in self.shown]
+        return lay_out(rows, dict(zip(heads, self.shown.values(), strict=True)))
+
+    def write(
+        self,
+        table: "pd.DataFrame",
+        paths: Iterable[str | os.PathLike[str]],
+        notes: Sequence[str] = (),
+        page: str = "",
+    ) -> None:
+        """Write a table in one or several formats, by their suffixes.
 
         Parameters
         ----------
-        path : path-like
-            The file.
-
-        Returns
-        -------
-        pyarrow.Table
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read, or its columns or their types are not the declared ones.
+        table : pandas.DataFrame
+            As for `from_frame`.
+        paths : iterable of path-like
+            Parquet, CSV, Markdown or LaTeX files.
+        notes : sequence of str
+            Sentences below the text tables.
+        page : str
+            What the Markdown file holds, if it is more than the table.
         """
+        texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
+        for path in paths:
+            suffix = Path(path).suffix.lower()
+            if suffix not in texts:
+                write_table(self.from_frame(table), path)
+                continue
+            layout, note = texts[suffix]
+            text = page if page and suffix == ".md" else layout(self.text_columns(table))
+            with atomic_file(path) as partial:
+                partial.write_text(text + "".join(map(note.format, notes)), encoding="utf-8")
+
+    def read(self, path: str | os.PathLike[str]) -> pa.Table:
+        """Read a Parquet table of this schema."""
         table = read_parquet(path)
         self.check(table, path)
         return table
@@ -229,25 +251,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
-    """Write a Parquet file atomically, in parts; it contains checksums of its pages and its digest.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; missing parent folders are created.
-    schema : pyarrow.Schema
-        Its columns, and its metadata.
-
-    Yields
-    ------
-    pyarrow.parquet.ParquetWriter
-        To write tables to.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Write a Parquet file atomically, in parts, with checksums of its pages and its digest."""
     import pyarrow.parquet as pq
 
     with atomic_file(path) as partial:
@@ -264,16 +268,21 @@ def fraction(name: str, meaning: str) -> Column:
     return Column(name, pa.float64(), "fraction", meaning)
 
 
-def text(name: str, meaning: str) -> Column:
+def text(name: str, meaning: str, label: Callable[[Any], Any] | None = None) -> Column:
     """Declare a column of texts."""
-    return Column(name, pa.string(), "", meaning)
+    return Column(name, pa.string(), "", meaning, label=label)
+
+
+def estimate(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """Declare a column of fractions with those of its interval."""
+    return fraction(name, meaning), *interval(name)
 
 
 def interval(name: str) -> tuple[Column, Column]:
-    """Declare the columns of the 95 % interval of the value before them."""
+    """Declare the columns of the interval of the value before them."""
     return (
-        fraction(f"{name}_low", "lower bound of its 95 % interval"),
-        fraction(f"{name}_high", "upper bound of its 95 % interval"),
+        fraction(f"{name}_low", "lower bound of its {level} interval"),
+        fraction(f"{name}_high", "upper bound of its {level} interval"),
     )
 
 
@@ -288,15 +297,20 @@ PAIR = (
     text("original", "the original set"),
     text("replication", "the replication set"),
 )
+SEVERITY = Column(
+    "severity", pa.float64(), "1", "severity of the shift; NaN if not said",
+    label=lambda severity: "" if severity != severity else f"{severity:g}",
+)  # fmt: skip
 CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the intervals")
 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
     """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
+    end = f"_{part}" if part else ""
     return (
-        Column(f"n_{part}", pa.int64(), "datapoints", of),
-        Column(f"n_correct_{part}", pa.int64(), "datapoints", "of these, correctly predicted"),
-        fraction(f"accuracy_{part}", "n_correct over n; NaN if there are none"),
-        fraction(f"accuracy_{part}_low", "Clopper-Pearson lower bound"),
-        fraction(f"accuracy_{part}_high", "Clopper-Pearson upper bound"),
+        Column(f"n{end}", pa.int64(), "datapoints", of),
+        Column(f"n_correct{end}", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
+        fraction(f"accuracy{end}", "share of correct predictions; NaN without a datapoint"),
+        fraction(f"accuracy{end}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
+        fraction(f"accuracy{end}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
     )

@@ -4,16 +4,11 @@ import math
 import os
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-from matcheval.io.files import atomic_file
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from matcheval.io.tables import TableSchema
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".tex", ".md")
 _ROUNDING = 1e-9  # numbers this close to a rounded one count as equal to it
@@ -46,26 +41,14 @@ class TextColumn:
 
 def write_readable(
     table: "pd.DataFrame",
-    schema: "TableSchema",
+    schema: Any,
     readable: "Callable[[pd.DataFrame], list[TextColumn]]",
     paths: Iterable[str | os.PathLike[str]],
     notes: Sequence[str] = (),
     page: str = "",
 ) -> None:
-    """Write a table in one or several formats; its Markdown is `page`, if that is given."""
-    from matcheval.io.tables import write_table
-
-    texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
-    for path in paths:
-        suffix = Path(path).suffix.lower()
-        if suffix not in texts:
-            write_table(schema.from_frame(table), path)
-            continue
-        layout, note = texts[suffix]
-        text = layout(readable(table)) + "".join(map(note.format, notes))
-        text = page if page and suffix == ".md" else text
-        with atomic_file(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+    """Write a table with a layout of its own; `TableSchema.write` takes that of the schema."""
+    replace(schema, shown=readable).write(table, paths, notes, page)
 
 
 class _Cell(string.Formatter):
@@ -81,6 +64,16 @@ class _Cell(string.Formatter):
         return f"−{shown[1:]}" if shown.startswith("-") else shown
 
 
+def format_row(text: str, row: Mapping[Any, Any]) -> str:
+    """Format a row as by `str.format`, with numbers as readers see them."""
+    return _Cell().vformat(text, (), row)
+
+
+def level_text(level: float) -> str:
+    """Return what readers call a level of intervals, such as `90 %`."""
+    return f"{100 * level:g} %"
+
+
 def lay_out(table: "pd.DataFrame", columns: Mapping[str, str]) -> list[TextColumn]:
     """Lay out a table for readers: by heading, how the values of a row are shown.
 
@@ -90,7 +83,7 @@ def lay_out(table: "pd.DataFrame", columns: Mapping[str, str]) -> list[TextColum
     rows: Any = table.to_dict("records")
     laid_out = []
     for head, text in columns.items():
-        cells = [_Cell().vformat(text, (), row).removesuffix(" [–, –]") for row in rows]
+        cells = [format_row(text, row).removesuffix(" [–, –]") for row in rows]
         laid_out.append(TextColumn(head, cells, is_number=":" in text))
     return laid_out
 
@@ -191,12 +184,14 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
     return [TextColumn(one.head, [*one.cells, last], one.is_number) for one, last in pairs]
 
 
-def columns_by_part(
-    table: "pd.DataFrame", part: str, accuracy: str, heads: Mapping[Any, str]
-) -> list[TextColumn]:
-    """Lay out accuracies: a row per model and one of their means, a column per part."""
+def columns_by_part(table: "pd.DataFrame", part: str, accuracy: str, head: str) -> list[TextColumn]:
+    """Lay out accuracies: a row per model and one of their means, a column per part.
+
+    `head` is formatted with the first row of a part.
+    """
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
-    for key, rows in table.groupby(part):
-        columns += lay_out(rows, {heads[key]: with_interval(accuracy)})
+    for _, rows in table.groupby(part):
+        heading = format_row(head, rows.head(1).to_dict("records")[0])
+        columns += lay_out(rows, {heading: with_interval(accuracy)})
         means.append(percent_cell(rows[accuracy].mean()))
     return with_last(columns, means)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.label_spaces import checked_labels, label_space, resolve_classes
-from matcheval.errors import InputError, suggest
+from matcheval.errors import CALLER, Caller, InputError, listed, suggest
 from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
@@ -26,8 +26,6 @@ from matcheval.predictions.column_names import COLUMNS, our_name
 
 if TYPE_CHECKING:
     from matcheval.datasets.kinds import DatasetSpec
-
-Caller = Literal["python", "command", "study"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,22 @@ class Layout:
     labels_are_true: bool = False
     merged: Mapping[str, str] = field(default_factory=dict, compare=False)
     order_is_known: bool = field(default=True, compare=False)
-    caller: Caller = field(default="python", compare=False)
+    caller: Caller = field(default_factory=CALLER.get, compare=False)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was recognised as classes that nobody named, in sentences."""
+        notes = [
+            f"classes: '{other}' is taken for another spelling of '{name}'"
+            for other, name in self.merged.items()
+        ]
+        if self.classes is None or self.order_is_known:
+            return notes
+        return [
+            f"classes: the {len(self.classes)} names that occur in the files, sorted: "
+            f"{listed(self.classes)} ({self.say('classes')} gives others, or another order)",
+            *notes,
+        ]
 
     def say(self, option: str, **columns: str) -> str:
         """Return how the caller gives an option such as `columns` or `classes`, for a message."""

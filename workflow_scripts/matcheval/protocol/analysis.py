@@ -19,7 +19,7 @@ from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.reliability import plot_reliability, reliability_data
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
-from matcheval.protocol.verdicts import Judged
+from matcheval.protocol.verdicts import StudyVerdicts
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
 from matcheval.statistics.intervals import at_level
@@ -46,7 +46,7 @@ def write_study_summary(
 ) -> None:
     """Write the summary page of a study in Markdown."""
     data = {"means": means, "tables": tables, "gaps": gaps}
-    found = Judged.read(data, places, margin, confidence)
+    found = StudyVerdicts.read(data, places, margin, confidence)
     text = write_summary(
         f"Study `{study}`", found.means, titles, found.verdicts, found.suspicions, confidence
     )
@@ -90,10 +90,9 @@ def draw_reliability(
 
 _CAPTIONS = {
     "Summary": """For every pair of sets and matching, over all models of the study: the gap and
-the matched gap with 95 % intervals for the sampling of the test sets, whether the matched gap is
-within sampling error of 0, which part of the gap goes with confidence, and by how much a gap of
-which confidence gives no warning would be narrowed. Only a difference from the latter speaks for
-a warning.""",
+the matched gap with {level} intervals for the sampling of the test sets, which part of the gap
+confidence explains, and by how much matching would reduce the gap if confidence explained nothing.
+Only a difference from the latter is a finding.""",
     "Accuracy and confidence": """Accuracy against mean confidence on both sets of **{{
 snakemake.wildcards.pair }}**, one point per model and set. On the dashed line, a model is
 calibrated on average; below it, it is more confident than accurate (overconfident). Thin lines
@@ -107,26 +106,26 @@ replication, for all points and for matched points, and below them the share of 
 match. With more than 30 models, points are models and lines are running medians over 15 models.
 Series have gaps at models for which no target was matched.
 
-Bars of the matched difference are 95 % intervals for the sampling of the test sets. The other
+Bars of the matched difference are {level} intervals for the sampling of the test sets. The other
 faint bars extend one standard deviation over seeds to either side, the spread due to the random
-choices of the matching. The grey band is the 95 % sampling range of the difference of all points
-between equally hard sets, ±1.96 · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on sets of n
-and m points; it does not apply to the matched difference.
+choices of the matching. The grey band is the {level} sampling range of the difference of all
+points between equally hard sets, ±{factor} · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on
+sets of n and m points; it does not apply to the matched difference.
 
 A matched difference nearer to zero than the difference of all points does not by itself show
 that part of the accuracy loss is explained by confidence: the unmatched targets are left out.
-The figure of gaps has the decomposition, and what the narrowing would be without any warning.""",
+The figure of gaps has the decomposition, and the reduction if confidence explained nothing.""",
     "Gaps": """What the gaps of the models on **{{ snakemake.wildcards.pair }}** consist of, with
 datapoints matched by ``{{ snakemake.wildcards.matching }}``; models by increasing accuracy on
 the original, and their mean on the right. Top: gap and matched gap. Middle: the gap in two parts
-that add up to it: the part that goes with confidence, and the part at equal confidence; no
-datapoint is left out. Bottom: by how much matching narrows the gap in samples of both sets,
-joined to the narrowing of a gap of the same size of which confidence gives no warning. Only the
-difference between the two speaks for a warning.
+that add up to it: what confidence explains, and what remains at equal confidence; all datapoints
+count. Bottom: by how much matching reduces the gap in samples of both sets, joined to the reduction
+of a gap of the same size if confidence explained nothing. Only the difference between the two is
+a finding.
 
-Bars are 95 % intervals for the sampling of the test sets: of datapoints, of paired images, or of
-groups where these are known. A matched gap of a few tenths of a point is left by a shift of
-confidence alone (docs/protocol.md).""",
+Bars are {level} intervals for the sampling of the test sets: of datapoints, of paired images, or of
+groups where these are known. A shift of confidence alone leaves a matched gap of a few tenths of a
+point (docs/protocol.md).""",
     "Reliability": """Model **{{ snakemake.wildcards.model }}** on **{{ snakemake.wildcards.pair
 }}**, matched by ``{{ snakemake.wildcards.matching }}``: (a) accuracy against confidence in bins
 of equal width, drawn at the mean confidence of the bin, and (b) density of the confidences on a
@@ -156,6 +155,7 @@ class Matching(Analysis):
         self.result = Artifact(f"{own}/tables/{{pair}}/{{matching}}", tables)
         self.gaps = Artifact(f"{own}/gaps/{{pair}}/{{matching}}", tables)
         self.means = Artifact(f"{own}/gaps/{{pair}}", tables)
+        self.calibration = Artifact(f"{own}/gaps/{{pair}}/calibration", tables)
         captions = {name: at_level(text, study.confidence) for name, text in _CAPTIONS.items()}
         entry = ReportEntry("Summary", captions["Summary"])
         self.summary = Artifact(f"{own}/summary", (".md",), entry, (".md",))
@@ -177,11 +177,9 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Check the models that are named."""
+        """Check that there are pairs to match, where models of them are named."""
         for key in ("reliability_models", "save_pairs"):
-            names = getattr(self.settings, key)
-            self.study.check_models(names, self.field(key))
-            if names and not self.pairs:
+            if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
                     "no pair can be matched: every pair has a set without probabilities",
                     field=self.field(key),
@@ -254,6 +252,7 @@ class Matching(Analysis):
                 *self.result.expand(**pair, **matching),
                 *self.gaps.expand(**pair, **matching),
                 *self.means.expand(**pair),
+                *self.calibration.expand(**pair),
                 *(self.summary.files if self.pairs else []),
             ],
             "figures": [
@@ -284,7 +283,11 @@ class Matching(Analysis):
     def _summary_inputs(self) -> dict[str, list[str]]:
         """Tables of mean gaps, one per pair, of gaps by model, and of accuracies and warnings."""
         places = [*product(self.pairs, self.matchings)]
-        return {"means": [self.means.file(".parquet", pair=pair) for pair in self.pairs]} | {
+        of_pairs = {"means": self.means, "calibration": self.calibration}
+        return {
+            k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
+            for k, kind in of_pairs.items()
+        } | {
             name: [kind.file(".parquet", pair=pair, matching=one) for pair, one in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
         }

@@ -214,7 +214,7 @@ class ComparedModels:
         Groups, or paired images, of source and target; None where datapoints are by themselves.
     files : tuple of mapping of str to PredictionFile
         Each model's prediction files by origin, for what is not in the predictions: logits.
-    told, noticed : tuple of str
+    notes, warnings : tuple of str
         What was recognised in the files; which datapoints are left out, and what looks wrong.
     layout : Layout
         What a caller calls classes, for texts.
@@ -231,8 +231,8 @@ class ComparedModels:
     seeds: tuple[int, ...]
     blocks: Blocks | None = None
     files: tuple[Mapping[str, PredictionFile], ...] = ()
-    told: tuple[str, ...] = ()
-    noticed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     layout: Layout = field(default_factory=Layout)
 
     def __post_init__(self) -> None:

@@ -3,13 +3,13 @@
 Figure 1 of Anzaku et al. (2022), arXiv 2209.01848.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from matcheval.figures import style
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import JOINED, drawing, scatter, square
 from matcheval.io.text_tables import counted
 
 if TYPE_CHECKING:
@@ -30,37 +30,30 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     # Limits that both axes share: all points, with a margin around.
     low = max(float(min(x.min(), y.min())) - _MARGIN, -1.0)
     high = min(float(max(x.max(), y.max())) + _MARGIN, 101.0)
-    look = point_options(len(table))
-    with style.style():
-        figure = style.new_figure(style.COLUMN_WIDTH, 1.4 * style.COLUMN_WIDTH)
+    title = f"{table['pair'].iloc[0]}: {counted(len(table), 'model')}, a point per model and set"
+    with drawing(style.COLUMN_WIDTH, 1.4 * style.COLUMN_WIDTH, title) as figure:
         axes = figure.add_subplot(anchor="N")
-        for i, (origin, (series, _)) in enumerate(style.SETS.items()):
+        for origin, (look, _) in style.SETS.items():
             name, n = style.shortened(str(table[origin].iloc[0])), table[f"n_{origin}"].iloc[0]
-            axes.scatter(
-                x[:, i], y[:, i], s=look["markersize"] ** 2, marker=series.marker,
-                facecolor=series.color, edgecolor="white", linewidth=0.3, alpha=look["alpha"],
-                label=f"{name} (n = {style.count(n)})", zorder=3,
-            )  # fmt: skip
+            edge: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.3}
+            label = f"{name} (n = {style.count(n)})"
+            columns = f"confidence_{origin}", f"accuracy_{origin}"
+            scatter(axes, table, *columns, look, label=label, **edge)
         if len(table) <= MAX_JOINED_MODELS:
             # The two points of each model are joined; all segments are one line with gaps.
             ends = (np.insert(values, 2, np.nan, axis=1).ravel() for values in (x, y))
-            axes.plot(*ends, color="#9a9a9a", linewidth=0.5, zorder=2, label="the same model")
-        identity = "confidence = accuracy (below it: overconfident)"
-        axes.plot([low, high], [low, high], label=identity, zorder=1, **style.REFERENCE)
-        axes.set(
-            xlabel="Mean confidence (%)", ylabel="Accuracy (%)", xlim=(low, high),
-            ylim=(low, high), aspect="equal",
-        )  # fmt: skip
-        models = counted(len(table), "model")
-        style.set_title(figure, f"{table['pair'].iloc[0]}: {models}, a point per model and set")
+            axes.plot(*ends, color=JOINED, linewidth=0.5, zorder=2, label="the same model")
+        square(axes, low, high, "confidence = accuracy (below it: overconfident)")
+        axes.set(xlabel="Mean confidence (%)", ylabel="Accuracy (%)")
         style.legend_above(axes)
-        _trim_below(figure, axes)
+    _trim_below(figure, axes)
     return figure
 
 
 def _trim_below(figure: "Figure", axes: "Axes") -> None:
     """Cut off the empty space below the panel, which is square and need not fill the figure."""
-    figure.draw_without_rendering()
+    with style.style():
+        figure.draw_without_rendering()
     width, height = figure.get_size_inches()
     drawn = axes.get_tightbbox()
     if drawn is not None:

@@ -41,3 +41,8 @@ def check_epsilon(epsilon: float) -> None:
         raise InputError(
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
         )
+
+
+def matching_label(name: str) -> str:
+    """Return what readers call a matching where there is little room."""
+    return Criterion(name).label if name in list(Criterion) else name

@@ -1,6 +1,6 @@
 """The standardised decomposition of an accuracy gap, with intervals.
 
-It says which part of a gap goes with confidence (`confidence_bins`); matching on confidence alone
+It says which part of a gap confidence explains (`confidence_bins`); matching on confidence alone
 asks the same question of fewer datapoints. A pure shift of confidence leaves a conditional part of
 0 only up to a bias from shifts within bins, and up to the sampling noise of both sets
 (docs/protocol.md).

@@ -40,11 +40,12 @@ from matcheval.protocol.decomposition import (
 )
 from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import NoWarning, mean_reference, no_warning_reference
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import (
     ErrorTerms,
     TermsTotal,
+    calibration_terms,
     confidence_terms,
     error_interval,
     error_terms,
@@ -98,6 +99,7 @@ class GapTables:
     models: dict[str, pd.DataFrame]
     means: pd.DataFrame
     runs: dict[str, list[pa.Table]]  # of schema `COMPARISON_RUNS`
+    calibration: pd.DataFrame
 
 
 def estimate_gaps(
@@ -123,12 +125,13 @@ def gaps_of_models(
     Of each model, a byte per datapoint is held, and what its rows of the tables are made from.
     Nothing depends on the number of threads.
     """
-    models, falls = list[_Model](), TermsTotal()
+    models, falls, excesses = list[_Model](), TermsTotal(), TermsTotal()
     errors = {name: compared_models.ErrorOfMean() for name in methods}
     measure = partial(_Model.of, methods=methods, seeds=seeds, blocks=blocks)
-    for model, terms, of_fall in _in_order(measure, comparisons, threads):
+    for model, terms, (of_fall, of_sets) in _in_order(measure, comparisons, threads):
         models.append(model)
         falls.add(of_fall)
+        excesses.add(of_sets)
         for name, (one, of_one) in terms.items():
             errors[name].add(one, of_one)
     parts = _decomposed(models, blocks, threads)
@@ -139,14 +142,16 @@ def gaps_of_models(
         "groups_in_one": blocks is not None and blocks.in_one,
     }
     level = first.pair.confidence
-    fall = _fall(float(np.mean([model.fall for model in models])), falls.mean, blocks, level)
+    calibration = _Calibration.mean([model.calibration for model in models]).columns(
+        (falls.mean, excesses.mean), blocks, level, source_is_original=first.source_is_original
+    )
     sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
     tables, means = {}, []
     for name in methods:
         found = [model.matched[name] for model in models]
         rows = [
             of_model.identity | sampling
-            | _quantities(of_model, of_gap, blocks) | model.fall_columns
+            | _quantities(of_model, of_gap, blocks) | model.calibration_columns
             for model, of_model, of_gap in zip(models, found, parts[:-1], strict=True)
         ]  # fmt: skip
         tables[name] = pd.DataFrame(rows, columns=GAPS.names)
@@ -165,12 +170,31 @@ def gaps_of_models(
                 "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
                 "n_reference": sum(not of_model.reference.reason for of_model in averaged),
             }
-            | _quantities(mean, parts[-1], blocks, of_matched) | fall
+            | _quantities(mean, parts[-1], blocks, of_matched) | calibration
         )  # fmt: skip
     runs = {name: [model.matched[name].runs for model in models] for name in methods}
-    return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs)
+    return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs, _mean_curves(models))
 
 
+def _mean_curves(models: Sequence["_Model"]) -> pd.DataFrame:
+    """Average confidence and accuracy of tenths over models, as rows of `CALIBRATION`."""
+    curves = [np.mean([model.curves[side] for model in models], axis=0) for side in (0, 1)]
+    points = [
+        (origin, tenth, *values)
+        for origin, curve in zip(("original", "replication"), curves, strict=True)
+        for tenth, values in enumerate(curve.tolist(), 1)
+    ]
+    return pd.DataFrame(points, columns=CALIBRATION.names)
+
+
+def by_tenths(scored: decomposition.Scored) -> Floats:
+    """Return mean confidence and accuracy of each tenth of a set: shape (10, 2), or (n, 2)."""
+    parts = np.array_split(scored.order, min(_TENTHS, len(scored)))
+    confidence, correct = scored.confidence.astype(np.float64), scored.correct
+    return np.array([[confidence[rows].mean(), correct[rows].mean()] for rows in parts])
+
+
+_TENTHS = 10
 _A = TypeVar("_A")
 _B = TypeVar("_B")
 
@@ -190,6 +214,54 @@ def _in_order(function: Callable[[_A], _B], items: Iterable[_A], threads: int) -
             yield waiting.popleft().result()
 
 
+# Of the fall of mean confidence, and of confidence minus accuracy on each set by itself.
+_CalibrationTerms = tuple[ErrorTerms, ErrorTerms]
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """Mean confidences and accuracies of a model, or of the mean over models."""
+
+    fall: float  # of mean confidence, original minus replication
+    overconfidence: tuple[float, float]  # confidence minus accuracy: original, replication
+
+    @classmethod
+    def of(cls, comparison: Comparison) -> "_Calibration":
+        """Measure a model."""
+        sets = comparison.original, comparison.replication
+        before, after = (float(one.probability.mean(dtype=np.float64)) for one in sets)
+        original, replication = (float(one.correct.mean()) for one in sets)
+        return cls(before - after, (before - original, after - replication))
+
+    @classmethod
+    def mean(cls, models: Sequence["_Calibration"]) -> "_Calibration":
+        """Average over models."""
+        fall = float(np.mean([model.fall for model in models]))
+        excess = np.mean([model.overconfidence for model in models], axis=0)
+        return cls(fall, (float(excess[0]), float(excess[1])))
+
+    def columns(
+        self, terms: _CalibrationTerms, blocks: Blocks | None, level: float, *,
+        source_is_original: bool,
+    ) -> dict[str, float]:  # fmt: skip
+        """Return all quantities with their errors and intervals, by column."""
+        of_fall, of_sets = terms
+        zeros = np.zeros_like(of_sets.source), np.zeros_like(of_sets.target)
+        sides = ErrorTerms(of_sets.source, zeros[1]), ErrorTerms(zeros[0], of_sets.target)
+        original, replication = sides if source_is_original else sides[::-1]
+        found = {
+            "confidence_fall": (self.fall, of_fall),
+            "overconfidence_original": (self.overconfidence[0], original),
+            "overconfidence_replication": (self.overconfidence[1], replication),
+        }
+        columns = dict[str, float]()
+        for name, (value, of_value) in found.items():
+            error = standard_error(of_value, blocks)
+            low, high = error_interval(value, error, blocks, level)
+            columns |= {name: value, f"{name}_se": error, f"{name}_low": low, f"{name}_high": high}
+        return columns
+
+
 @dataclass(frozen=True, eq=False)
 class _Model:
     """What is kept of a model when its predictions are not."""
@@ -200,8 +272,9 @@ class _Model:
     n_replication: int
     bins: Bins
     further: list[float]  # confidence parts with `FURTHER_N_BINS`, and what else bounds parts
-    fall: float  # of the mean confidence
-    fall_columns: dict[str, float]
+    calibration: _Calibration
+    calibration_columns: dict[str, float]
+    curves: tuple[Floats, Floats]  # of original and replication, `by_tenths`
     matched: Mapping[str, "_Matched"]
 
     @classmethod
@@ -211,7 +284,7 @@ class _Model:
         methods: Mapping[str, MatchingMethod],
         seeds: Sequence[int],
         blocks: Blocks | None,
-    ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]], ErrorTerms]:
+    ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]], _CalibrationTerms]:
         """Measure a model, and return also what the errors of the means are made from."""
         sides = decomposition.scored(comparison)
         bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
@@ -226,9 +299,11 @@ class _Model:
             reference = no_warning_reference(comparison, method, of_original, sets)
             matched[name] = _Matched.of(one, of_one, reference, blocks)
             terms[name] = one, of_one
-        of_sets = (comparison.original.probability, comparison.replication.probability)
-        before, after = (float(p.mean(dtype=np.float64)) for p in of_sets)
-        fall, of_fall = before - after, confidence_terms(*sides)
+        curves = [by_tenths(side) for side in sides]
+        if not comparison.source_is_original:
+            curves.reverse()
+        calibration = _Calibration.of(comparison)
+        of_calibration = confidence_terms(*sides), calibration_terms(*sides)
         model = cls(
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
@@ -237,19 +312,14 @@ class _Model:
                 decomposition.unshared_bound(bins), decomposition.tied_part(others[-1]),
                 decomposition.tied_share(others[-1]),
             ],
-            fall, _fall(fall, of_fall, blocks, comparison.pair.confidence), matched,
+            calibration,
+            calibration.columns(
+                of_calibration, blocks, comparison.pair.confidence,
+                source_is_original=comparison.source_is_original,
+            ),
+            (curves[0], curves[1]), matched,
         )  # fmt: skip
-        return model, terms, of_fall
-
-
-def _fall(
-    value: float, terms: ErrorTerms, blocks: Blocks | None, level: float
-) -> dict[str, float]:  # fmt: skip
-    """Return the fall of the mean confidence with its error, by column."""
-    error = standard_error(terms, blocks)
-    low, high = error_interval(value, error, blocks, level)
-    name = "confidence_fall"
-    return {name: value, f"{name}_se": error, f"{name}_low": low, f"{name}_high": high}
+        return model, terms, of_calibration
 
 
 def _decomposed(

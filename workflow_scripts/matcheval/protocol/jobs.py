@@ -9,9 +9,14 @@ from typing import Any
 from matcheval.io.tables import write_table
 from matcheval.protocol.compared_models import PairFiles, matched_by
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
-from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.schemas import (
+    CALIBRATION,
+    COMPARISON_RUNS,
+    GAPS,
+    MEAN_GAPS,
+    MODEL_TABLE,
+)
 from matcheval.protocol.tables import join_runs, tabulate_runs
-from matcheval.statistics.intervals import schema_at_level
 
 
 def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
@@ -59,8 +64,9 @@ def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
 
 
 def write_gaps(
-    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path], threads: int
-) -> None:
+    *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path],
+    calibration: Sequence[Path], threads: int,
+) -> None:  # fmt: skip
     """Estimate the gaps of all models on a pair, which share resamples and splits."""
     from matcheval.protocol.gaps import gaps_of_models
 
@@ -69,6 +75,7 @@ def write_gaps(
     level = files.pair.confidence
     shares = _shares(tables, len(found.models))
     for frame, paths in zip(found.models.values(), shares, strict=True):
-        write_table(schema_at_level(GAPS, level).from_frame(frame), *paths)
-    write_table(schema_at_level(MEAN_GAPS, level).from_frame(found.means), *means)
+        write_table(GAPS.at_level(level).from_frame(frame), *paths)
+    write_table(MEAN_GAPS.at_level(level).from_frame(found.means), *means)
+    write_table(CALIBRATION.from_frame(found.calibration), *calibration)
     logging.info("%d models, %d matchings", len(files.models), len(found.models))

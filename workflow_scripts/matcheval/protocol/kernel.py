@@ -6,8 +6,6 @@ O(√n) counts, many per instruction: with 50,000 to 90,000 source points this t
 as long as a tree of O(log n) steps, with a million 1.1 times.
 """
 
-import heapq
-
 import numpy as np
 import numpy.typing as npt
 
@@ -216,25 +214,3 @@ def walk_parts(
         for i in range(n):
             picks[run, order[i]] = picked[i]
     return picks
-
-
-@compiled()
-def count_matched(
-    low: npt.NDArray[np.int64],
-    high: npt.NDArray[np.int64],
-    by_low: npt.NDArray[np.int64],
-    n_source: int,
-) -> int:
-    """Go through the source positions; the heap holds the ends of the open targets' intervals."""
-    ends = [np.int64(0) for _ in range(0)]
-    matched, following = 0, 0
-    for position in range(n_source):
-        while following < len(by_low) and low[by_low[following]] <= position:
-            heapq.heappush(ends, high[by_low[following]])
-            following += 1
-        while len(ends) and ends[0] <= position:
-            heapq.heappop(ends)
-        if len(ends):
-            heapq.heappop(ends)
-            matched += 1
-    return matched

@@ -132,31 +132,6 @@ class PooledPlans:
         return replace(plan, source_order=np.flatnonzero(in_source)[plan.source_order])
 
 
-class DividedPlans:
-    """Plans for many divisions of the same datapoints into a source and a target."""
-
-    def __init__(self, source: Predictions, target: Predictions, method: MatchingMethod) -> None:
-        measured = method.score.measure(source, target, method.epsilon)
-        self._largest = measured.largest_difference
-        self._score = np.concatenate([measured.source, measured.target])
-        self._group = np.concatenate([_groups(side, method.criterion) for side in (source, target)])
-        order = _order(self._group, self._score)
-        score_, group = self._score[order], self._group[order]
-        is_new = (score_[1:] != score_[:-1]) | (group[1:] != group[:-1])
-        ranks = np.concatenate([[0], np.cumsum(is_new)])
-        self._rank = np.empty(len(order), np.min_scalar_type(int(ranks[-1])))
-        self._rank[order] = ranks
-
-    def plan(self, source_rows: Rows, target_rows: Rows) -> MatchingPlan:
-        """Find the candidates of every target of a division."""
-        source, target = self._side(source_rows), self._side(target_rows)
-        return _plan(source, target, self._largest)
-
-    def _side(self, rows: Rows) -> "_Side":
-        order = np.argsort(self._rank[rows], kind="stable")
-        return _Side(self._score[rows], self._group[rows], order)
-
-
 @dataclass(frozen=True, eq=False)
 class _Side:
     """Scores and groups of one set, and its rows sorted by (group, score, row)."""
@@ -313,11 +288,3 @@ def named_sequence(*names: str, child: int) -> np.random.SeedSequence:
     """Return a child of the `SeedSequence` whose entropy is a hash of names."""
     entropy = int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest(), "big")
     return np.random.SeedSequence(entropy, spawn_key=(child,))
-
-
-def maximum_size(plan: MatchingPlan) -> int:
-    """Count the targets that a largest matching of a plan has a source point for."""
-    from matcheval.protocol.kernel import count_matched
-
-    by_low = np.argsort(plan.low, kind="stable")
-    return int(count_matched(plan.low, plan.high, by_low, len(plan.source_order)))

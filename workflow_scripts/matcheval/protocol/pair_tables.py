@@ -1,22 +1,18 @@
 """Analyses with one table per pair, computed from all models' predictions on both sets."""
 
-import logging
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
 
-from matcheval.io.text_tables import TextColumn, lay_out, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.analysis import Matching
-from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.settings import matching_label
-from matcheval.settings import Names, Settings
-from matcheval.statistics.intervals import schema_at_level
+from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.study.rules import Wildcards
-from matcheval.study.tables import TableAnalysis, for_level
+from matcheval.study.tables import TableAnalysis
 
 
 def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
@@ -24,22 +20,21 @@ def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[Tex
     return lay_out(table.assign(matching=table["matching"].map(matching_label)), columns)
 
 
+_MatchedPair = Annotated[Name, Ref("pair", Need.PROBABILITIES)]
+
+
 class PairTableSettings(Settings):
     """The pairs that tables are made for, and the models in these tables."""
 
-    pairs: Names = Field((), description="Pairs of datasets that a table is made for")
-    without: Names = Field((), description="Models to leave out")
+    pairs: UniqueTuple[_MatchedPair] = Field(
+        (), description="Pairs of datasets that a table is made for"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
 
 
-def tabulate_pair(
-    *, analysis: str, files: PairFiles, options: Mapping[str, Any], outputs: Sequence[Path]
-) -> None:
-    """Write the table of one pair, from the files of all models on both sets."""
-    module = import_module(analysis)
-    table, level = module.tabulate(files.read(), **options), files.pair.confidence
-    columns = for_level(module.text_columns, level)
-    write_readable(table, schema_at_level(module.SCHEMA, level), columns, outputs)
-    logging.info("%d rows, of %d models", len(table), len(files.models))
+def read_pair(*, files: PairFiles) -> tuple[ComparedModels]:
+    """Read the predictions of all models on both sets."""
+    return (files.read(),)
 
 
 class PairTableAnalysis(TableAnalysis):
@@ -50,7 +45,7 @@ class PairTableAnalysis(TableAnalysis):
     """
 
     per = "pair"
-    write_table = tabulate_pair
+    read = read_pair
     Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
     settings: PairTableSettings
 
@@ -58,15 +53,6 @@ class PairTableAnalysis(TableAnalysis):
     def matching(self) -> Matching:
         """The analysis that names matchings and seeds."""
         return self.study.analysis(Matching)
-
-    def check(self) -> None:
-        """Check pairs and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
-            self.matching.check_can_be_matched(pair)
-        if self.settings.pairs:
-            self.check_some_models()
 
     @property
     def runs_per_seed(self) -> int:
@@ -78,9 +64,8 @@ class PairTableAnalysis(TableAnalysis):
         return self.matching.inputs_with_groups(wildcards.pair, self.models)
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_pair`."""
-        files = self.matching.files(wildcards.pair, self.models)
-        return {"analysis": self.module, "files": files, "options": self.options}
+        """Return the arguments of `read_pair`."""
+        return {"files": self.matching.files(wildcards.pair, self.models)}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that a pair's table is made from."""

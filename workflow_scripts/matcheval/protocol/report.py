@@ -8,10 +8,11 @@ import pandas as pd
 from matcheval.figures.style import shortened
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.protocol import words
+from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
-from matcheval.protocol.verdicts import Claim, Judged, Verdict
+from matcheval.protocol.verdicts import Claim, StudyVerdicts, Verdict
 from matcheval.protocol.words import percent, with_interval
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
@@ -20,21 +21,21 @@ _ORIGINS = ("original", "replication")
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
     "gap": "loss of accuracy",
-    "confidence_part": "… that lower confidence warns of",
-    "conditional_part": "… left at equal confidence, by bins",
-    "matched_gap": "… left at equal confidence, by pairs",
+    "confidence_part": "… explained by lower confidence",
+    "conditional_part": "… remaining at equal confidence, by bins",
+    "matched_gap": "… remaining at equal confidence, by pairs",
 }
-_REFERENCE = "… by pairs, if nothing had warned"
+_REFERENCE = "… by pairs, if confidence explained nothing"
 _MOST_ROWS = 60  # of a chart with a model in each
 _READING = (
     "Lines are {level} intervals for the sampling of the sets. Bins and pairs are two ways of "
-    "comparing images of equal confidence. The two rows by bins add up to the loss. Pairs have an "
-    "image of each set; what they leave is the matched gap (Anzaku et al. 2022, arXiv 2209.01848). "
+    "comparing images of equal confidence. The two rows by bins add up to the loss. A pair is an "
+    "image of each set; the matched gap is their loss (Anzaku et al. 2022, arXiv 2209.01848). "
     "Images without a partner are left out of it."
 )
 _OF_REFERENCE = (
-    " That alone makes it smaller than the loss: the last row is what pairs would leave of this "
-    "loss if no confidence were lower (no-warning reference). Here they leave {relation}."
+    " That alone makes it smaller than the loss: the last row is what would remain of this loss on "
+    "pairs if confidence explained none of it (no-warning reference). Here, {relation}."
 )
 
 # Gaps of models by pair and matching, with the models as index and their accuracies.
@@ -44,17 +45,23 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
     titles, level = values["titles"], level_of(values["confidence"])
-    found = Judged.read(data, values["places"], values["margin"], values["confidence"])
+    found = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
     rows, gaps = [row for _, row in found.means.iterrows()], found.gaps
     judged = found.verdicts
     several = len(judged) > 1
+    of_pairs = {row["pair"]: row for row in reversed(rows)}
+    curves = [CALIBRATION.read(path).to_pandas() for path in data["calibration"]]
+    pairs = list(dict.fromkeys(row["pair"] for row in rows))
     headlines = [
         _headline(
-            verdict, [one for one in rows if one["pair"] == verdict.pair], gaps, titles, level
+            verdict, [row for row in rows if row["pair"] == verdict.pair], gaps, titles, level,
+            _calibration(
+                of_pairs[verdict.pair], verdict.claims[1], curves[pairs.index(verdict.pair)],
+                values.get("confident_errors", ""),
+            ),
         )
         for verdict in judged
-    ]
-    of_pairs = {row["pair"]: row for row in reversed(rows)}
+    ]  # fmt: skip
     # Of models that differ, the chart of models takes the place of that of means.
     charts = [
         None if _is_mixed(one) else _accuracies(of_pairs[one.pair], gaps, level, several=several)
@@ -73,8 +80,9 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
 
 
 def _headline(
-    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str
-) -> Headline:
+    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str,
+    calibration: Chart,
+) -> Headline:  # fmt: skip
     first, chart = rows[0], None
     if _is_mixed(verdict):
         chart = _accuracies(first, gaps, level, several=False)
@@ -84,9 +92,46 @@ def _headline(
         words.subject_of(first),
         sentences(verdict),
         verdict.next_step,
-        chart,
+        (calibration,) if chart is None else (chart, calibration),
         tuple(words.unmatched_notes(rows, titles)),
     )
+
+
+def _calibration(
+    row: pd.Series, claim: Claim, curves: pd.DataFrame, confident_errors: str
+) -> Chart:
+    """Show accuracy against confidence on both sets, a point for each tenth of a set."""
+    series = [
+        Series(
+            row[origin],
+            [
+                Point(
+                    100 * tenth["confidence"], 100 * tenth["accuracy"],
+                    f"{row[origin]}, part {tenth['tenth']} of {len(curves) // 2}",
+                    f"confidence {100 * tenth['confidence']:.1f} %, accuracy "
+                    f"{100 * tenth['accuracy']:.1f} %",
+                )
+                for tenth in curves[curves["origin"] == origin].to_dict("records")
+            ],
+        )
+        for origin in _ORIGINS
+    ]  # fmt: skip
+    values = 100 * curves[["confidence", "accuracy"]].to_numpy()
+    ends = float(values.min()), float(values.max())
+    line = Line("confidence = accuracy", "reference", ends, ends)
+    seems = "seems to be" if claim.strength == "suggested" else "is"
+    title = {
+        "small": f"mean confidence {seems} right",
+        "overconfident": f"mean confidence {seems} too high",
+        "underconfident": f"mean confidence {seems} too low",
+        "mixed": "models differ in calibration",
+    }.get(claim.finding, "no difference of mean confidence and accuracy is shown")
+    return Chart(
+        f"On {row['replication']}, {title}",
+        "mean confidence (%)", "accuracy (%)", series, [line], is_square=True, is_joined=True,
+        note="Each point is a tenth of a set, by rising confidence; below the dashed line, a model "
+        f"is more confident than accurate.{confident_errors}",
+    )  # fmt: skip
 
 
 def _is_mixed(verdict: Verdict) -> bool:
@@ -123,7 +168,7 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
 
 def _title(verdict: Verdict) -> str:
     """Say what a pair shows in a few words, each as strongly as its claim."""
-    of_accuracy, of_confidence, of_left = verdict.claims
+    of_accuracy, of_calibration, *_ = verdict.claims
 
     def said(claim: Claim, sure: str, unsure: str) -> str:
         return sure if claim.strength == "established" else unsure
@@ -132,26 +177,22 @@ def _title(verdict: Verdict) -> str:
         "loss": said(of_accuracy, "Accuracy falls", "Accuracy seems to fall"),
         "gain": said(of_accuracy, "Accuracy rises", "Accuracy seems to rise"),
         "small": said(of_accuracy, "Accuracy hardly differs", "Accuracy seems hardly to differ"),
-    }.get(of_accuracy.finding, "No difference of accuracy can be told from 0")
-    if of_accuracy.finding == "loss":
-        title += {
-            "loss": f", and confidence {said(of_confidence, 'warns', 'seems to warn')} of it",
-            "small": f", and confidence {said(of_confidence, 'does', 'seems')} not "
-            f"{said(of_confidence, 'warn', 'to warn')}",
-        }.get(of_confidence.finding, "")
-        if of_left.finding == "loss":
-            left = said(of_left, "is left", "seems to be left")
-            title += f"; a loss {left} where confidence is equal"
-    return title
+    }.get(of_accuracy.finding, "A difference in accuracy is inconclusive")
+    calibration = {
+        "small": said(of_calibration, "is right", "seems right"),
+        "overconfident": said(of_calibration, "is too high", "seems too high"),
+        "underconfident": said(of_calibration, "is too low", "seems too low"),
+    }.get(of_calibration.finding)
+    return f"{title}; mean confidence {calibration}" if calibration else title
 
 
 def _relation(row: pd.Series, reference: float) -> str:
     """Say how the matched gap compares with what would be left without any warning."""
     if row["matched_gap_low"] > reference:
-        return "more than that"
+        return "more remains than that"
     if row["matched_gap_high"] < reference:
-        return "less than that, as where confidence warns of a part"
-    return "as much within chance, so that the matched gap alone shows no warning"
+        return "less remains than that, as confidence explains a part"
+    return "as much remains, within chance: pairs alone do not show that confidence explains any"
 
 
 def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:

@@ -2,7 +2,8 @@
 
 import pyarrow as pa
 
-from matcheval.io.tables import MODEL, Column, TableSchema, fraction, text
+from matcheval.io.tables import MODEL, Column, TableSchema, estimate, fraction, text
+from matcheval.protocol.criteria import matching_label
 
 RUN_COLUMNS = (
     Column("seed", pa.int32(), "1", "seed of the run"),
@@ -33,7 +34,7 @@ PAIRS = TableSchema(
 )
 
 PAIR = text("pair", "name of the pair of sets")
-MATCHING = text("matching", "name of the matching")
+MATCHING = text("matching", "name of the matching", label=matching_label)
 CRITERION = text("criterion", "label_probability (Algorithm 1) or probability (2)")
 
 IDENTITY_COLUMNS = (
@@ -81,19 +82,11 @@ MODEL_TABLE = TableSchema(
 )
 
 
-def _with_interval(name: str, meaning: str) -> tuple[Column, ...]:
-    return (
-        fraction(name, meaning),
-        fraction(f"{name}_low", f"{name}: lower bound of its 95 % interval"),
-        fraction(f"{name}_high", f"{name}: upper bound of its 95 % interval"),
-    )
-
-
 # Gaps and parts are original minus replication. Where a value is NaN, `remarks` says why.
 GAP_QUANTITIES = (
-    *_with_interval("gap", "accuracy on the original minus accuracy on the replication"),
+    *estimate("gap", "accuracy on the original minus accuracy on the replication"),
     fraction("gap_se", "its standard error: standard deviation over resamples of the datapoints"),
-    *_with_interval("matched_gap", "gap of the matched subsets, mean over seeds"),
+    *estimate("matched_gap", "gap of the matched subsets, mean over seeds"),
     fraction("matched_gap_se", "its standard error, given confidences and picks; not over seeds"),
     fraction("source_selection", "accuracy on the source minus on its matched subset, signed"),
     fraction("dropped_targets", "what the unmatched targets add: the rest of the gap"),
@@ -101,9 +94,9 @@ GAP_QUANTITIES = (
     Column("n_matched", pa.float64(), "datapoints", "matched pairs, mean over seeds"),
     fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
     fraction("unmatched_accuracy_target", "accuracy on the unmatched targets, mean over seeds"),
-    *_with_interval("confidence_part", "part of the gap that goes with confidence, in bins"),
-    *_with_interval("conditional_part", "part of the gap at equal confidence, in bins"),
-    *_with_interval("confidence_share", "confidence part over gap; NaN if |gap| < 2 gap_se"),
+    *estimate("confidence_part", "part of the gap that confidence explains, in bins"),
+    *estimate("conditional_part", "part of the gap at equal confidence, in bins"),
+    *estimate("confidence_share", "confidence part over gap; NaN if |gap| < 2 gap_se"),
     Column("n_bins", pa.int32(), "1", "bins of confidence that hold a datapoint; 20 are asked for"),
     fraction("confidence_part_10", "confidence part with 10 bins"),
     fraction("confidence_part_50", "confidence part with 50 bins"),
@@ -114,8 +107,12 @@ GAP_QUANTITIES = (
     fraction("confidence_part_wide_high", "confidence part: upper bound of this interval"),
     fraction("conditional_part_wide_low", "conditional part: its interval, wider by this bound"),
     fraction("conditional_part_wide_high", "conditional part: upper bound of this interval"),
-    *_with_interval("confidence_fall", "mean confidence, original minus replication"),
+    *estimate("confidence_fall", "mean confidence, original minus replication"),
     fraction("confidence_fall_se", "its standard error"),
+    *estimate("overconfidence_original", "mean confidence minus accuracy on the original"),
+    fraction("overconfidence_original_se", "its standard error"),
+    *estimate("overconfidence_replication", "mean confidence minus accuracy, replication"),
+    fraction("overconfidence_replication_se", "its standard error"),
     fraction("source_only", "share of the source in bins without a target"),
     fraction("target_only", "share of the target in bins without a source"),
     Column("error_ratio", pa.float64(), "1", "no-warning reference: factor on all error rates"),
@@ -139,6 +136,16 @@ SAMPLING_COLUMNS = (
 )
 
 GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
+
+CALIBRATION = TableSchema(
+    "confidence and accuracy",
+    (
+        text("origin", "original or replication"),
+        Column("tenth", pa.int32(), "1", "part of the set, from 1: a tenth, by rising confidence"),
+        fraction("confidence", "mean probability of its datapoints, mean over models"),
+        fraction("accuracy", "their accuracy, mean over models"),
+    ),
+)
 
 MEAN_GAPS = TableSchema(
     "gaps, means over models",

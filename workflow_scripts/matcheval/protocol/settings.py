@@ -14,11 +14,12 @@ from matcheval.protocol.criteria import MAX_SEEDS as MAX_SEEDS
 from matcheval.protocol.criteria import N_SEEDS as N_SEEDS
 from matcheval.protocol.criteria import N_SEEDS_COMPARED as N_SEEDS_COMPARED
 from matcheval.protocol.criteria import Criterion as Criterion
+from matcheval.protocol.criteria import matching_label as matching_label
 from matcheval.settings import (
     Count,
     Integer,
+    ModelNames,
     Named,
-    Names,
     Number,
     Settings,
     Unique,
@@ -27,11 +28,6 @@ from matcheval.settings import (
 
 if TYPE_CHECKING:
     from matcheval.predictions.records import Predictions
-
-
-def matching_label(name: str) -> str:
-    """Return what readers call a matching where there is little room."""
-    return Criterion(name).label if name in list(Criterion) else name
 
 
 class Order(StrEnum):
@@ -168,11 +164,11 @@ class MatchingSettings(Settings):
     models_per_job: Count = Field(
         160, description="Models in one job: matching takes milliseconds, starting a job a second"
     )
-    reliability_models: Names = Field((), description="Models with a reliability diagram each")
+    reliability_models: ModelNames = Field((), description="Models with a reliability diagram each")
     reliability_bins: Annotated[Integer, Field(ge=2)] = Field(
         10, description="Bins of a reliability diagram"
     )
-    save_pairs: Names = Field((), description="Models whose matched index pairs are written")
+    save_pairs: ModelNames = Field((), description="Models whose matched index pairs are written")
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:

@@ -110,6 +110,12 @@ def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
     return ErrorTerms((p - p.mean()) / len(p), -(q - q.mean()) / len(q))
 
 
+def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
+    """Compute the contributions to the errors of mean confidence minus accuracy, set by set."""
+    of_sides = [one.confidence.astype(np.float64) - one.correct for one in (source, target)]
+    return ErrorTerms(*((excess - excess.mean()) / len(excess) for excess in of_sides))
+
+
 class TermsTotal:
     """Error terms added up model by model: those of many models together are large."""
 
@@ -123,13 +129,13 @@ class TermsTotal:
 
     @property
     def mean(self) -> ErrorTerms:
-        """Error terms of the mean matched gap."""
+        """Error terms of the mean over models."""
         n = max(self._n, 1)
         return ErrorTerms(self._source / n, self._target / n)
 
 
 def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:
-    """Compute the standard error of a matched gap averaged over seeds."""
+    """Compute the standard error of what the terms of both sets add up to."""
     if blocks is None:
         return float(np.sqrt((terms.source**2).sum() + (terms.target**2).sum()))
     if blocks.grouped and blocks.n < 2:

@@ -1,40 +1,36 @@
-"""What a comparison of two sets shows: claims, how strong they are, and what to do next.
+"""What a comparison of two sets shows: claims, and how strong they are.
 
-Three questions are answered: whether accuracy differs, whether confidence warns of it, and whether
-a difference is left at equal confidence. Terminal, JSON, Python, summary and report take their
-words from here; docs/protocol.md has the rules, and how often they err.
+Four questions are answered: whether accuracy differs, whether confidence on the new set is right on
+average, how much of a difference lower confidence explains, and what remains at equal confidence.
+Their sentences are in `verdict_text`; docs/protocol.md has the rules, and how often they err.
 """
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from matcheval.io.text_tables import signed, supported_digits
 from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_in
 from matcheval.protocol.decomposition import N_BINS
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
-from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
+from matcheval.statistics.claims import Evidence, Strength
 from matcheval.statistics.intervals import LEVEL, normal_factor
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Question = Literal["accuracy", "confidence", "left"]
-Finding = Literal["loss", "gain", "small", "mixed", "open"]
+Question = Literal["accuracy", "calibration", "confidence", "left"]
+Finding = Literal["loss", "gain", "overconfident", "underconfident", "small", "mixed", "open"]
 _ORIGINS = ("original", "replication")
 _ENDS = ("_low", "_high", "_se")
-_FEW_EVENTS = 5
-_ALL = 0.9  # of a loss, which confidence then is said to warn of
-_MOST_NAMED = 3  # models in a sentence
-_CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
-_POWER = f"{100 * POWER:g} %"
-_QUESTIONS: tuple[Question, ...] = ("accuracy", "confidence", "left")
+FEW_EVENTS = 5
+ALL_OF_A_LOSS = 0.9  # from which confidence is said to explain all of it
+_QUESTIONS: tuple[Question, ...] = ("accuracy", "calibration", "confidence", "left")
+_COUNTED: tuple[Question, ...] = ("accuracy", "calibration", "left")
 
 
 @dataclass(frozen=True)
@@ -44,16 +40,18 @@ class Claim:
     Attributes
     ----------
     question : str
-        `accuracy`: does it differ? `confidence`: does confidence warn of it? `left`: is a
-        difference left at equal confidence?
+        `accuracy`: does it differ? `calibration`: is mean confidence on the replication its
+        accuracy? `confidence`: how much does a change of confidence explain? `left`: what remains
+        at equal confidence?
     finding : str
-        `loss`, `gain`, `small` (below the margin), `mixed` (models differ in sign) or `open`.
+        `loss` or `gain`, of calibration `overconfident` or `underconfident`; `small` (below the
+        margin), `mixed` (models differ in sign) or `open`.
     text : str
         A sentence.
     value, low, high : float
         Estimate and its interval, fractions; NaN where there are none.
     strength : Strength
-        `established`, `suggested` or `cannot be told`.
+        `established`, `suggested` or `inconclusive`.
     reason : str
         Why it is no stronger; empty if it is established.
     """
@@ -98,7 +96,7 @@ class Verdict:
     ----------
     pair : str
     claims : tuple of Claim
-        On `accuracy`, `confidence` and what is `left`.
+        On `accuracy`, `calibration`, `confidence` and what is `left`.
     next_step : str
         What to do now, a sentence.
     models : Counts or None
@@ -117,7 +115,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """By what the claims of a report are judged."""
 
     margin: float
@@ -154,11 +152,29 @@ def verdicts(
     several = {name: table for name, table in tables.items() if len(table) > 1}
     # Half of the errors that are allowed are for the counts of models, if there are several.
     joint = 1 - (1 - level) / (2 if several else 1)
-    scale = _Scale(margin, level, joint, len(_QUESTIONS) * len(rows))
-    counted: tuple[Question, ...] = ("accuracy", "left")
-    counts = {question: _counts(several, question, scale) for question in counted}
-    of_pairs = {name: {q: found.get(name) for q, found in counts.items()} for name in rows}
-    return [_Judge(row, tables[name], scale, of_pairs[name]).verdict for name, row in rows.items()]
+    scale = Scale(margin, level, joint, len(_QUESTIONS) * len(rows))
+    counts = {question: _counts(several, question, scale) for question in _COUNTED}
+    found = []
+    for name, row in rows.items():
+        of_pair = {question: by_pair.get(name) for question, by_pair in counts.items()}
+        found.append(_verdict(Judgement(row, tables[name], scale, of_pair)))
+    return found
+
+
+def _verdict(judgement: "Judgement") -> Verdict:
+    """Put the findings on a pair into words."""
+    from matcheval.protocol.verdict_text import VerdictText
+
+    text = VerdictText(judgement)
+    claims = []
+    for question in _QUESTIONS:
+        shown = judgement.evidence[question][0]
+        claims.append(Claim(
+            question, judgement.finding[question], text.claim(question), shown.value, shown.low,
+            shown.high, judgement.strength[question], text.reason(question),
+        ))  # fmt: skip
+    counts = judgement.counts.get("accuracy")
+    return Verdict(judgement.row["pair"], tuple(claims), text.next_step(), counts)
 
 
 def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
@@ -168,7 +184,7 @@ def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFr
 
 
 @dataclass(frozen=True)
-class Judged:
+class StudyVerdicts:
     """Tables of a study's gaps, and what they show."""
 
     means: "pd.DataFrame"
@@ -180,7 +196,7 @@ class Judged:
     def read(
         cls, data: Mapping[str, Sequence[str | Path]], places: Sequence[tuple[str, str]],
         margin: float, level: float,
-    ) -> "Judged":  # fmt: skip
+    ) -> "StudyVerdicts":  # fmt: skip
         """Read the files `means` of pairs, and `tables` and `gaps` of pairs and matchings."""
         import pandas as pd
 
@@ -195,12 +211,22 @@ class Judged:
         return cls(means, gaps, judged, suspicions_in(tables))
 
 
-def _evidence(row: "pd.Series", question: Question, level: float) -> list[Evidence]:
+_SIGNS: Mapping[Question, tuple[Finding, Finding]] = {
+    "calibration": ("overconfident", "underconfident")
+}
+# Quantities that have a standard error of their own.
+_MEASURED: Mapping[Question, str] = {
+    "calibration": "overconfidence_replication", "confidence": "confidence_fall",
+    "left": "matched_gap",
+}  # fmt: skip
+
+
+def evidence_on(row: "pd.Series", question: Question, level: float) -> list[Evidence]:
     """Return the estimates that all have to support a claim; the first is shown.
 
     Of what is left, these are the matched gap, which a shift of confidence within ε biases, and the
-    part at equal confidence, which bins bias: neither alone establishes it. That confidence warns
-    needs a fall of its mean, too: what is wrong with high confidence also moves the part.
+    part at equal confidence, which bins bias: neither alone establishes it. What confidence
+    explains needs a fall of its mean, too: confident errors also move the part.
     """
     # Means of a few groups are skewed, which those of the other set balance if it has groups, too.
     n_groups = int(row["n_groups"]) // (2 if row.get("groups_in_one") else 1)
@@ -211,9 +237,11 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
 
     if question == "accuracy":
         return [resampled("gap")]
-    name = "confidence_fall" if question == "confidence" else "matched_gap"
+    name = _MEASURED[question]
     value, low, high, se = (row.get(f"{name}{end}", math.nan) for end in ("", *_ENDS))
     other = Evidence(value, low, high, se, n_groups=n_groups)
+    if question == "calibration":
+        return [other]
     if question == "confidence":
         return [resampled("confidence_part", row["binning_bound"]), other]
     return [other, resampled("conditional_part", row["binning_bound"])]
@@ -222,7 +250,7 @@ def _evidence(row: "pd.Series", question: Question, level: float) -> list[Eviden
 def _few_events(row: "pd.Series") -> bool:
     """Whether resamples know too little: of nearly all predictions being right, or wrong."""
     sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
-    return any(n * min(a, 1 - a) < _FEW_EVENTS for n, a in sets)
+    return any(n * min(a, 1 - a) < FEW_EVENTS for n, a in sets)
 
 
 def _p_value(row: "pd.Series", question: Question, level: float) -> float:
@@ -230,7 +258,7 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
 
     It is 1 where the estimates differ in sign, or are of a few errors.
     """
-    found = _evidence(row, question, level)
+    found = evidence_on(row, question, level)
     if question == "accuracy" and not row["n_groups"] and not row["paired"]:
         from matcheval.statistics.significance import fisher
 
@@ -251,7 +279,7 @@ def clear_models(
     tables : mapping to DataFrame
         Rows of `schemas.GAPS`, the models' names as index.
     question : str
-        `accuracy` or `left`.
+        `accuracy`, `calibration` or `left`.
     level : float
         1 minus it bounds the probability that any model is named wrongly.
     of_bounds : float
@@ -260,7 +288,7 @@ def clear_models(
     Returns
     -------
     dict of dict of str to bool
-        By table and model, whether it is less accurate on the replication.
+        By table and model, whether it is less accurate on the replication, or overconfident.
     """
     from matcheval.statistics.significance import holm
 
@@ -268,7 +296,7 @@ def clear_models(
     for place, table in tables.items():
         for model, row in table.iterrows():
             places.append((place, str(model)))
-            lost.append(bool(_evidence(row, question, of_bounds)[0].value > 0))
+            lost.append(bool(evidence_on(row, question, of_bounds)[0].value > 0))
             p.append(_p_value(row, question, of_bounds))
     clear: dict[Any, dict[str, bool]] = {place: {} for place in tables}
     for (place, model), is_lost, adjusted in zip(places, lost, holm(p), strict=True):
@@ -278,10 +306,11 @@ def clear_models(
 
 
 def _counts(
-    tables: "Mapping[str, pd.DataFrame]", question: Question, scale: _Scale
+    tables: "Mapping[str, pd.DataFrame]", question: Question, scale: Scale
 ) -> dict[str, Counts]:  # fmt: skip
-    """Count the models of each pair that differ; the two questions share the errors."""
-    clear = clear_models(tables, question, 1 - (1 - scale.joint) / 2, scale.level)
+    """Count the models of each pair that differ; the questions share the errors."""
+    of_one = 1 - (1 - scale.joint) / len(_COUNTED)
+    clear = clear_models(tables, question, of_one, scale.level)
     return {
         name: Counts(
             tuple(model for model, is_lost in found.items() if is_lost),
@@ -292,59 +321,65 @@ def _counts(
     }
 
 
-class _Judge:
-    """The judgement of one pair."""
+class Judgement:
+    """What the estimates for one pair say.
+
+    Attributes
+    ----------
+    evidence : mapping of Question to list of Evidence
+        Estimates, of which the first is shown.
+    finding, strength : mapping of Question
+        What they say, and how strongly.
+    """
 
     def __init__(
-        self, row: "pd.Series", models: "pd.DataFrame", scale: _Scale,
+        self, row: "pd.Series", models: "pd.DataFrame", scale: Scale,
         counts: Mapping[Question, Counts | None],
     ) -> None:  # fmt: skip
         self.row, self.models, self.scale, self.counts = row, models, scale, counts
-        self.evidence = {q: _evidence(row, q, scale.level) for q in _QUESTIONS}
-        self.of_mean = row.copy()
+        self.evidence = {q: evidence_on(row, q, scale.level) for q in _QUESTIONS}
+        self.mean = row.copy()
         for name in ("accuracy_original", "accuracy_replication"):
-            self.of_mean[name] = models[name].mean()
-        is_one_sided = all(self.of_mean[f"accuracy_{origin}"] in (0, 1) for origin in _ORIGINS)
+            self.mean[name] = models[name].mean()
+        is_one_sided = all(self.mean[f"accuracy_{origin}"] in (0, 1) for origin in _ORIGINS)
         if self._is_exact and is_one_sided:
             self.evidence["accuracy"] = [self._of_one_sided()]
-        found = {q: self._found(q) for q in _QUESTIONS}
-        self.finding = {q: one[0] for q, one in found.items()}
-        self.strength = {q: one[1] for q, one in found.items()}
-        self.replication = row["replication"]
+        judged = {q: self._judge(q) for q in _QUESTIONS}
+        self.finding = {q: finding for q, (finding, _) in judged.items()}
+        self.strength = {q: strength for q, (_, strength) in judged.items()}
 
-    @property
-    def verdict(self) -> Verdict:
-        """All claims, and what to do."""
-        texts = {"accuracy": self._accuracy, "confidence": self._confidence, "left": self._left}
-        claims = tuple(self._claim(q, texts[q]()) for q in _QUESTIONS)
-        counts = self.counts.get("accuracy")
-        return Verdict(self.row["pair"], claims, self._next_step(), counts)
-
-    def _found(self, question: Question) -> tuple[Finding, Strength]:
+    def _judge(self, question: Question) -> tuple[Finding, Strength]:
         """Return what all estimates for a question say, as strongly as the weakest of them."""
-        found, scale = self.evidence[question], self.scale
+        evidence, scale = self.evidence[question], self.scale
         counts = self.counts.get(question)
         if counts and counts.lost and counts.gained:
             return "mixed", self._capped(question, Strength.ESTABLISHED)
-        differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in found)
-        sized = found[:1] if question == "confidence" else found  # the fall is of another scale
+        differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in evidence)
+        # The fall of confidence is of another scale.
+        sized = evidence[:1] if question == "confidence" else evidence
         small = _weakest(one.is_below(scale.margin, scale.joint, scale.n_claims) for one in sized)
-        signs = {one.value > 0 for one in found}
-        if differ is not Strength.OPEN and len(signs) == 1:
-            return ("loss" if signs.pop() else "gain"), self._capped(question, differ)
+        signs = {one.value > 0 for one in evidence}
+        is_small_first = question == "calibration" and small is not Strength.OPEN
+        if differ is not Strength.OPEN and len(signs) == 1 and not is_small_first:
+            above, below = _SIGNS.get(question, ("loss", "gain"))
+            return (above if signs.pop() else below), self._capped(question, differ)
         if small is not Strength.OPEN:
             return "small", self._capped(question, small)
         return "open", Strength.OPEN
 
     def _capped(self, question: Question, strength: Strength) -> Strength:
         """Nothing is established of a minority of images or of models, or from a few errors."""
-        is_part = question == "left" and (self._mostly_unmatched or self._n_left_out > 0)
-        is_capped = is_part or (_few_events(self.of_mean) and not self._is_clear(question))
+        is_part = question == "left" and (self.is_mostly_unmatched or self.n_left_out > 0)
+        is_capped = is_part or self.has_few_events(question)
         return _weakest([strength, Strength.SUGGESTED]) if is_capped else strength
+
+    def has_few_events(self, question: Question) -> bool:
+        """Whether nearly all predictions are right, or wrong, and no exact test shows more."""
+        return _few_events(self.mean) and not self._is_clear(question)
 
     @property
     def _is_exact(self) -> bool:
-        """Whether counts alone tell what is known: of one model on independent images."""
+        """Whether counts alone say what is known: of one model on independent images."""
         return len(self.models) == 1 and not self.row["n_groups"] and not self.row["paired"]
 
     def _is_clear(self, question: Question) -> bool:
@@ -352,7 +387,7 @@ class _Judge:
         if question != "accuracy" or not self._is_exact:
             return False
         allowed = (1 - self.scale.joint) / self.scale.n_claims
-        return _p_value(self.of_mean, question, self.scale.level) < allowed
+        return _p_value(self.mean, question, self.scale.level) < allowed
 
     def _of_one_sided(self) -> Evidence:
         """Return the difference of sets that are all right or all wrong, by exact intervals."""
@@ -362,112 +397,37 @@ class _Judge:
         return Evidence(value, *ends, half / normal_factor(self.scale.level))
 
     @property
-    def _n_left_out(self) -> int:
+    def n_left_out(self) -> int:
+        """Number of models without a match."""
         return int(self.row.get("n_left_out", 0))
 
     @property
-    def _mostly_unmatched(self) -> bool:
+    def is_mostly_unmatched(self) -> bool:
+        """Whether matched gaps are of a minority of the targets."""
         return bool(self.row["fraction_unmatched"] > MANY_UNMATCHED)
 
-    def _claim(self, question: Question, text: str) -> Claim:
-        shown = self.evidence[question][0]
-        finding, strength = self.finding[question], self.strength[question]
-        if finding == "mixed" and (counts := self.counts[question]):
-            text = self._mixed(question, counts)
-        return Claim(
-            question, finding, text, shown.value, shown.low, shown.high, strength,
-            self._reason(question, strength),
-        )  # fmt: skip
-
-    def _mixed(self, question: Question, counts: Counts) -> str:
-        """Say by how much each of a few models falls or rises; of more, the range."""
-        place = " where confidence is equal" * (question == "left")
-        said = []
-        for names, verb in ((counts.lost, "falls"), (counts.gained, "rises")):
-            rows = self.models.loc[list(names)].iterrows()
-            found = {name: _evidence(row, question, self.scale.level)[0] for name, row in rows}
-            if len(found) <= _MOST_NAMED:
-                said += [
-                    f"{n} {verb} by {self._points(e, unsigned=True)}" for n, e in found.items()
-                ]
-                continue
-            ends = [self._rounded(f(abs(e.value) for e in found.values())) for f in (min, max)]
-            said.append(f"{len(found)} models {verb[:-1]} by {' to '.join(ends)} points")
-        n_open = counts.n - len(counts.lost) - len(counts.gained)
-        rest = f"; of {n_open} of {counts.n} it cannot be told" if n_open else ""
-        differ = "seem to differ" if self.strength[question] is Strength.SUGGESTED else "differ"
-        subject = f"The models {differ} on {self.replication}, beyond chance{place}: accuracy of"
-        return f"{subject} {', of '.join(said)}{rest}."
-
-    def _reason(self, question: Question, strength: Strength) -> str:
-        shown = self.evidence[question][0]
-        if strength is Strength.ESTABLISHED:
-            return ""
-        if not shown.is_defined:
-            kinds = ("no standard error:",) if question != "left" else ("no standard", "no matched")
-            told = [one for one in self.row["remarks"].split("; ") if one.startswith(kinds)]
-            return "; ".join(told) or "its standard error is unknown"
-        if strength is Strength.OPEN and question == "accuracy":
-            least = self._detectable(shown)
-            if shown.has_few_groups:
-                return f"from {self.row['n_groups']} groups, no difference would be established"
-            if least >= 1:
-                return "sets of this size would establish no difference"
-            points = f"{self._rounded(least)} points"
-            return f"a difference of {points} would be established with {_POWER} probability"
-        if strength is Strength.OPEN:
-            return self._why_open(question)
-        if shown.has_few_groups:
-            return f"no more than suggested, as a set has only {self.row['n_groups']} groups"
-        if question == "left" and self._mostly_unmatched:
-            return "no more than suggested, as most targets are unmatched"
-        if question == "left" and self._n_left_out:
-            return f"no more than suggested, as {self._n_left_out} of the models have no match"
-        if _few_events(self.of_mean) and not self._is_clear(question):
-            return (
-                f"no more than suggested, as fewer than {_FEW_EVENTS} predictions are right, or "
-                "wrong, on a set"
-            )
-        return "passes the ordinary test, but not the stricter one for all claims at once"
-
-    def _why_open(self, question: Question) -> str:
-        """Say why nothing can be told of confidence, or of what is left."""
-        found = self.evidence[question]
-        part, sized = (found[0], found[:1]) if question == "confidence" else (found[1], found)
-        if all(one.low <= 0 <= one.high for one in sized):
-            return "the interval holds 0"
-        if self._is_hidden(question):
-            if self._is_tied:
-                share = f"{100 * self.row['tied_share']:.0f} %"
-                return f"{share} of the confidences of a set are rounded, or 1, to equal values"
-            if self.row.get("unshared_bound", 0) > part.bias / 2:
-                return "confidences of the two sets hardly overlap"
-            return "an interval holds 0, or would with the error that bins can make"
-        if question == "confidence" and not found[1].is_defined:
-            return "how far mean confidence changes is not known"
-        if question == "confidence":
-            return f"mean confidence is {self._directed(found[1], f' on {self.replication}')}"
-        return "an interval holds 0, or would with the error that bins can make"
-
-    def _is_hidden(self, question: Question) -> bool:
+    def is_hidden(self, question: Question) -> bool:
         """Whether a part excludes 0 but for what it may be off."""
         part = self.evidence[question][question == "left"]
-        held = part.low - part.bias <= 0 <= part.high + part.bias
-        return held and not part.low <= 0 <= part.high
+        includes_zero = part.low - part.bias <= 0 <= part.high + part.bias
+        return includes_zero and not part.low <= 0 <= part.high
 
     @property
-    def _is_tied(self) -> bool:
-        """Whether too many confidences are equal to tell what changes with them."""
+    def is_tied(self) -> bool:
+        """Whether too many confidences are equal to know what changes with them."""
         return bool(self.row.get("tied_share", 0) > 1 / N_BINS)
 
-    def _detectable(self, found: Evidence) -> float:
-        """Return the smallest difference that would be established, at the error that it has."""
-        least = found.detectable(self.scale.joint, self.scale.n_claims)
-        return least * math.sqrt(self._raised(min(least, 1.0)))
+    @property
+    def explains_all(self) -> bool:
+        """Whether confidence explains all of a loss: none that matters remains, by intervals."""
+        part, gap = self.evidence["confidence"][0], self.evidence["accuracy"][0]
+        strengths = {self.strength[question] for question in ("accuracy", "left")}
+        is_none_left = self.finding["left"] == "small" and strengths == {Strength.ESTABLISHED}
+        return is_none_left and part.value >= ALL_OF_A_LOSS * gap.value
 
-    def _raised(self, loss: float) -> float:
+    def raised(self, loss: float) -> float:
         """Return by which factor a loss raises the variance of the difference."""
-        before, after = (self.of_mean[f"accuracy_{origin}"] for origin in _ORIGINS)
+        before, after = (self.mean[f"accuracy_{origin}"] for origin in _ORIGINS)
 
         def variance(replication: float) -> float:
             sets = zip((before, replication), _ORIGINS, strict=True)
@@ -475,224 +435,6 @@ class _Judge:
 
         now = variance(after)
         return max(1.0, variance(max(0.0, before - loss)) / now) if now else 1.0
-
-    @cached_property
-    def _digits(self) -> int:
-        """How many digits the widest interval of the three supports."""
-        shown = [of[0] for of in self.evidence.values() if of[0].is_defined]
-        return min((supported_digits(100 * one.low, 100 * one.high) for one in shown), default=1)
-
-    def _rounded(self, value: float) -> str:
-        return signed(100 * value, self._digits)
-
-    def _points(self, found: Evidence, *, unsigned: bool = False) -> str:
-        """Format an estimate in points with its interval; with the sign left to the words."""
-        sign = -1 if unsigned and found.value < 0 else 1
-        value = f"{self._rounded(sign * found.value)} points"
-        if not found.is_defined:
-            return value
-        low, high = sorted((sign * found.low, sign * found.high))
-        return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
-
-    def _directed(self, found: Evidence, where: str = "") -> str:
-        """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
-        points = self._points(found, unsigned=True)
-        lower = "lower" if found.value > 0 else "higher"
-        return points.replace(" points", f" points {lower}{where}", 1)
-
-    def _accounted(self, found: Evidence) -> str:
-        """Format what a change of confidence accounts for, such as `a gain of 0.2 points`."""
-        return f"a {'loss' if found.value > 0 else 'gain'} of {self._points(found, unsigned=True)}"
-
-    @property
-    def _accuracies(self) -> tuple[str, str]:
-        """Both in percent, to so many digits that their difference is the gap that is shown."""
-        values = [100 * self.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS]
-        gap = round(100 * self.evidence["accuracy"][0].value, self._digits)
-        for digits in range(max(1, self._digits), 3):
-            before, after = (round(value, digits) for value in values)
-            if round(before - after - gap, self._digits) == 0:
-                break
-        return signed(before, digits), signed(after, digits)
-
-    @property
-    def _margin(self) -> str:
-        return _in_points(self.scale.margin)
-
-    def _accuracy(self) -> str:
-        finding, one, n = self.finding["accuracy"], self.evidence["accuracy"][0], len(self.models)
-        before, after = self._accuracies
-        if finding in ("small", "open"):
-            where = f"{self._directed(one, f' on {self.replication}')} ({before} → {after} %)"
-            if finding == "small":
-                return f"Accuracy is the same within {self._margin}: it is {where}."
-            return f"Whether accuracy differs cannot be told: it is {where}."
-        verb = "fall" if one.value > 0 else "rise"
-        seems = self.strength["accuracy"] is Strength.SUGGESTED
-        subject = f"Averaged over {n} models, accuracy" if n > 1 else "Accuracy"
-        points = self._points(one, unsigned=True)
-        text = f"{subject} {f'seems to {verb}' if seems else f'{verb}s'} by {points} on "
-        text += f"{self.replication}, from {before} to {after} %"
-        if counts := self.counts.get("accuracy"):
-            k = len(counts.lost if one.value > 0 else counts.gained)
-            of_all = f"each of the {n}" if k == n else f"{k} of the {n}"
-            text += f"; {of_all} {verb}{'s' * (k in (1, n))} beyond chance" * bool(k)
-        return f"{text}."
-
-    def _confidence(self) -> str:
-        finding, one = self.finding["confidence"], self.evidence["confidence"][0]
-        gap = self.evidence["accuracy"][0]
-        seems, change = self.strength["confidence"] is Strength.SUGGESTED, self.finding["accuracy"]
-        points = self._points(one)
-        of_what = {"loss": "this loss", "gain": "this gain"}.get(change, "a change")
-        if finding in ("open", "small"):
-            text = f"Whether confidence warns of {of_what} cannot be told"
-            if finding == "small":
-                text = {
-                    "loss": "Confidence gives no warning of this loss",
-                    "gain": "Confidence does not show this gain",
-                }.get(change, "Confidence stays the same") + f", within {self._margin}"
-            mean = ", on average over models," * (change == "mixed")
-            text += f": its change{mean} accounts for {self._accounted(one)}"
-            return f"{text}{self._confidence_by_model()}."
-        if finding == change == "loss":
-            warns = "seems to warn" if seems else "warns"
-            of, lost = "", f", and {self._rounded(gap.value)} are lost"
-            if self._explains:
-                of = "all of "
-            elif one.value < _ALL * gap.value:
-                of, lost = "part of ", f" of {self._rounded(gap.value)}"
-            return f"Lower confidence {warns} of {of}this loss: {points}{lost}."
-        lower, loss = ("lower", "loss") if finding == "loss" else ("higher", "gain")
-        return (
-            f"Confidence {'seems' if seems else 'is'} {lower} on {self.replication}, as for a "
-            f"{loss} of {self._points(one, unsigned=True)}."
-        )
-
-    def _confidence_by_model(self) -> str:
-        """Name what confidence says of each of a few models that differ."""
-        if self.finding["accuracy"] != "mixed" or len(self.models) > _MOST_NAMED:
-            return ""
-        rows = self.models.iterrows()
-        found = {name: _evidence(row, "confidence", self.scale.level)[0] for name, row in rows}
-        return f" ({', '.join(f'{name}: {self._accounted(of)}' for name, of in found.items())})"
-
-    @property
-    def _explains(self) -> bool:
-        """Whether confidence warns of all of a loss: none that matters is left, by intervals."""
-        one, gap = self.evidence["confidence"][0], self.evidence["accuracy"][0]
-        strengths = {self.strength[question] for question in ("accuracy", "left")}
-        is_left = self.finding["left"] != "small" or strengths != {Strength.ESTABLISHED}
-        return one.value >= _ALL * gap.value and not is_left
-
-    def _left(self) -> str:
-        matched, without = self.evidence["left"]
-        finding, where = self.finding["left"], f" on {self.replication}"
-        n, which = len(self.models), "matched gap"
-        if self._n_left_out:
-            which += f" of {n - self._n_left_out} of {n} models"
-        if not math.isfinite(matched.value):
-            return "What is left where confidence is equal is unknown: no target was matched."
-        if finding == "small":
-            return (
-                f"Where confidence is equal, accuracy is the same within {self._margin}: it is "
-                f"{self._directed(matched, where)} ({which})."
-            )
-        if finding in ("loss", "gain"):
-            verb = "seems" if self.strength["left"] is Strength.SUGGESTED else "is"
-            directed = self._directed(matched, where)
-            return f"Where confidence is equal, accuracy {verb} {directed} ({which})."
-        text = "Whether a difference is left where confidence is equal cannot be told"
-        held = [one.low - one.bias <= 0 <= one.high + one.bias for one in (matched, without)]
-        if matched.is_defined and without.is_defined and held[0] != held[1]:
-            return (
-                f"{text}, as only one of two estimates is clear of 0: pairs leave a loss of "
-                f"{self._points(matched)} ({which}), bins leave {self._points(without)}."
-            )
-        return f"{text}: accuracy is {self._directed(matched, where)} ({which})."
-
-    def _next_step(self) -> str:
-        row, gap, finding = self.row, self.evidence["accuracy"][0], self.finding
-        if gap.has_few_groups:
-            return (
-                f"Test on at least {FEW_GROUPS} groups (writers, patients, places) in each set: "
-                f"more images of the same {gap.n_groups} will not help."
-            )
-        if not gap.is_defined:
-            return "Give sets from which an error can be told, of more datapoints or groups."
-        smaller = min(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
-        needed = f"{row[smaller]}, the smaller set,"
-        if row["n_original"] == row["n_replication"]:
-            needed = "both sets"
-        if finding["accuracy"] == "open":
-            return self._more_images(gap)
-        if finding["accuracy"] == "small":
-            return "Nothing is needed: in accuracy, the sets do not differ by what matters."
-        if finding["accuracy"] == "gain":
-            return (
-                "Check whether the new set is easier, or its images are in the training data "
-                "(`matched-eval duplicates`)."
-            )
-        if finding["accuracy"] == "mixed":
-            return (
-                "Find out what sets these models apart (training data, preprocessing, files that "
-                "are mixed up), and judge each by itself: their mean says little."
-            )
-        if row["fraction_unmatched"] == 1:
-            return "Look at the confidences: those of the two sets do not overlap."
-        if self._mostly_unmatched:
-            larger = max(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
-            if row["source"] != row[larger]:
-                return f"Seek matches in the larger set: make {row[larger]} the source."
-            return "Look at matching on confidence alone, which leaves fewer targets out."
-        if finding["confidence"] == "loss" and self._explains:
-            return (
-                "Watch the mean confidence on new data: it accounts for this loss "
-                "(`matched-eval predict-accuracy`)."
-            )
-        if self._is_tied and (self._is_hidden("confidence") or self._is_hidden("left")):
-            return "Give confidences with all their digits, or scores: equal ones hide changes."
-        if finding["left"] == "open":
-            return f"Label more images of {needed} to tell what is left."
-        if finding["left"] == "gain":
-            return (
-                "Do not read the loss off confidence, which falls by more than accuracy: label "
-                "some images of each new set."
-            )
-        warns = {"loss": "warns of only a part", "small": "warns of none"}
-        which = warns.get(finding["confidence"], "is not shown to warn")
-        return (
-            f"Do not rely on confidence, which {which} of the loss: see which classes lose most "
-            "(`matched-eval compare --analyses class_gaps`), and which images are wrong with high "
-            "confidence."
-        )
-
-    def _more_images(self, gap: Evidence) -> str:
-        """Say how many images would establish a loss of the margin and, first, a larger loss."""
-        small, large = sorted(_ORIGINS, key=lambda origin: self.row[f"n_{origin}"])
-        n_small, n_large = (int(self.row[f"n_{origin}"]) for origin in (small, large))
-        shown = []
-        for loss in sorted({self.scale.margin, max(self.scale.margin, _CLEAR_LOSS)}, reverse=True):
-            scale = self.scale
-            least = gap.detectable(scale.joint, scale.n_claims)
-            times = (least / loss) ** 2 * self._raised(loss)
-            if times <= 1:
-                continue
-            # The square of the error goes by the sum of 1 / n.
-            wanted = (1 / n_small + 1 / n_large) / times
-            is_alone = 2 / wanted < n_large
-            n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
-            of = f"of {self.row[small]} (now {n_small:,})" if is_alone else "in each set"
-            shown.append(f"of {_in_points(loss)}, about {float(f'{n:.2g}'):,.0f} {of}")
-        if not shown:
-            return "Label more images: the difference is too near the margin to tell."
-        losses = "; ".join(shown)
-        return f"Label more images: to establish a loss {losses} ({_POWER} probability)."
-
-
-def _in_points(value: float) -> str:
-    text = f"{100 * value:g}"
-    return f"{text} point{'s' * (text != '1')}"
 
 
 def _weakest(strengths: Iterable[Strength]) -> Strength:

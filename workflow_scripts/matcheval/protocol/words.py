@@ -39,7 +39,7 @@ def with_interval(row: pd.Series, name: str) -> str:
 
 
 def share_of_confidence(row: pd.Series) -> str:
-    """Format the share of a gap that goes with confidence, with its interval."""
+    """Format the share of a gap that confidence explains, with its interval."""
     if pd.isna(row["confidence_share"]):
         return UNDEFINED
     low, high = (signed(100 * row[f"confidence_share_{end}"], 0) for end in ("low", "high"))
@@ -47,21 +47,22 @@ def share_of_confidence(row: pd.Series) -> str:
 
 
 def narrowing(row: pd.Series) -> str:
-    """Say by how much matching narrows a gap, and one without any warning."""
+    """Compare a matched gap with the gap, and with the no-warning reference."""
     if abs(row["gap"]) < 2 * row["gap_se"]:
-        return "narrower or wider by an unknown share: the gap is below twice its standard error"
-    narrower = _narrower(row["narrowing"])
+        return "no share is given, as the gap is below twice its standard error"
+    smaller = _smaller(row["narrowing"])
     if pd.isna(row["reference_narrowing"]):
-        return f"{narrower}, without a reference to compare that with"
+        return f"{smaller} than the gap; there is no reference to compare that with"
     sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
     text = (
-        f"{narrower}. In samples of {sizes} it is {_narrower(row['same_size_narrowing'])}, where a "
-        f"gap of which confidence gives no warning is {_narrower(row['reference_narrowing'])}"
+        f"{smaller} than the gap. In samples of {sizes}, it is "
+        f"{_smaller(row['same_size_narrowing'])}; if confidence explained nothing, it would be "
+        f"{_smaller(row['reference_narrowing'])}"
     )
     spread = _spread(row)
     if not spread:
         return text
-    return f"{text}; the difference varies with the samples (standard deviation: {spread} points)"
+    return f"{text} (standard deviation of the difference over samples: {spread} points)"
 
 
 def _spread(row: pd.Series) -> str:
@@ -70,23 +71,23 @@ def _spread(row: pd.Series) -> str:
     return "" if pd.isna(spread) else signed(100 * spread, 0)
 
 
-def _narrower(share: float) -> str:
-    return f"wider by {percent(-share)}" if share < 0 else f"narrower by {percent(share)}"
+def _smaller(share: float) -> str:
+    return f"{percent(-share)} larger" if share < 0 else f"{percent(share)} smaller"
 
 
 _INTRODUCTION = (
     "Matched evaluation protocol (Anzaku et al. 2022, arXiv 2209.01848). A gap is the accuracy on "
-    "the original set minus the accuracy on its replication, in percentage points; gaps given here "
-    "are means over models, with their signs. The matched gap is that of the matched subsets, in "
-    "which paired datapoints have confidences that differ by at most ε (and, under criterion 1, "
-    "the same predicted label). Brackets hold 95 % intervals for the sampling of the test sets; "
-    "what the random choices of the matching add is in `tables/`."
+    "the original set minus the accuracy on its replication, in percentage points, here a mean "
+    "over models. The matched gap is the same on pairs of datapoints whose confidences differ by "
+    "at most ε (and, under criterion 1, with the same predicted label). Brackets are {level} "
+    "intervals for the sampling of the test sets; what the random choices of the matching add is "
+    "in `tables/`."
 )
 _READING = (
-    "How to read them: a matched gap is narrower also where confidence gives no warning of the "
-    "errors. The no-warning reference says by how much; only a difference from it is a finding, "
-    "given errors that rise by one factor. The two parts of the gap use no matching. A shift of "
-    "confidence alone leaves a matched gap, too: of tenths of a point, or of a few points where "
+    "How to read them: matching makes a gap smaller even if confidence explains nothing of it. The "
+    "no-warning reference says by how much, if all error rates rise by one factor; only a "
+    "difference from it is a finding. The two parts of the gap use no matching. A shift of "
+    "confidence alone also leaves a matched gap: tenths of a point, or a few points where "
     "confidence is far above accuracy (docs/protocol.md)."
 )
 
@@ -153,18 +154,17 @@ def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> lis
 
 
 def statement(row: pd.Series) -> str:
-    """Say what of a gap a matching leaves, and what its parts are."""
+    """Say what remains of a gap on matched pairs, and what its parts are."""
     left_out = row["n_left_out"]
     if not row["n_models"]:
         return f"No target was matched in any run of {counted(left_out, 'model')}."
     share = share_of_confidence(row)
     sentences = [
-        f"Of a gap of {with_interval(row, 'gap')} points, {with_interval(row, 'matched_gap')} "
-        f"remain: it is {narrowing(row)}",
-        f"{with_interval(row, 'confidence_part')} points go with confidence, "
-        f"{with_interval(row, 'conditional_part')} do not"
-        + f" (a share of {share} does)"
-        * (share != UNDEFINED),
+        f"The gap is {with_interval(row, 'gap')} points. On matched pairs, "
+        f"{with_interval(row, 'matched_gap')} remain: {narrowing(row)}",
+        f"Confidence explains {with_interval(row, 'confidence_part')} points"
+        + f" (a share of {share})" * (share != UNDEFINED)
+        + f"; {with_interval(row, 'conditional_part')} remain at equal confidence",
         f"Unmatched targets: {percent(row['fraction_unmatched'], 1)}",
     ]
     if left_out:
@@ -206,19 +206,19 @@ _GAPS: dict[str, Cell] = _FIRST | {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
     "its standard error": lambda row: points(row["matched_gap_se"]),
-    "narrower by": lambda row: _share(row, "narrowing"),
-    "models narrower": lambda row: f"{row['n_narrower']}",
+    "reduction": lambda row: _share(row, "narrowing"),
+    "models reduced": lambda row: f"{row['n_narrower']}",
     "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),
     "accuracy on unmatched": lambda row: percent(row["unmatched_accuracy_target"], 1),
 }
 _PARTS: dict[str, Cell] = _FIRST | {
     "source selection": lambda row: points(row["source_selection"]),
     "dropped targets": lambda row: points(row["dropped_targets"]),
-    "goes with confidence": lambda row: with_interval(row, "confidence_part"),
-    "at equal confidence": lambda row: with_interval(row, "conditional_part"),
-    "share with confidence (%)": lambda row: share_of_confidence(row).replace(" %", ""),
-    "narrower by, in samples": lambda row: _share(row, "same_size_narrowing"),
+    "explained by confidence": lambda row: with_interval(row, "confidence_part"),
+    "remaining at equal confidence": lambda row: with_interval(row, "conditional_part"),
+    "share explained (%)": lambda row: share_of_confidence(row).replace(" %", ""),
+    "reduction, in samples": lambda row: _share(row, "same_size_narrowing"),
     "no-warning reference": lambda row: _share(row, "reference_narrowing"),
-    "excess (points of narrowing ± SD over samples)": _excess,
+    "excess (points ± SD over samples)": _excess,
     "models with reference": lambda row: f"{row['n_reference']}",
 }

@@ -15,7 +15,6 @@ from matcheval.errors import configuration_error
 from matcheval.figures.saving import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.io.text_tables import write_readable
 from matcheval.predictions.correctness import ACCURACIES, dataset_accuracies, dataset_correctness
 from matcheval.replication import tables
 from matcheval.replication.figures import plot_replication
@@ -58,7 +57,7 @@ def write_results(
     images = [dataset_correctness(spec, models, of) for spec, of in zip(sets, files, strict=True)]
     accuracies = ACCURACIES.read(original), ACCURACIES.read(replication)
     results = tables.tabulate_replication(*accuracies, pair, top, confidence, images)
-    write_readable(results, tables.RESULTS, tables.results_columns, outputs)
+    tables.RESULTS.write(results, outputs)
     logging.info("%d models", len(results))
 
 
@@ -74,7 +73,7 @@ def write_fits(
     table = tables.RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
     rows = pd.DataFrame([fit.row for fit in fits])
-    write_readable(rows, tables.FITS, tables.fits_columns, outputs)
+    tables.FITS.write(rows, outputs)
     write_table(tables.REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:
         logging.info("%s fit of %d models", fit.row["scale"], fit.row["n_models"])
@@ -106,7 +105,7 @@ def write_changes(
         [tables.RESULTS.read(path).to_pandas() for path in results],
         range_without=range_without, selection_frequencies=frequencies,
     )  # fmt: skip
-    write_readable(changes, tables.CHANGES, tables.changes_columns, outputs)
+    tables.CHANGES.write(changes, outputs)
     logging.info("%d tables", len(changes))
 
 
@@ -156,10 +155,7 @@ class Replication(Analysis):
         self.changes = self.table("changes", _CAPTIONS["changes"], shown)
 
     def check(self) -> None:
-        """Check names of models, and that as many top classes are kept as are counted."""
-        for scale in Scale:
-            self.study.check_models(self.settings.left_out(scale), self.field("fit_without"))
-        self.study.check_models(self.settings.range_without, self.field("range_without"))
+        """Check that as many top classes are kept as are counted."""
         most, kept = max(self.settings.top), self.study.inference.n_top_classes
         has_images = any(self.study.datasets[name].has_images for name in self.study.paired)
         if has_images and most > kept:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, scatter, square
 from matcheval.figures.many_models import point_options
 from matcheval.io.text_tables import counted
 from matcheval.statistics.lines import Scale, from_scale, to_scale
@@ -26,41 +27,53 @@ _ORIGINS = ("original", "replication")
 
 
 def plot_replication(
-    results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
-) -> "style.Figure":  # fmt: skip
+    results: pd.DataFrame,
+    fit: pd.Series,
+    region: pd.DataFrame,
+    scale: Scale,
+) -> "style.Figure":
     """Plot replication against original accuracy, with intervals, fit and confidence region."""
+    x, y = "accuracy_original", "accuracy_replication"
     drawn = results
     if scale is Scale.PROBIT:  # on which 0 and 1 have no finite coordinates
-        values = results[[f"accuracy_{origin}" for origin in _ORIGINS]]
-        drawn = results[((values > 0) & (values < 1)).all(axis=1)]
-    with style.style():
-        figure = style.new_figure(
-            style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.75
-        )  # room for title, legend and note
+        drawn = results[results[[x, y]].gt(0).all(axis=1) & results[[x, y]].lt(1).all(axis=1)]
+    excluded = set(f"{fit['left_out']} {fit['extreme']}".split())
+    if fit["extremes"] == "clip":
+        excluded -= set(fit["extreme"].split())
+    line = region[region["scale"] == scale.value]
+    look = style.FITTED.line_options()
+    title = f"{results['pair'].iloc[0]}: {counted(len(results), 'model')}, a point each"
+    note = _note(results, fit, len(results) - len(drawn))
+    height = style.COLUMN_WIDTH + 0.75  # room for title, legend and note
+    with drawing(style.COLUMN_WIDTH, height, title, note) as figure:
         axes = figure.add_subplot()
-        if scale is Scale.PROBIT:
-            set_probit(axes)
-        low, high = limits(drawn, scale)
-        axes.plot([low, high], [low, high], label="equal accuracy", zorder=1, **style.REFERENCE)
-        _draw_fit(axes, fit, region[region["scale"] == scale.value])
-        excluded = set(f"{fit['left_out']} {fit['extreme']}".split())
-        if fit["extremes"] == "clip":
-            excluded -= set(fit["extreme"].split())
-        draw_models(axes, drawn, drawn["model"].isin(excluded).to_numpy())
-        axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
-        set_ticks(axes, scale, low, high)
+        set_scale(axes, drawn, x, y, scale)
+        axes.fill_between(
+            100 * line["accuracy_original"], 100 * line["low"], 100 * line["high"],
+            color=style.FITTED.color, alpha=0.25, linewidth=0, zorder=2,
+            label=f"{100 * fit['confidence']:g} % region of the line",
+        )  # fmt: skip
+        name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
+        axes.plot(100 * line[x], 100 * line["fit"], label=name, zorder=4, **look)
+        draw_models(axes, drawn, x, y, drawn["model"].isin(excluded).to_numpy())
         _label(axes, results)
-        models = counted(len(results), "model")
-        style.set_title(figure, f"{results['pair'].iloc[0]}: {models}, a point each")
         style.legend_above(axes, ncols=2)
-        style.set_note(figure, _note(results, fit, len(results) - len(drawn)))
     return figure
 
 
-def limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
+def set_scale(axes: "style.Axes", table: pd.DataFrame, x: str, y: str, scale: Scale) -> None:
+    """Give both axes a scale, the same limits and ticks, and draw the line of equal accuracies."""
+    if scale is Scale.PROBIT:
+        _set_probit(axes)
+    low, high = limits(table, x, y, scale)
+    square(axes, low, high)
+    _set_ticks(axes, scale, low, high)
+
+
+def limits(table: pd.DataFrame, x: str, y: str, scale: Scale) -> tuple[float, float]:
     """Compute limits for both axes, in percent: the range of points and intervals and a margin."""
-    columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
-    shown = to_scale(results[columns].to_numpy(dtype=np.float64), scale)
+    columns = [f"{name}{end}" for name in (x, y) for end in ("", "_low", "_high")]
+    shown = to_scale(table[[c for c in columns if c in table]].to_numpy(dtype=np.float64), scale)
     shown = shown[np.isfinite(shown)]
     margin = _MARGIN * max(float(np.ptp(shown)), 0.1)
     ends = np.array([shown.min() - margin, shown.max() + margin])
@@ -68,7 +81,7 @@ def limits(results: pd.DataFrame, scale: Scale) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def set_probit(axes: "style.Axes") -> None:
+def _set_probit(axes: "style.Axes") -> None:
     """Set both axes to the probit scale; the data remain in percent."""
 
     def forward(percent: Any) -> Any:
@@ -82,37 +95,19 @@ def set_probit(axes: "style.Axes") -> None:
     axes.set_yscale("function", functions=(forward, inverse))
 
 
-def _draw_fit(axes: "style.Axes", fit: pd.Series, region: pd.DataFrame) -> None:
-    x, low, high = (100 * region[name] for name in ("accuracy_original", "low", "high"))
-    axes.fill_between(
-        x, low, high, color=style.FITTED.color, alpha=0.25, linewidth=0,
-        label=f"{100 * fit['confidence']:g} % region of the line", zorder=2,
-    )  # fmt: skip
-    name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
-    axes.plot(x, 100 * region["fit"], label=name, zorder=4, **style.FITTED.line_options())
-
-
 def draw_models(
-    axes: "style.Axes", results: pd.DataFrame, is_hollow: Any, hollow: str = "not in the fit"
-) -> None:
+    axes: "style.Axes", table: pd.DataFrame, x: str, y: str, is_hollow: Any,
+    hollow: str = "not in the fit",
+) -> None:  # fmt: skip
     """Plot points with intervals; some points are hollow, such as those of models not fitted."""
-    look = point_options(len(results))
-    columns = [f"accuracy_{o}{end}" for o in _ORIGINS for end in ("", "_low", "_high")]
+    size = point_options(len(table))
     for side, label in ((False, "models"), (True, hollow)):
-        chosen = results.loc[is_hollow == side, columns]
-        if chosen.empty:
-            continue
-        x, *x_ends, y, y_low, y_high = 100 * chosen.to_numpy(np.float64).T
-        axes.errorbar(  # no bar where bounds are unknown, NaN
-            x, y, xerr=np.abs(np.array(x_ends) - x), yerr=np.abs(np.array([y_low, y_high]) - y),
-            fmt=style.MODELS.marker, color=style.MODELS.color,
-            markerfacecolor="white" if side else style.MODELS.color,
-            markeredgewidth=0.5 if side else 0, markersize=look["markersize"],
-            alpha=look["alpha"], elinewidth=0.17 * look["markersize"], label=label, zorder=3,
-        )  # fmt: skip
+        look: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.5} if side else {}
+        if (chosen := table[is_hollow == side]).size:
+            scatter(axes, chosen, x, y, style.MODELS, **size | look, label=label)
 
 
-def set_ticks(axes: "style.Axes", scale: Scale, low: float, high: float) -> None:
+def _set_ticks(axes: "style.Axes", scale: Scale, low: float, high: float) -> None:
     """Set the ticks of both axes to round accuracies within their limits, in percent."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from matcheval.errors import InputError
 from matcheval.replication.tables import FITS, REGION
-from matcheval.settings import Count, Fraction, Integer, Names, Settings, Unique, UniqueItems
+from matcheval.settings import Count, Fraction, Integer, ModelNames, Settings, Unique, UniqueItems
 from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import (
     BootstrapLines,
@@ -41,8 +41,8 @@ class Extremes(StrEnum):
 class ModelsByScale(Settings):
     """Names of models, for each scale of a fit."""
 
-    linear: Names = Field((), description="Models left out of the linear fit")
-    probit: Names = Field((), description="Models left out of the probit fit")
+    linear: ModelNames = Field((), description="Models left out of the linear fit")
+    probit: ModelNames = Field((), description="Models left out of the probit fit")
 
 
 def _for_both_scales(given: Any) -> Any:
@@ -70,12 +70,12 @@ class ReplicationSettings(Settings):
     )
     fit_without: Annotated[
         ModelsByScale,
-        BeforeValidator(_for_both_scales, json_schema_input_type=Names | ModelsByScale),
+        BeforeValidator(_for_both_scales, json_schema_input_type=ModelNames | ModelsByScale),
     ] = Field(ModelsByScale(), description="Models that are tabulated and ranked, but not fitted")
     fit_range: tuple[Fraction, Fraction] = Field(
         (0.0, 1.0), description="Original accuracies of the models that are fitted"
     )
-    range_without: Names = Field(
+    range_without: ModelNames = Field(
         (), description="Models left out of the range that average changes are compared with"
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import counted
-from matcheval.replication.tables import FITS, REGION, RESULTS, results_columns
+from matcheval.replication.tables import FITS, REGION, RESULTS
 from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline, Sentence
@@ -22,7 +22,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     for i, table in enumerate(results):
         lines = _lines(fits[i], regions[i]) if fits else []
         title = _title(table)
-        columns = tuple(results_columns(table))
+        columns = tuple(RESULTS.text_columns(table))
         file = data["results"][i].removesuffix(".parquet") + ".csv"
         parts.append((title, _chart(table, lines), HtmlTable(title, columns, file)))
     return Content(

@@ -10,8 +10,17 @@ import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, PAIR, Column, TableSchema, fraction, text
-from matcheval.io.text_tables import TextColumn, counted, lay_out, outward, signed, with_interval
+from matcheval.io.tables import (
+    CONFIDENCE_LEVEL,
+    MODEL,
+    PAIR,
+    Column,
+    TableSchema,
+    accuracy,
+    fraction,
+    text,
+)
+from matcheval.io.text_tables import counted, outward, signed, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.lines import FEW_FAMILIES
@@ -19,13 +28,18 @@ from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
 
-def _of_set(origin: str) -> tuple[Column, ...]:
-    return (
-        Column(f"n_{origin}", pa.int64(), "datapoints", f"size of the {origin}; 0 if unknown"),
-        Column(f"n_correct_{origin}", pa.int64(), "datapoints", "of these, correct; -1 if unknown"),
-        fraction(f"accuracy_{origin}", f"accuracy on the {origin}"),
-        fraction(f"accuracy_{origin}_low", "Clopper-Pearson lower bound; NaN if n is unknown"),
-        fraction(f"accuracy_{origin}_high", "Clopper-Pearson upper bound; NaN if n is unknown"),
+def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
+    """Format bounds, rounded outward; a dash stands for unknown bounds."""
+    bounds = factor * table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
+    return [
+        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, digits))}]"
+        for low, high in bounds
+    ]
+
+
+def _with_ranges(results: pd.DataFrame) -> pd.DataFrame:
+    return results.assign(
+        **{part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
     )
 
 
@@ -35,8 +49,8 @@ RESULTS = TableSchema(
         Column("original_rank", pa.int32(), "1", "rank on the original, ties by name"),
         MODEL,
         *PAIR,
-        *_of_set("original"),
-        *_of_set("replication"),
+        *accuracy("original", "size of the original; 0 if unknown"),
+        *accuracy("replication", "size of the replication; 0 if unknown"),
         fraction("gap", "accuracy, original minus replication"),
         fraction("gap_low", "lower bound of its normal interval; NaN if n is unknown"),
         fraction("gap_high", "upper bound"),
@@ -50,7 +64,16 @@ RESULTS = TableSchema(
         Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: worse"),
         CONFIDENCE_LEVEL,
     ),
-)
+    summary=_with_ranges,
+    shown={
+        "Original rank": "{original_rank:d}", "Model": "{model}",
+        "Original accuracy (%) [{level} CI]": with_interval("accuracy_original"),
+        "New accuracy (%) [{level} CI]": with_interval("accuracy_replication"),
+        "Gap [{level} CI]": with_interval("gap", "z.1%"), "Of it random": "{random_gap:s}",
+        "Rest of it": "{rest_gap:s}", "New rank": "{replication_rank:d}",
+        "Δ rank": "{delta_rank:d}",
+    },
+)  # fmt: skip
 
 _OFFSET_UNIT = "percentage points (linear), standard deviations (probit)"
 
@@ -61,6 +84,23 @@ def _bounds(name: str, unit: str) -> tuple[Column, ...]:
         Column(f"{name}_low", pa.float64(), unit, f"lower bound, bootstrap over {of}"),
         Column(f"{name}_high", pa.float64(), unit, f"upper bound, bootstrap over {of}"),
     )
+
+
+_TREATMENTS = {"leave_out": "left out", "clip": "clipped"}
+
+
+def _for_readers(fits: pd.DataFrame) -> pd.DataFrame:
+    """Format bounds, and what is fitted."""
+    extremes = fits["extreme"] + " (" + fits["extremes"].map(_TREATMENTS) + ")"
+    families = [
+        f"{slopes} ({n} families{', few' * (n < FEW_FAMILIES)})" if n > 1 else "–"
+        for slopes, n in zip(_outward(fits, "family_slope"), fits["n_families"], strict=True)
+    ]
+    return fits.assign(
+        slope_in=_outward(fits, "slope"), offset_in=_outward(fits, "offset"), families=families,
+        slopes=100 * fits["slopes_at_most_1"], left_out=fits["left_out"].replace("", "–"),
+        extremes=extremes.where(fits["extreme"] != "", "–"),
+    )  # fmt: skip
 
 
 FITS = TableSchema(
@@ -87,7 +127,15 @@ FITS = TableSchema(
         Column("n_degenerate", pa.int32(), "1", "of these, left out: no line determined"),
         Column("seed", pa.int64(), "1", "seed of the bootstrap"),
     ),
-)
+    summary=_for_readers,
+    shown={
+        "Fit": "{scale}", "Slope [{level} CI]": "{slope:z.2f} {slope_in}",
+        "Offset [{level} CI]": "{offset:z.2f} {offset_in}", "R²": "{r_squared:.3f}",
+        "Residual SD": "{residual_sd:.3g}", "Slope over families [{level} CI]": "{families:s}",
+        "Slopes ≤ 1": "{slopes:.3g} %", "Models": "{n_models:d}", "Left out": "{left_out}",
+        "At 0 or 1": "{extremes}", "Resamples": "{resamples:,}", "Seed": "{seed:d}",
+    },
+)  # fmt: skip
 
 REGION = TableSchema(
     "confidence region of a fit",
@@ -99,6 +147,15 @@ REGION = TableSchema(
         fraction("high", "bootstrap upper bound of the line at this point"),
     ),
 )
+
+
+def _signed(changes: pd.DataFrame) -> pd.DataFrame:
+    """Format changes and coefficients with their signs."""
+    texts = {name: [signed(x, 3) for x in changes[name]] for name in ("spearman", "kendall")}
+    texts["least_z"] = [signed(z, 2) for z in changes["least_z"]]
+    texts["change"] = [signed(100 * change, 1, plus=True) for change in changes["change"]]
+    return changes.assign(**texts)
+
 
 CHANGES = TableSchema(
     "average changes",
@@ -117,69 +174,16 @@ CHANGES = TableSchema(
         Column("spearman", pa.float64(), "1", "rank correlation; NaN if undefined"),
         Column("kendall", pa.float64(), "1", "Kendall's tau-b; NaN if undefined"),
     ),
-)
-
-
-def results_columns(results: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a replication table, with accuracies in percent."""
-    level = f"[{100 * results['confidence'].iloc[0]:g} % CI]"
-    ranges = {part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
-    return lay_out(results.assign(**ranges), {
-        "Original rank": "{original_rank:d}", "Model": "{model}",
-        f"Original accuracy (%) {level}": with_interval("accuracy_original"),
-        f"New accuracy (%) {level}": with_interval("accuracy_replication"),
-        f"Gap {level}": with_interval("gap", "z.1%"), "Of it random": "{random_gap:s}",
-        "Rest of it": "{rest_gap:s}", "New rank": "{replication_rank:d}",
-        "Δ rank": "{delta_rank:d}",
-    })  # fmt: skip
-
-
-def fits_columns(fits: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a table of fits."""
-    level = f"[{100 * fits['confidence'].iloc[0]:g} % CI]"
-    treatments = {"leave_out": "left out", "clip": "clipped"}
-    extremes = fits["extreme"] + " (" + fits["extremes"].map(treatments) + ")"
-    families = [
-        f"{slopes} ({n} families{', few' * (n < FEW_FAMILIES)})" if n > 1 else "–"
-        for slopes, n in zip(_outward(fits, "family_slope"), fits["n_families"], strict=True)
-    ]
-    shown = fits.assign(
-        slope_in=_outward(fits, "slope"), offset_in=_outward(fits, "offset"), families=families,
-        slopes=100 * fits["slopes_at_most_1"],
-        left_out=fits["left_out"].replace("", "–"),
-        extremes=extremes.where(fits["extreme"] != "", "–"),
-    )  # fmt: skip
-    return lay_out(shown, {
-        "Fit": "{scale}", f"Slope {level}": "{slope:z.2f} {slope_in}",
-        f"Offset {level}": "{offset:z.2f} {offset_in}", "R²": "{r_squared:.3f}",
-        "Residual SD": "{residual_sd:.3g}", f"Slope over families {level}": "{families:s}",
-        "Slopes ≤ 1": "{slopes:.3g} %", "Models": "{n_models:d}", "Left out": "{left_out}",
-        "At 0 or 1": "{extremes}", "Resamples": "{resamples:,}", "Seed": "{seed:d}",
-    })  # fmt: skip
-
-
-def changes_columns(changes: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of a table of average changes, with accuracies in percent."""
-    texts = {name: [signed(x, 3) for x in changes[name]] for name in ("spearman", "kendall")}
-    texts["least_z"] = [signed(z, 2) for z in changes["least_z"]]
-    texts["change"] = [signed(100 * change, 1, plus=True) for change in changes["change"]]
-    return lay_out(changes.assign(**texts), {
+    summary=_signed,
+    shown={
         "Pair": "{pair}", "Top": "{top:d}", "Models": "{n_models:d}",
         "Mean original accuracy (%)": "{accuracy_original:.1%}",
         "Mean new accuracy (%)": "{accuracy_replication:.1%}", "Average change": "{change:s}",
         "Spread of changes": "{spread:.1%}", "Range of models": "{range_original:.1%}",
         "Selection frequency": "{selection_frequency:.2f}", "Smallest |z|": "{least_z:s}",
         "Differ": "{n_significant:d}", "Spearman's ρ": "{spearman:s}", "Kendall's τ": "{kendall:s}",
-    })  # fmt: skip
-
-
-def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
-    """Format bounds, rounded outward; a dash stands for unknown bounds."""
-    bounds = factor * table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
-    return [
-        "–" if math.isnan(low) else f"[{', '.join(outward(low, high, digits))}]"
-        for low, high in bounds
-    ]
+    },
+)  # fmt: skip
 
 
 _ORIGINS = ("original", "replication")

@@ -89,6 +89,7 @@ class Chart:
     categories: Sequence[str] = field(default=())
     zero: str = ""
     is_square: bool = False
+    is_joined: bool = False  # whether a line joins the points of a series
     note: str = ""
     is_narrow: bool = False
 
@@ -191,6 +192,10 @@ class Chart:
         x, y = self.place(0, 0)
         lines = {"x": (x, self.top, x, self.bottom), "y": (self.left, y, self.right, y)}
         return lines.get(self.zero)
+
+    def joined(self, marks: Sequence[Mark]) -> str:
+        """Return a line through points as the data of an SVG path."""
+        return "M" + "L".join(f"{mark.x},{mark.y}" for mark in marks)
 
     def path(self, line: Line) -> str:
         """Return a line as the data of an SVG path."""

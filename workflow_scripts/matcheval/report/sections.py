@@ -72,7 +72,7 @@ class Headline:
     lines : tuple of Sentence
     next_step : str
         What to do, if that follows.
-    chart : Chart, optional
+    charts : tuple of Chart
     notes : tuple of str
         What looks wrong, or is to be known.
     """
@@ -80,7 +80,7 @@ class Headline:
     subject: str
     lines: tuple[Sentence, ...]
     next_step: str = ""
-    chart: "Chart | None" = None
+    charts: "tuple[Chart, ...]" = ()
     notes: tuple[str, ...] = ()
 
 

@@ -1,4 +1,4 @@
-"""How far data support a claim: established, suggested, or not to be told.
+"""How far data support a claim: established, suggested, or inconclusive.
 
 A report makes several claims at once. A claim is established if it holds for an interval wide
 enough for all of them together (Bonferroni), so that at most one report in twenty has an
@@ -27,7 +27,7 @@ class Strength(StrEnum):
     ESTABLISHED = "established"
     SUGGESTED = "suggested"
     ASSUMED = "assumed"
-    OPEN = "cannot be told"
+    OPEN = "inconclusive"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Levels of intervals, and exact confidence intervals for accuracies."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.tables import TableSchema
+from matcheval.io.text_tables import level_text
 
 FloatArray = npt.NDArray[np.float64]
 LEVEL = 0.95  # of intervals, where no other is asked for
@@ -41,24 +42,18 @@ def percentiles(level: float) -> tuple[float, float]:
 
 def percent(level: float) -> str:
     """Return what readers call a level, such as `90 %`."""
-    return f"{100 * level:g} %"
+    return level_text(level)
 
 
 def at_level(text: str, level: float) -> str:
-    """Return a text of ours on intervals of 95 % for those of another level."""
-    low, high = percentiles(level)
-    for of_95, ours in (
-        ("95 %", percent(level)), ("1.96", f"{normal_factor(level):.4g}"),
-        ("percentile 2.5", f"percentile {low:g}"), ("percentile 97.5", f"percentile {high:g}"),
-    ):  # fmt: skip
-        text = text.replace(of_95, ours)
-    return text
+    """Fill `{level}` and `{factor}`, the level of intervals and its normal quantile, in a text."""
+    factor = f"{normal_factor(level):.4g}"
+    return text.replace("{level}", percent(level)).replace("{factor}", factor)
 
 
 def schema_at_level(schema: TableSchema, level: float) -> TableSchema:
     """Return a schema whose columns mean bounds of intervals of another level than 95 %."""
-    columns = (replace(one, meaning=at_level(one.meaning, level)) for one in schema.columns)
-    return replace(schema, columns=tuple(columns))
+    return schema.at_level(level)
 
 
 def check_level(level: object) -> None:

@@ -1,7 +1,7 @@
 """The base class of analyses: settings, checks, files, jobs, and what one adds to a study.
 
 An analysis is a class derived from `Analysis`, in a file or folder of its own, and has one line in
-`matcheval.registry`. docs/architecture.md tells how to add one.
+`matcheval.registry`. CONTRIBUTING.md tells how to add one.
 """
 
 from collections import defaultdict
@@ -14,9 +14,10 @@ from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
-from matcheval.settings import Settings
+from matcheval.settings import Need, Settings
 from matcheval.statistics.intervals import at_level
 from matcheval.study.contents import StudyPart
+from matcheval.study.references import check_need
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
 
@@ -86,27 +87,13 @@ class Analysis(StudyPart):
         values: Mapping[str, Any] | None = None,
         left_out: Iterable[Artifact] = (),
     ) -> Section:
-        """Return a section of the study's report.
-
-        Parameters
-        ----------
-        data, values : mapping, optional
-            See `Section`.
-        left_out : iterable of Artifact
-            Files that the section shows in another way.
-        """
+        """Return a section of the study's report."""
         shown = shown_files(self, left_out)
         given = self.settings.model_dump(mode="json") if shown or data else {}
         return Section(self.name, self.title(), self.room, shown, data or {}, values or {}, given)
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the wildcards of a file as the report names them.
-
-        Parameters
-        ----------
-        wildcards : mapping of str to str
-            As in the file's path.
-        """
+        """Return the wildcards of a file as the report names them."""
         return wildcards
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
@@ -125,15 +112,7 @@ class Analysis(StudyPart):
         return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))
 
     def figure(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
-        """Declare a figure, written in the formats that the study names; reports show it.
-
-        Parameters
-        ----------
-        stem : str
-            Path below the study's folder of figures, with wildcards.
-        caption, labels
-            As for `table`.
-        """
+        """Declare a figure, written in the formats that the study names; reports show it."""
         entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
         suffixes = self.study.figure_suffixes
         return Artifact(f"{self.study.folder}/figures/{stem}", suffixes, entry, suffixes)
@@ -144,81 +123,24 @@ class Analysis(StudyPart):
         return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:
-        """Return the full name of a setting, such as `groups.datasets`, for error messages.
-
-        Parameters
-        ----------
-        *keys : str
-            Keys below the analysis's block.
-        """
+        """Return the full name of a setting, such as `groups.datasets`, for error messages."""
         return ".".join((self.name, *keys))
 
     def check_some_models(self) -> None:
-        """Check that the setting `without` leaves a model.
-
-        Raises
-        ------
-        InputError
-            If it leaves out all of them.
-        """
+        """Check that the setting `without` leaves a model."""
         if not self.models:
             raise configuration_error("all models are left out", field=self.field("without"))
 
     def check_has_accuracies(self, dataset: str, field: str) -> None:
-        """Check that models are run on a dataset.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset.
-        field : str
-            The key that names it.
-
-        Raises
-        ------
-        InputError
-            If it is unknown, or in no pair and no suite.
-        """
-        self.study.check_dataset(dataset, field)
-        if dataset not in self.study.evaluated:
-            problem = f"'{dataset}' is in no pair and no suite, so that no model is run on it"
-            raise configuration_error(problem, field=field)
+        """Check that models are run on a dataset (`references.check_need`)."""
+        check_need(self.study, dataset, Need.ACCURACIES, field)
 
     def check_has_correctness(self, dataset: str, field: str) -> None:
-        """Check that correctness will be known for each datapoint of a dataset.
-
-        Parameters
-        ----------
-        dataset, field : str
-            As for `check_has_accuracies`.
-
-        Raises
-        ------
-        InputError
-            As `check_has_accuracies`, and if only accuracies are published.
-        """
-        self.check_has_accuracies(dataset, field)
-        if not self.study.datasets[dataset].kind_class.has_correctness:
-            problem = f"'{dataset}' has accuracies only, not the correctness of each datapoint"
-            raise configuration_error(problem, field=field)
+        """Check that correctness will be known for each datapoint of a dataset."""
+        check_need(self.study, dataset, Need.CORRECTNESS, field)
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
-        """Check that a file of the user's exists and, if it is a CSV file, its columns.
-
-        Parameters
-        ----------
-        path : str
-            The file.
-        field : str
-            The key that names it.
-        columns : sequence of str
-            Columns that it must have.
-
-        Raises
-        ------
-        InputError
-            If it does not exist, or a column is missing.
-        """
+        """Check that a file of the user's exists and, if it is a CSV file, its columns."""
         if not Path(path).is_file():
             raise configuration_error(f"no such file: {path}", field=field)
         if columns and not path.endswith(".parquet"):

@@ -25,6 +25,7 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_study
 from matcheval.study.contents import SHARED_FOLDERS
+from matcheval.study.references import check_names, check_needs
 from matcheval.study.study import Study
 from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
@@ -64,15 +65,11 @@ class DownloadSettings(Settings):
     hours: Annotated[settings.Number, Field(gt=0)] = Field(
         24, description="The longest a file may take"
     )
-    least_rate: Annotated[settings.Number, Field(ge=0)] = Field(
-        1000, description="Bytes per second, over a minute, below which an attempt is ended"
-    )
 
     @property
     def options(self) -> str:
         """What differs from the defaults, as command-line options."""
-        changed = self.model_dump(exclude_defaults=True)
-        return "".join(f" --{key.replace('_', '-')} {value:g}" for key, value in changed.items())
+        return f" --hours {self.hours:g}" if self.model_dump(exclude_defaults=True) else ""
 
 
 class CoreConfiguration(Settings):
@@ -239,9 +236,15 @@ def load_study(
         inference=read.inference,
         inference_plan=InferencePlan(read.inference, published),
     )
+    blocks = {analysis.name: getattr(read, analysis.name) for analysis in analyses}
+    own = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
+    for name, block in own.items():
+        check_names(study, block, name)
     for analysis in analyses:
-        study.analyses[analysis.name] = analysis(getattr(read, analysis.name), study)
+        study.analyses[analysis.name] = analysis(blocks[analysis.name], study)
     check_study(study)
+    for name, block in own.items():
+        check_needs(study, block, name)
     for loaded in study.analyses.values():
         loaded.check()
     # Without a catalogue, an analysis has to train the models, and pairs have none.

@@ -60,13 +60,13 @@ _CONSTANT: Mapping[str, Request] = {
     **dict.fromkeys(("download_file", "download_weights"), Request(BASE_MB, 60)),
     **dict.fromkeys(("prepare_made_datasets", "plan_domain_generalization"), _TABLES),
     **dict.fromkeys(("plot_matching", "score_agreement", "collect_domain_runs"), _TABLES),
-    **dict.fromkeys(("tabulate_model_errors", "compare_predictions"), _TABLES),
+    "tabulate_model_errors": _TABLES,
     **dict.fromkeys(("prepare_dataset", "derive_dataset", "predict_accuracy"), _DATA),
     **dict.fromkeys(("simulate_annotations", "count_selections", "estimate_gaps"), _DATA),
     **dict.fromkeys(("search_warehouse", "decide_warehouse_set", "document_warehouse"), _DATA),
     **dict.fromkeys(("read_warehouse_set", "hash_warehouse_reference"), _DATA),
     **dict.fromkeys(("export_warehouse_set", "plot_accuracy_prediction"), _DATA),
-    **dict.fromkeys(("score_accuracy", "compare_gaps", "score_domain_models"), _LARGE),
+    **dict.fromkeys(("score_accuracy", "score_domain_models"), _LARGE),
     **dict.fromkeys(("sample_dataset", "search_near_duplicates"), _LARGE),
 }
 # Rules whose jobs may run on a GPU.
@@ -190,12 +190,9 @@ class Requests:
 
     @cache  # noqa: B019
     def _of_running(self, models: tuple[str, ...], datasets: tuple[str, ...]) -> Request:
-        images = Counter[ImageSet]()  # by shape and kind
-        for data in map(self._size, datasets):
-            images[replace(data, images=1)] += data.images
         work = [
-            (replace(data, images=n), [model_size(self._study, name, data) for name in models])
-            for data, n in images.items()
+            (data, [model_size(self._study, name, data) for name in models])
+            for data in self._sizes(datasets)
         ]
         asked = self._of_networks(work)
         if len(models) == 1 or not self._study.predicting.are_small:
@@ -229,6 +226,14 @@ class Requests:
         n_runs = len(self._matching.seeds) * len(self._matching.matchings)
         seconds = n_models * (n_runs + 10) * 0.001 * max(1.0, images / 50_000)
         return Request.of_work(min(n_models, len(self._study.models)) * images * 16, seconds)
+
+    @cache  # noqa: B019
+    def _sizes(self, datasets: tuple[str, ...]) -> list[ImageSet]:
+        """Sizes of datasets; those with images of one shape and kind count as one."""
+        images = Counter[ImageSet]()
+        for data in map(self._size, datasets):
+            images[replace(data, images=1)] += data.images
+        return [replace(data, images=n) for data, n in images.items()]
 
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:

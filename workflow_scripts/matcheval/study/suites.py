@@ -13,12 +13,7 @@ from pydantic import Field, model_validator
 from matcheval import settings
 from matcheval.datasets.label_spaces import SUBSETS, class_subset
 from matcheval.datasets.suites import Groups, Member, Suite
-from matcheval.errors import (
-    ErrorCollector,
-    InputError,
-    check_known,
-    configuration_error,
-)
+from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.user_files import read_numbered_rows, read_yaml
 from matcheval.names import MAX_NAME_LENGTH, is_name
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
@@ -42,7 +37,7 @@ class SuiteMember(Settings):
         None, description="CSV file with a member per row (docs/datasets.md)"
     )
     warehouse: PathText | None = Field(
-        None, description="File of a warehouse, all of whose sets are taken (docs/warehouse.md)"
+        None, description="File of a warehouse, all of whose sets are taken (docs/datasets.md)"
     )
     side: settings.Count | None = Field(
         None, description="Height and width of a warehouse's images, in pixels; 32 by default"

@@ -2,34 +2,42 @@
 
 Such an analysis is one file, which holds its settings, a class derived from `DatasetTableAnalysis`,
 `SuiteTableAnalysis` or `protocol.pair_tables.PairTableAnalysis`, and what the class names by
-convention: `SCHEMA` (a `TableSchema`), `tabulate`, `text_columns` (which lays a table out for
-reading) and, for a figure, `plot`.
+convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import ErrorCollector, check_known
-from matcheval.execution.calls import Call, run_call
+from matcheval.errors import ErrorCollector
+from matcheval.execution.calls import Call, converted, named_function
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
-from matcheval.io.text_tables import write_readable
-from matcheval.predictions.correctness import dataset_correctness
+from matcheval.io.tables import TableSchema
+from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
-from matcheval.settings import Name, Named, Names, PathText, Settings
-from matcheval.statistics.intervals import LEVEL, schema_at_level
+from matcheval.settings import (
+    CorrectName,
+    EvaluatedName,
+    ModelNames,
+    PathText,
+    Settings,
+    SuiteName,
+    UniqueTuple,
+)
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards, call, function_name
 
@@ -44,8 +52,9 @@ class TableAnalysis(Analysis):
     ----------
     per : str
         `pair`, `dataset` or `suite`: the wildcard of its files.
-    write_table : callable
-        The function that writes a table; its further arguments are those of `arguments`.
+    read : callable
+        The function that reads the files of a table, with the arguments of `arguments`; `tabulate`
+        is called with the tuple that it returns.
     has_figure : bool
         Whether its file has `plot(table)`.
     caption : str
@@ -53,7 +62,7 @@ class TableAnalysis(Analysis):
     """
 
     per: ClassVar[str]
-    write_table: ClassVar[Callable[..., None]]
+    read: ClassVar[Callable[..., Any]]
     has_figure: ClassVar[bool] = False
     caption: ClassVar[str] = ""
 
@@ -79,12 +88,17 @@ class TableAnalysis(Analysis):
         raise NotImplementedError
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `write_table`."""
+        """Return the arguments of `read`."""
         raise NotImplementedError
 
     def custom_files_state(self, wildcards: Wildcards) -> Any:
         """Return size and time of the user's files that a table is made from."""
         return []
+
+    def check(self) -> None:
+        """Check that models are left, if there is a table to make."""
+        if self.subjects:
+            self.check_some_models()
 
     @property
     def targets(self) -> list[str]:
@@ -100,33 +114,33 @@ class TableAnalysis(Analysis):
         asked = signature(import_module(self.module).tabulate).parameters
         return {name: value for name, value in given.items() if name in asked}
 
+    def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return further options of `tabulate`, of one subject."""
+        return {}
+
     @property
     def rule(self) -> Rule:
         """The rule of the table, and of the figure if there is one."""
-        names = ("SCHEMA", "tabulate", "text_columns", *(["plot"] if self.has_figure else []))
-        write = type(self).write_table
+        names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
+        names += ["text_columns"] * hasattr(import_module(self.module), "text_columns")
+        read = type(self).read
         return Rule(
             name=f"tabulate_{self.name}",
             wildcard=self.per,
             values=self.subjects,
             inputs=self.inputs,
             arguments=lambda wildcards: {
-                "table": call(write, **self.arguments(wildcards), **self.subject(wildcards)),
+                "read": call(read, **self.arguments(wildcards)),
                 "analysis": self.module,
+                "options": self.options | self.subject_options(wildcards),
                 "confidence": self.study.confidence,
             },
             custom_files=self.custom_files_state,
             table=self.result,
             figure=self.plot if self.has_figure else None,
-            code=[function_name(write), *(f"{self.module}:{name}" for name in names)],
+            code=[function_name(read), *(f"{self.module}:{name}" for name in names)],
             message=f"Tabulating {self.title().lower()}: {{wildcards.{self.per}}}",
         )
-
-    def subject(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the argument of `write_table` that names the subject, if it takes it."""
-        name = getattr(wildcards, self.per)
-        asked = signature(type(self).write_table).parameters
-        return {self.per: name} if self.per in asked else {}
 
 
 def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
@@ -135,14 +149,25 @@ def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., 
     return partial(function, confidence=confidence) if asks else function
 
 
+def schema_of(module: ModuleType, level: float = LEVEL) -> TableSchema:
+    """Return the schema of an analysis's table for intervals of a level."""
+    schema: TableSchema = module.SCHEMA.at_level(level)
+    own = getattr(module, "text_columns", None)
+    return replace(schema, shown=for_level(own, level)) if own else schema
+
+
 def make_table(
-    *, table: Call, analysis: str, confidence: float, outputs: Sequence[Path],
-    figure: Sequence[Path],
+    *, read: Call, analysis: str, options: Mapping[str, Any], confidence: float,
+    outputs: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the table of an analysis, and plot it if a figure is asked for."""
-    run_call({**table, "arguments": {**table["arguments"], "outputs": outputs}})
+    module, function = import_module(analysis), named_function(read["function"])
+    files: Any = function(**converted(function, read["arguments"]))
+    table = module.tabulate(*files, **options)
+    write_page = getattr(module, "write_page", lambda *_: "")
+    schema_of(module, confidence).write(table, outputs, page=write_page(table, *files))
+    logging.info("%d rows", len(table))
     if figure:
-        module = import_module(analysis)
         plot = for_level(module.plot, confidence)
         save_figure(plot(module.SCHEMA.read(outputs[0]).to_pandas()), *figure)
 
@@ -150,33 +175,22 @@ def make_table(
 class DatasetTableSettings(Settings):
     """The datasets that tables are made for, and the models in these tables."""
 
-    datasets: Names = Field((), description="Datasets that a table is made for")
-    without: Names = Field((), description="Models to leave out")
+    datasets: UniqueTuple[CorrectName] = Field((), description="Datasets that a table is made for")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class DatasetFileSettings(Settings):
     """The datasets that tables are made for, with a file of the user's for each."""
 
-    datasets: Named[PathText] = Field({}, description="The user's file, by dataset")
-    without: Names = Field((), description="Models to leave out")
+    datasets: dict[CorrectName, PathText] = Field({}, description="The user's file, by dataset")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
-def tabulate_dataset(
-    *,
-    analysis: str,
-    spec: DatasetSpec,
-    models: Sequence[str],
-    predictions: Sequence[str],
-    file: str,
-    options: Mapping[str, Any],
-    outputs: Sequence[Path],
-) -> None:
-    """Write the table of one dataset; without prediction files, of published results."""
-    module = import_module(analysis)
-    known = dataset_correctness(spec, models, predictions)
-    table = module.tabulate(known, spec.name, file, **options)
-    write_readable(table, module.SCHEMA, module.text_columns, outputs)
-    logging.info("%d rows, of %d images and %d models", len(table), len(known), len(models))
+def read_dataset(
+    *, spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str], file: str
+) -> tuple[Correctness, str, str]:
+    """Read what models classify correctly; without prediction files, published results."""
+    return dataset_correctness(spec, models, predictions), spec.name, file
 
 
 class DatasetTableAnalysis(TableAnalysis):
@@ -192,7 +206,7 @@ class DatasetTableAnalysis(TableAnalysis):
     """
 
     per = "dataset"
-    write_table = tabulate_dataset
+    read = read_dataset
     file_columns: ClassVar[tuple[str, ...]] = ("index",)
 
     @property
@@ -207,10 +221,9 @@ class DatasetTableAnalysis(TableAnalysis):
         return list(self.dataset_files)
 
     def check(self) -> None:
-        """Check datasets, files and models."""
-        self.study.check_models(self.settings.without, self.field("without"))
-        for dataset, file in self.dataset_files.items():
-            self.check_has_correctness(dataset, self.field("datasets"))
+        """Check also the files of datasets."""
+        super().check()
+        for file in self.dataset_files.values():
             if file:
                 self.check_file(file, self.field("datasets"), self.file_columns)
 
@@ -224,14 +237,12 @@ class DatasetTableAnalysis(TableAnalysis):
         return [*self.study.results_inputs(wildcards.dataset, self.models), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_dataset`."""
+        """Return the arguments of `read_dataset`."""
         return {
-            "analysis": self.module,
             "spec": asdict(self.study.datasets[wildcards.dataset]),
             "models": self.models,
             "predictions": self.study.probability_files(wildcards.dataset, self.models),
             "file": self.file_of(wildcards.dataset),
-            "options": self.options,
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
@@ -266,40 +277,17 @@ class SuiteFiles:
     models: Sequence[str]
 
     def paths(self, dataset: str) -> list[str]:
-        """Return the files of all models on a set: the user's if it has no images.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-        """
+        """Return the files of all models on a set: the user's if it has no images."""
         if dataset in self.stems:
             return [f"{self.stems[dataset].format(model=m)}.parquet" for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
     def layout(self, dataset: str) -> Layout:
-        """Return how the files of a set are laid out.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-        """
+        """Return how the files of a set are laid out."""
         return Layout() if dataset in self.stems else layout_of(self.specs[dataset])
 
     def read(self, dataset: str) -> list[Predictions]:
-        """Read the predictions of all models on a set.
-
-        Parameters
-        ----------
-        dataset : str
-            The base, or a set of the suite.
-
-        Raises
-        ------
-        InputError
-            If files are missing or invalid, naming all of them.
-        """
+        """Read the predictions of all models on a set."""
         problems, found, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
@@ -311,22 +299,15 @@ class SuiteFiles:
 class SuiteTableSettings(Settings):
     """Suites that a table is made for, each with the set that its sets are compared with."""
 
-    suites: Named[Name] = Field(
+    suites: dict[SuiteName, EvaluatedName] = Field(
         {}, description="The base, a dataset that models are evaluated on, by suite"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
-def tabulate_suite(
-    *, analysis: str, files: SuiteFiles, options: Mapping[str, Any], outputs: Sequence[Path]
-) -> None:
-    """Write the table of one suite."""
-    module = import_module(analysis)
-    table = module.tabulate(files, **options)
-    schema = schema_at_level(module.SCHEMA, options.get("confidence", LEVEL))
-    write_readable(table, schema, module.text_columns, outputs)
-    n_sets, n_models = len(files.suite.members), len(files.models)
-    logging.info("%s: %d sets, %d models", files.suite.name, n_sets, n_models)
+def read_suite(*, files: SuiteFiles) -> tuple[SuiteFiles]:
+    """Return where the files of a suite are."""
+    return (files,)
 
 
 class SuiteTableAnalysis(TableAnalysis):
@@ -337,25 +318,15 @@ class SuiteTableAnalysis(TableAnalysis):
     """
 
     per = "suite"
-    write_table = tabulate_suite
+    read = read_suite
     has_figure = True
     Settings: ClassVar[type[SuiteTableSettings]] = SuiteTableSettings
     settings: SuiteTableSettings
 
     def check(self) -> None:
-        """Check the names of suites, bases and models, and each suite.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, no model is left, or as `check_suite`.
-        """
-        self.study.check_models(self.settings.without, self.field("without"))
-        if self.settings.suites:
-            self.check_some_models()
-        suites, field = self.settings.suites, self.field("suites")
-        check_known("suite", suites, self.study.suites, file="configuration", field=field)
-        for name, base in suites.items():
+        """Check also each suite with its base."""
+        super().check()
+        for name, base in self.settings.suites.items():
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
@@ -364,7 +335,7 @@ class SuiteTableAnalysis(TableAnalysis):
         Parameters
         ----------
         name, base : str
-            Names of the suite, which is known, and of the base, which may not be.
+            Names of the suite and of the base.
 
         Raises
         ------
@@ -374,23 +345,11 @@ class SuiteTableAnalysis(TableAnalysis):
         raise NotImplementedError
 
     def collection(self, name: str) -> tuple[Suite, str]:
-        """Return a suite with its base.
-
-        Parameters
-        ----------
-        name : str
-            Name of a suite that a table is made for.
-        """
+        """Return a suite with its base."""
         return self.study.suites[name], self.settings.suites[name]
 
     def datasets_of(self, suite: str) -> list[str]:
-        """Return the names of the base and of the sets of a suite, each once.
-
-        Parameters
-        ----------
-        suite : str
-            Its name.
-        """
+        """Return the names of the base and of the sets of a suite, each once."""
         found, base = self.collection(suite)
         return list(dict.fromkeys([base, *found.datasets]))
 
@@ -400,7 +359,7 @@ class SuiteTableAnalysis(TableAnalysis):
         return self.study.suite_inputs(wildcards.suite, self.models, [base])
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `tabulate_suite`."""
+        """Return the arguments of `read_suite`."""
         study, name = self.study, getattr(wildcards, self.per)
         suite, base = self.collection(name)
         specs = {one: study.datasets[one] for one in self.datasets_of(name)}
@@ -413,7 +372,7 @@ class SuiteTableAnalysis(TableAnalysis):
             "stems": {name: study.predictions_pattern(name) for name in with_images},
             "models": self.models,
         }
-        return {"analysis": self.module, "files": files, "options": self.options}
+        return {"files": files}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that the table of a suite is made from."""

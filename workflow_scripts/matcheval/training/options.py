@@ -300,12 +300,12 @@ def search_space(algorithm: str) -> dict[str, Range]:
     }
 
 
-def hyper_parameter_groups(algorithm: str, n: int, seed: int = 0) -> tuple[Mapping[str, Any], ...]:
+def hyper_parameter_groups(algorithm: str, n: int) -> tuple[Mapping[str, Any], ...]:
     """Return up to n groups of an algorithm's options: the defaults, and further ones."""
     ranges = search_space(algorithm)
     drawn = (
         {
-            name: range_.draw(derived_seed("hyper-parameters", algorithm, name, group, seed))
+            name: range_.draw(derived_seed("hyper-parameters", algorithm, name, group, 0))
             for name, range_ in ranges.items()
         }
         for group in range(1, n if ranges else 1)

@@ -9,18 +9,24 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from PIL import Image
 
 from matcheval.datasets import folders
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.files import atomic_file, disk_errors
+from matcheval.io.files import atomic_file
 from matcheval.io.tables import write_table
 from matcheval.warehouse import WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, REFERENCE_SCHEMA, find_duplicates
-from matcheval.warehouse.images import blur, decode_again, fit_square, pixel_digest
+from matcheval.warehouse.images import (
+    blur,
+    decode_again,
+    fit_square,
+    parallel_map,
+    pixel_digest,
+    read_reference,
+    read_set,
+)
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, READ_SCHEMA, Box, Warehouse
-from matcheval.warehouse.reading import Workers, read_reference, read_set
 from matcheval.warehouse.sets import digest_of, reading_state, reference_state
 from matcheval.warehouse.settings import WarehouseSettings
 
@@ -39,14 +45,14 @@ class Build(Warehouse):
         """The file of a table of the build."""
         return self.folder.joinpath(*parts[:-1], f"{parts[-1]}.parquet")
 
-    def read(self, name: str, workers: Workers) -> None:
+    def read(self, name: str, n_workers: int) -> None:
         """Read the images of a set."""
-        table = read_set(self.sets[name], self.settings.decoding, workers)
+        table = read_set(self.sets[name], self.settings.decoding, n_workers)
         write_table(table, self._table("read", name))
 
-    def hash(self, name: str, downloads: Path, workers: Workers) -> None:
+    def hash(self, name: str, downloads: Path, n_workers: int) -> None:
         """Hash the images of a base or training set."""
-        table = read_reference(name, self.settings.against[name], downloads, workers)
+        table = read_reference(name, self.settings.against[name], downloads, n_workers)
         write_table(table, self._table("references", name))
 
     def search(self) -> None:
@@ -56,8 +62,8 @@ class Build(Warehouse):
             name: REFERENCE_SCHEMA.read(self._table("references", name))
             for name in self.settings.against
         }
-        found = find_duplicates(read, references, self.settings.duplicates.distance)
-        write_table(found, self._table("duplicates"))
+        duplicates = find_duplicates(read, references, self.settings.duplicates.distance)
+        write_table(duplicates, self._table("duplicates"))
 
     def decide(self, names: Sequence[str]) -> dict[str, pa.Table]:
         """Decide what becomes of the images of sets, and write that if there is no error."""
@@ -65,17 +71,15 @@ class Build(Warehouse):
         problems, decided = ErrorCollector(), {}
         for name in names:
             with problems.collected():
-                mine = duplicates.filter(pc.equal(duplicates["set"], name))
+                of_set = duplicates.filter(pc.equal(duplicates["set"], name))
                 read = READ_SCHEMA.read(self._table("read", name))
-                decided[name] = manifest.decide_set(self, name, read, mine)
+                decided[name] = manifest.decide_set(self, name, read, of_set)
         problems.raise_any()
         for name, table in decided.items():
             write_table(table, self._table("sets", name, "images"))
         return decided
 
-    def export(
-        self, name: str, side: int, folder: Path, workers: Workers, png: Path | None = None
-    ) -> None:
+    def export(self, name: str, side: int, folder: Path, n_workers: int) -> None:
         """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
         settings, boxes = self.settings, self.reviews[name].boxes
         images = IMAGES_SCHEMA.read(self._table("sets", name, "images"))
@@ -90,7 +94,7 @@ class Build(Warehouse):
             for row in kept
         ]
         folders.remove_description(folder)
-        pixels = workers.map(partial(_exported, settings, side), items)
+        pixels = parallel_map(partial(_exported, settings, side), items, n_workers)
         with atomic_file(folder / folders.IMAGES) as partial_file:
             folders.write_array(partial_file, (len(kept), side, side, 3), pixels)
         labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
@@ -106,8 +110,6 @@ class Build(Warehouse):
         with atomic_file(folder / "labels.npy") as partial_file, partial_file.open("wb") as stream:
             np.save(stream, dataset.labels)
         folders.write_description(dataset, folder)
-        if png is not None:
-            _write_png(np.asarray(dataset.images), kept, png)
 
     def document(self) -> None:
         """Write the tables, figures and pages."""
@@ -117,57 +119,35 @@ class Build(Warehouse):
 
     def run(self, n_workers: int, downloads: Path) -> None:
         """Build what is missing or out of date, and note the sets that are exported."""
-        against = self.settings.against
+        settings, exports = self.settings, self.settings.export
         assert self.reviews is not None  # so that errors in them are told first
-        with Workers(n_workers) as workers:
-            for number, (name, source) in enumerate(self.sets.items(), 1):
-                state = reading_state(source, self.settings)
-                if unless_done(self._table("read", name), state, partial(self.read, name, workers)):
-                    LOGGER.info("%s: read (%d of %d sets)", name, number, len(self.sets))
-            for name in against:
-                state = reference_state(name, self.settings)
-                make = partial(self.hash, name, downloads, workers)
-                if unless_done(self._table("references", name), state, make):
-                    LOGGER.info("%s: hashed", name)
-            parts = [("read", name) for name in self.sets]
-            parts += [("references", name) for name in against]
-            states = [_record_of(self._table(*part)).read_text() for part in parts]
-            state = digest_of(states, self.settings.duplicates.distance)
-            unless_done(self._table("duplicates"), state, self.search)
-            self._export_all(self.decide(list(self.sets)), workers)
+        states = []
+        for name, source in self.sets.items():
+            states.append(reading_state(source, settings))
+            read = partial(self.read, name, n_workers)
+            unless_done(self._table("read", name), states[-1], read, f"{name}: read")
+        for name in settings.against:
+            states.append(reference_state(name, settings))
+            hash_images = partial(self.hash, name, downloads, n_workers)
+            unless_done(self._table("references", name), states[-1], hash_images, f"{name}: hashed")
+        state = digest_of(states, settings.duplicates.distance)
+        unless_done(self._table("duplicates"), state, self.search, "duplicates: searched")
+        for name, images in self.decide(list(self.sets)).items():
+            kept = images.filter(pc.equal(images["status"], manifest.KEPT))
+            state = digest_of(
+                kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
+                self.reviews[name].state[1], exports.model_dump(mode="json"),
+                list(settings.class_names), settings.warehouse,
+            )  # fmt: skip
+            last_file = self.folder / "sets" / name / str(exports.sides[-1]) / "dataset.json"
+            export = partial(self._export_set, name, n_workers)
+            if unless_done(last_file, state, export, f"{name}: exported"):
+                self.exported.append(name)
         self.document()
 
-    def _export_all(self, manifests: Mapping[str, pa.Table], workers: Workers) -> None:
-        """Export the sets that are not; before the first, see that the disk has room for all."""
-        export = self.settings.export
-        pixels = 3 * sum(side**2 for side in export.sides)
-        states, needed = {}, 0
-        for name, images in manifests.items():
-            kept = images.filter(pc.equal(images["status"], manifest.KEPT))
-            states[name] = digest_of(
-                kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
-                self.reviews[name].state[1], export.model_dump(mode="json"),
-                list(self.settings.class_names), self.settings.warehouse,
-            )  # fmt: skip
-            if not _is_done(self._last_file(name), states[name]):
-                needed += pixels * len(kept)
-        with disk_errors(self.folder / "sets", needed):
-            pass
-        for number, (name, state) in enumerate(states.items(), 1):
-            if unless_done(self._last_file(name), state, partial(self._export_set, name, workers)):
-                self.exported.append(name)
-                LOGGER.info("%s: exported (%d of %d sets)", name, number, len(states))
-
-    def _last_file(self, name: str) -> Path:
-        """The file of a set that is written last."""
-        side = self.settings.export.sides[-1]
-        return self.folder / "sets" / name / str(side) / "dataset.json"
-
-    def _export_set(self, name: str, workers: Workers) -> None:
-        folder = self.folder / "sets" / name
+    def _export_set(self, name: str, n_workers: int) -> None:
         for side in self.settings.export.sides:
-            png = folder / "png" / str(side) if self.settings.export.png else None
-            self.export(name, side, folder / str(side), workers, png)
+            self.export(name, side, self.folder / "sets" / name / str(side), n_workers)
 
 
 def _exported(
@@ -182,35 +162,14 @@ def _exported(
     return fit_square(blur(image, boxes), side, settings.export.fit).tobytes()
 
 
-def _write_png(pixels: Any, rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
-    """Write PNG files; those of images that are no longer kept are removed."""
-    wanted = set()
-    for image, row in zip(pixels, rows, strict=True):
-        file = folder / row["class"] / f"{row['image_id'].rpartition('/')[2]}.png"
-        wanted.add(file)
-        with atomic_file(file) as partial_file:
-            Image.fromarray(image).save(partial_file, "PNG")
-    for old in folder.glob("*/*.png"):
-        if old not in wanted:
-            old.unlink()
-
-
-def _record_of(file: Path) -> Path:
-    """The file that says what another one was made from."""
-    return file.with_name(f".{file.name}.state")
-
-
-def _is_done(file: Path, state: str) -> bool:
-    record = _record_of(file)
-    return file.exists() and record.exists() and record.read_text(encoding="utf-8") == state
-
-
-def unless_done(file: Path, state: str, make: Callable[[], None]) -> bool:
+def unless_done(file: Path, state: str, make: Callable[[], None], message: str) -> bool:
     """Make a file, unless it was made from the same before; return whether it was made now."""
-    if _is_done(file, state):
+    record = file.with_name(f".{file.name}.state")
+    if file.exists() and record.exists() and record.read_text(encoding="utf-8") == state:
         return False
-    _record_of(file).unlink(missing_ok=True)
+    record.unlink(missing_ok=True)
     make()
-    with atomic_file(_record_of(file)) as partial_file:
+    with atomic_file(record) as partial_file:
         partial_file.write_text(state, encoding="utf-8")
+    LOGGER.info(message)
     return True

@@ -11,22 +11,39 @@ from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
 
-
-_FILE = "its YAML file (docs/warehouse.md)"
+_FILE = "its YAML file (docs/datasets.md)"
+_STEPS = {
+    "plan": (
+        "write the query plan: what to search for, for every set and class",
+        "Write the query plan as a table with a row per set and class. Nothing is searched, "
+        "downloaded or generated.",
+    ),
+    "build": (
+        "build the sets from your images",
+        "Decode images, find duplicates, apply decisions, and export the sets with their "
+        "documents. A build that was stopped goes on, and a changed decision repeats its sets "
+        "only.",
+    ),
+    "worklist": (
+        "write contact sheets for reviewers",
+        "Write contact sheets of a built warehouse by set and class, and a table to write "
+        "decisions into.",
+    ),
+}
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
         "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
-        "colour (docs/warehouse.md)."
+        "colour (docs/datasets.md)."
     )
-    steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
-    plan = steps.add_parser(
-        "plan", help="write the query plan: what to search for, for every set and class",
-        description="Write the query plan as a table with a row per set and class. Nothing is "
-        "searched, downloaded or generated.",
-    )  # fmt: skip
+    commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
+    steps = {
+        name: commands.add_parser(name, help=summary, description=description)
+        for name, (summary, description) in _STEPS.items()
+    }
+    plan, build, worklist = steps.values()
     plan.add_argument(
         "warehouse", type=Path, metavar="WAREHOUSE", nargs="?",
         help=f"{_FILE}; CIFAR-10-Warehouse by default",
@@ -35,14 +52,12 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "--file", type=Path, metavar="FILE",
         help="table to write (.csv, .parquet); printed as CSV by default",
     )  # fmt: skip
-    plan.set_defaults(run=run_plan)
-    build = steps.add_parser(
-        "build", help="build the sets from your images",
-        description="Decode images, find duplicates, apply decisions, and export the sets with "
-        "their documents. A build that was stopped goes on, and a changed decision repeats its "
-        "sets only.",
-    )  # fmt: skip
-    _add_places(build, "folder to write")
+    for step, output in ((build, "folder to write"), (worklist, "folder of the build")):
+        step.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=_FILE)
+        step.add_argument(
+            "--output", type=Path, metavar="DIR",
+            help=f"{output} (default: results/warehouses/<name>)",
+        )  # fmt: skip
     build.add_argument(
         "--workers", type=int, metavar="N", help="processes (default: one per available core)"
     )
@@ -51,35 +66,15 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         help="folder of published files, where `against` names published sets "
         "(default: %(default)s)",
     )  # fmt: skip
-    build.set_defaults(run=run_build)
-    worklist = steps.add_parser(
-        "worklist", help="write contact sheets for reviewers",
-        description="Write contact sheets of a built warehouse by set and class, and a table to "
-        "write decisions into.",
-    )  # fmt: skip
-    _add_places(worklist, "folder of the build")
     worklist.add_argument(
         "--to", type=Path, required=True, metavar="DIR", help="folder of the sheets"
     )
     worklist.add_argument(
         "--pending", action="store_true", help="only images that wait for a decision"
     )
-    worklist.add_argument(
-        "--predictions", metavar="FILES",
-        help="a model's predictions on the exported sets, with {set} for a set's name: images that "
-        "it takes for another class come first",
-    )  # fmt: skip
-    worklist.set_defaults(run=run_worklist)
-    for step in (plan, build, worklist):
+    for step, run in zip(steps.values(), (run_plan, run_build, run_worklist), strict=True):
         add_json(step)
-
-
-def _add_places(step: argparse.ArgumentParser, output: str) -> None:
-    step.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=_FILE)
-    step.add_argument(
-        "--output", type=Path, metavar="DIR",
-        help=f"{output} (default: results/warehouses/<name>)",
-    )  # fmt: skip
+        step.set_defaults(run=run)
 
 
 def run_plan(arguments: argparse.Namespace) -> None:
@@ -92,7 +87,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         check_suffix(output)
     settings = read_warehouse(arguments.warehouse)
     if not settings.plan:
-        remedy = "Give groups of sets with style, sources and template (docs/warehouse.md)"
+        remedy = "Give groups of sets with style, sources and template (docs/datasets.md)"
         raise InputError("has no query plan", file=arguments.warehouse, field="plan", remedy=remedy)
     table = tabulate_plan(settings)
     if output is not None:
@@ -113,21 +108,23 @@ def run_plan(arguments: argparse.Namespace) -> None:
 
 def run_build(arguments: argparse.Namespace) -> None:
     """Build a warehouse, and print what each step found."""
-    from matcheval.warehouse.reading import available_cores
+    from matcheval.warehouse.images import available_cores
+    from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 
     if arguments.workers is not None and arguments.workers < 1:
         raise InputError(f"--workers {arguments.workers} is no number of processes")
     build = _build(arguments)
     build.run(arguments.workers or available_cores(), arguments.downloads)
+    sets, exported, folder = list(build.sets), build.exported, str(build.folder)
     if arguments.json:
-        sets, folder = list(build.sets), str(build.folder)
-        told = {"folder": folder, "sets": sets, "exported": build.exported}
-        print_json("warehouse-build", told)
+        print_json("warehouse-build", {"folder": folder, "sets": sets, "exported": exported})
         return
-    steps = (build.folder / "tables" / "steps.md").read_text(encoding="utf-8")
-    print_text(steps)
-    n = len(build.exported)
-    print_text(f"\n{n} of {len(build.sets)} sets exported to {build.folder}\n")
+    images = IMAGES_SCHEMA.read(build.folder / "images.parquet").to_pandas()
+    kept = (images["status"] == KEPT) & (images["reviewers"] > 0)
+    unblurred = int((kept & (images["blurred"] == 0)).sum())
+    print_text((build.folder / "tables" / "steps.md").read_text(encoding="utf-8"))
+    print_text(f"\n{unblurred} reviewed images are kept without blurred boxes")
+    print_text(f"\n{len(exported)} of {len(sets)} sets exported to {folder}\n")
 
 
 def _build(arguments: argparse.Namespace) -> "Build":
@@ -146,10 +143,7 @@ def run_worklist(arguments: argparse.Namespace) -> None:
 
     build = _build(arguments)
     images = IMAGES_SCHEMA.read(build.folder / "images.parquet").to_pandas()
-    n = write_worklist(
-        build, images, arguments.to,
-        pending_only=arguments.pending, predictions=arguments.predictions,
-    )  # fmt: skip
+    n = write_worklist(build, images, arguments.to, pending_only=arguments.pending)
     file = arguments.to / "worklist.csv"
     if arguments.json:
         print_json("warehouse-worklist", {"images": n, "written": [str(file)]})

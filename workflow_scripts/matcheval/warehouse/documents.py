@@ -1,6 +1,6 @@
-"""Documents of a warehouse, from its manifest alone: tables, notice, suite; figures, datasheet."""
+"""Documents of a warehouse, from its manifest alone: tables, notice, suites and figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +10,106 @@ import pyarrow as pa
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.io.formulas import marked_frame
-from matcheval.io.tables import write_table
-from matcheval.io.text_tables import write_readable
+from matcheval.io.tables import Column, TableSchema, text, write_table
+from matcheval.io.text_tables import TextColumn, write_readable
+from matcheval.io.user_files import read_yaml_list
 from matcheval.names import is_name
 from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
-from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA
+from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, DUPLICATES_SCHEMA, LEAKED
 from matcheval.warehouse.figures import plot_classes, plot_origins, plot_samples
-from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT, STATUSES, UNSTATED, Warehouse
+from matcheval.warehouse.images import PROBLEMS
+from matcheval.warehouse.manifest import (
+    DISAGREE,
+    IMAGES_SCHEMA,
+    KEPT,
+    LEAK,
+    LICENCE,
+    REJECTED,
+    STATUSES,
+    UNREVIEWED,
+    Warehouse,
+)
 from matcheval.warehouse.settings import WarehouseSettings
-from matcheval.warehouse.tables import SCHEMAS, tabulate, text_columns
 
-# The questions of Gebru et al. (2021). What only people know is marked as open, so that a page with
-# such marks is not finished.
-_DATASHEET = Path(__file__).with_name("datasheet.md")
-OPEN = "**To be written by people:**"
+
+def _count(name: str, meaning: str, unit: str = "images") -> Column:
+    return Column(name, pa.int64(), unit, meaning)
+
+
+_SET, _GROUP = text("set", "name of the set"), text("group", "its group")
+_IMAGE = text("image_id", "name of the image")
+
+_TABLES: dict[str, tuple[Any, ...]] = {
+    "overview": (
+        "size of suites",
+        text("suite", "its name"),
+        _count("n_sets", "number of sets (domains)", "sets"),
+        _count("n", "test images"),
+        _count("n_classes", "classes that it has images of", "classes"),
+        Column("side", pa.string(), "pixels",
+               "height and width of the images; empty if they vary"),
+        text("origin", "built here, or published: Sun et al. (2024), Table 1"),
+    ),
+    "prompts": (
+        "queries and prompts",
+        text("group", "group of sets"),
+        text("style", "their style"),
+        text("text", "query or prompt, with placeholders"),
+        _count("n_sets", "sets that were collected by it", "sets"),
+        _count("n", "kept images that were"),
+    ),
+    "sets": (
+        "sets of a warehouse",
+        _SET,
+        _GROUP,
+        text("source", "where its images come from"),
+        text("style", "their style"),
+        Column("colour", pa.string(), "", "colour that was asked for", nullable=True),
+        _count("n_read", "files that were read"),
+        _count("n", "of these, kept"),
+        _count("n_pending", "of these, waiting for a decision"),
+        _count("n_rejected", "of these, rejected"),
+        _count("n_duplicate", "of these, copies"),
+        _count("n_relabelled", "kept under another class than they came with"),
+        _count("n_reviewed", "decided on by a person"),
+        _count("n_blurred", "kept, with blurred boxes"),
+        _count("largest_class", "kept images of the largest class"),
+        _count("smallest_class", "of the smallest class that is not absent"),
+        text("absent_classes", "classes without kept images, separated by ;"),
+        Column("colour_agreement", pa.float64(), "fraction",
+               "kept images whose measured colour is the one asked for; null if none was",
+               nullable=True),
+    ),
+    "classes": (
+        "kept images by set and class",
+        _SET, _GROUP, text("class", "name of the class"), _count("n", "kept images"),
+    ),
+    "origins": (
+        "kept images by origin",
+        text("source", "where the images come from"),
+        text("style", "their style"),
+        _count("n_sets", "sets of this origin", "sets"),
+        _count("n", "kept images"),
+    ),
+    "steps": (
+        "what each step found",
+        text("step", "step of the build"),
+        text("finding", "what was found"),
+        _count("n", "how many"),
+    ),
+    "warnings": ("warnings", _SET, text("warning", "what is remarkable")),
+    "noise": (
+        "noise record: images that reviewers rejected or relabelled",
+        _SET,
+        _IMAGE,
+        text("class_given", "class that it was collected for"),
+        text("class", "corrected class; empty if it was rejected"),
+        Column("reason", pa.string(), "", "reviewers' reason", nullable=True),
+    ),
+}  # fmt: skip
+SCHEMAS = {key: TableSchema(name, tuple(columns)) for key, (name, *columns) in _TABLES.items()}
+
+_PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
 
 def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
@@ -37,18 +123,195 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     tables = tabulate(warehouse, images, duplicates)
     for name, table in tables.items():
         paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(table, SCHEMAS[name], text_columns, paths)
+        write_readable(table, SCHEMAS[name], _text_columns, paths)
     settings, kept = warehouse.settings, images[images["status"] == KEPT]
-    pages = {
-        "NOTICE.md": _notice(settings, kept),
-        "datasheet.md": _datasheet(settings, images, kept, tables),
-        **{f"suite-{side}.csv": _suite(tables["sets"], settings, side, folder)
-           for side in settings.export.sides},
-    }  # fmt: skip
-    for name, text in pages.items():
+    pages = {"NOTICE.md": _notice(settings, kept)}
+    for side in settings.export.sides:
+        pages[f"suite-{side}.csv"] = _suite(tables["sets"], settings, side, folder)
+    for name, page in pages.items():
         with atomic_file(folder / name) as partial:
-            partial.write_text(text, encoding="utf-8")
+            partial.write_text(page, encoding="utf-8")
     _plot(warehouse, kept, tables, folder / "figures")
+
+
+def tabulate(
+    warehouse: Warehouse, images: pd.DataFrame, duplicates: pd.DataFrame
+) -> dict[str, pd.DataFrame]:
+    """Make all tables (`SCHEMAS`) by name, of Python's own values with None for what is missing."""
+    settings = warehouse.settings
+    kept = images[images["status"] == KEPT]
+    sets = _sets(warehouse, images)
+    tables = {
+        "overview": _overview(settings, kept),
+        "prompts": tabulate_prompts(kept),
+        "sets": sets,
+        "classes": _classes(warehouse, kept),
+        "origins": _origins(sets),
+        "steps": _steps(images, duplicates, list(settings.against)),
+        "warnings": _warnings(sets, settings),
+        "noise": _noise(images),
+    }
+    return {
+        name: table[SCHEMAS[name].names].astype(object).where(table.notna(), None)
+        for name, table in tables.items()
+    }
+
+
+def _overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
+    """The size of a warehouse beside those of Sun et al. (2024), Table 1."""
+    own = (
+        settings.warehouse, kept["set"].nunique(), len(kept), kept["class"].nunique(),
+        ", ".join(map(str, settings.export.sides)), "built here",
+    )  # fmt: skip
+    rows = [own, *((*row, "published") for row in read_yaml_list(_PUBLISHED))]
+    return pd.DataFrame(rows, columns=SCHEMAS["overview"].names)
+
+
+def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
+    """List the texts that images were found or generated by: Sun et al. (2024), Table 4."""
+    kept = kept[kept["query"].notna()]
+    texts = []
+    for query, *values in zip(
+        kept["query"], kept["class_given"], kept["colour_query"], strict=True
+    ):
+        for name, value in zip(("class", "colour"), values, strict=True):
+            if isinstance(value, str) and value:
+                query = query.replace(value, f"{{{name}}}")
+        texts.append(query)
+    grouped = kept.assign(text=texts).groupby(["group", "style", "text"], sort=False)["set"]
+    return grouped.agg(n_sets="nunique", n="size").reset_index()
+
+
+def _sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
+    """Counts of the images of each set."""
+    rows, by_set = [], dict(list(images.groupby("set")))
+    for name, source in warehouse.sets.items():
+        of_set = by_set.get(name, images.iloc[:0])
+        kept = of_set[of_set["status"] == KEPT]
+        counts = kept["class"].value_counts()
+        counts = counts.reindex(list(warehouse.settings.class_names), fill_value=0)
+        present, asked = counts[counts > 0], source.colour
+        rows.append({
+            "set": name, "group": source.group, "source": source.source, "style": source.style,
+            "colour": asked, "n_read": len(of_set), "n": len(kept),
+            **{f"n_{status}": int((of_set["status"] == status).sum())
+               for status in STATUSES if status != KEPT},
+            "n_relabelled": int((kept["class"] != kept["class_given"]).sum()),
+            "n_reviewed": int((of_set["reviewers"] > 0).sum()),
+            "n_blurred": int((kept["blurred"] > 0).sum()),
+            "largest_class": int(counts.max()),
+            "smallest_class": int(present.min()) if len(present) else 0,
+            "absent_classes": ";".join(counts.index[counts == 0]),
+            "colour_agreement": float((kept["colour_measured"] == asked).mean())
+            if asked is not None and len(kept) else None,
+        })  # fmt: skip
+    return pd.DataFrame(rows, columns=SCHEMAS["sets"].names).astype(
+        {"colour": object, "colour_agreement": object}
+    )
+
+
+def _classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
+    """Kept images of each set and class, absent classes included."""
+    counts = kept.groupby(["set", "class"]).size().to_dict()
+    rows = [
+        (name, source.group, class_name, int(counts.get((name, class_name), 0)))
+        for name, source in warehouse.sets.items()
+        for class_name in warehouse.settings.class_names
+    ]
+    return pd.DataFrame(rows, columns=SCHEMAS["classes"].names)
+
+
+def _origins(sets: pd.DataFrame) -> pd.DataFrame:
+    """Kept images of each source and style."""
+    grouped = sets.groupby(["source", "style"], sort=False)["n"]
+    return grouped.agg(n_sets="size", n="sum").reset_index()
+
+
+def _steps(
+    images: pd.DataFrame, duplicates: pd.DataFrame, references: Sequence[str]
+) -> pd.DataFrame:
+    """Counts by step of a build; zeros are listed, too."""
+
+    def with_reason(reason: str) -> int:
+        return int((images["reason"] == reason).sum())
+
+    def duplicate_images(finding: str, **where: str) -> int:
+        rows = duplicates["finding"] == finding
+        for column, value in where.items():
+            rows &= duplicates[column] == value
+        return int(duplicates.loc[rows, "image_id"].nunique())
+
+    reviewed = images["reviewers"] > 0
+    by_people = reviewed & (images["status"] == REJECTED) & (images["reason"] != LICENCE)
+    leaks = [(name, duplicate_images(LEAKED, other_set=name)) for name in references]
+    rows = [
+        ("decode", "files", len(images)),
+        *(("decode", problem, with_reason(problem)) for problem in PROBLEMS),
+        ("decode", "animated, first frame taken", int(images["animated"].sum())),
+        ("decode", "wrongly named", int(images["misnamed"].sum())),
+        ("decode", "images", int(images["sha256"].notna().sum())),
+        ("duplicates", "exact copies in a set", duplicate_images(COPY, match="exact")),
+        ("duplicates", "near copies in a set", duplicate_images(COPY, match="near")),
+        ("duplicates", "one picture, two classes in a set", duplicate_images(CONFLICT)),
+        ("duplicates", "also in an earlier set", duplicate_images(ACROSS)),
+        *(("duplicates", f"also in {name}", n) for name, n in leaks),
+        ("review", "decided on by people", int(reviewed.sum())),
+        ("review", "rejected by people", int(by_people.sum())),
+        ("review", "relabelled", int((images["class"] != images["class_given"]).sum())),
+        ("review", "reviewers disagree", with_reason(DISAGREE)),
+        ("review", "not reviewed, and waiting", with_reason(UNREVIEWED)),
+        ("export", "left out for their licence", with_reason(LICENCE)),
+        ("export", "left out as leaked", with_reason(LEAK)),
+        ("export", "with blurred boxes", int((images["blurred"] > 0).sum())),
+        *(("result", status, int((images["status"] == status).sum())) for status in STATUSES),
+    ]
+    return pd.DataFrame(rows, columns=SCHEMAS["steps"].names)
+
+
+def _warnings(sets: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
+    """What is remarkable of the sets."""
+    limits = settings.warnings
+    rows: list[tuple[Any, str]] = []
+    for row in sets.to_dict("records"):
+        ratio = row["largest_class"] / row["smallest_class"] if row["smallest_class"] else 0
+        absent = row["absent_classes"].replace(";", ", ")
+        warnings = {
+            f"{row['n']:,} images, fewer than {limits.smallest:,}": row["n"] < limits.smallest,
+            f"{row['n']:,} images, more than {limits.largest:,}": row["n"] > limits.largest,
+            f"no images of {absent}": absent,
+            f"the largest class is {ratio:.1f} times the smallest": ratio > limits.imbalance,
+            f"{row['n_pending']:,} images wait for a decision": row["n_pending"],
+        }
+        rows += [(row["set"], warning) for warning, applies in warnings.items() if applies]
+    return pd.DataFrame(rows, columns=SCHEMAS["warnings"].names)
+
+
+def _noise(images: pd.DataFrame) -> pd.DataFrame:
+    """Images that reviewers rejected or relabelled: the noise record."""
+    relabelled = images["class"] != images["class_given"]
+    rejected = (images["reviewers"] > 0) & (images["status"] == REJECTED) & ~relabelled
+    noise = images[relabelled | (rejected & (images["reason"] != LICENCE))].copy()
+    noise.loc[rejected.reindex(noise.index), "class"] = ""
+    return noise
+
+
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out any of these tables for readers."""
+    columns = []
+    for name in table.columns:
+        values = table[name].tolist()
+        is_number = any(isinstance(value, int | float) for value in values)
+        cells = [_cell(value) for value in values]
+        columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
+    return columns
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value or value == "":
+        return "–"
+    if isinstance(value, float):
+        return f"{100 * value:.1f} %"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
@@ -61,74 +324,6 @@ def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
         *(f"| {source or '–'} | {licence} | {n:,} |" for (source, licence), n in counts.items()),
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def _datasheet(
-    settings: WarehouseSettings,
-    images: pd.DataFrame,
-    kept: pd.DataFrame,
-    tables: Mapping[str, pd.DataFrame],
-) -> str:
-    """The datasheet, with numbers from the tables."""
-
-    def listed(counts: pd.Series) -> str:
-        return ", ".join(f"{name} {n:,}" for name, n in counts.items())
-
-    sizes = tables["sets"]["n"]
-    by_class = kept["class"].value_counts().reindex(list(settings.class_names), fill_value=0)
-    by_status = images["status"].value_counts().reindex(list(STATUSES), fill_value=0)
-    steps = dict(zip(tables["steps"]["finding"], tables["steps"]["n"], strict=True))
-    leaks = [f"{steps[f'also in {x}']:,} images are also in `{x}`" for x in settings.against]
-    without = {"url": "address", "retrieved": "date", "query": "query",
-               "colour_query": "colour that was asked for"}  # fmt: skip
-    missing = (f"{kept[c].isna().sum():,} images have no {x}" for c, x in without.items())
-    origins = (
-        f"{row['source'] or 'unnamed source'} ({row['style'] or 'no style'}) {row['n']:,}"
-        for row in tables["origins"].to_dict("records")
-    )
-    queries = ", ".join(f"“{text}”" for text in tables["prompts"]["text"].head(20))
-    dates = images["retrieved"].dropna()
-    agreement = "; ".join(
-        f"{row['first']} and {row['second']}, {row['n']:,} images: {100 * row['agreement']:.1f} % "
-        + ("(κ not defined)" if row["kappa"] is None else f"(κ = {row['kappa']:.2f})")
-        for row in tables["agreement"].to_dict("records")
-    )
-    if agreement:
-        agreement = f"Agreement: {agreement}"
-    squash = settings.export.fit == "squash"
-    return _DATASHEET.read_text(encoding="utf-8").format(
-        settings=settings, steps=steps, open=OPEN, marked=OPEN.strip("*"),
-        n=len(kept), n_read=len(images), n_sets=len(sizes), n_groups=len(set(images["group"])),
-        n_classes=len(by_class), smallest=sizes.min(), largest=sizes.max(), mean=sizes.mean(),
-        n_incomplete=(tables["sets"]["absent_classes"] != "").sum(),
-        n_blurred=(kept["blurred"] > 0).sum(),
-        n_unblurred=((kept["blurred"] == 0) & (kept["reviewers"] > 0)).sum(),
-        n_reviewed=(images["reviewers"] > 0).sum(),
-        n_unstated=(kept["licence"] == UNSTATED).sum(),
-        by_class=listed(by_class), by_licence=listed(kept["licence"].value_counts()),
-        by_status=", ".join(f"{n:,} {status}" for status, n in by_status.items()),
-        missing="; ".join(missing), origins="; ".join(origins),
-        leaks="; ".join(leaks) or f"{OPEN} it was compared with no training set",
-        queries=queries or f"{OPEN} the queries",
-        dates=f"From {dates.min()} to {dates.max()}" if len(dates) else f"{OPEN} the dates",
-        fit="resized to squares" if squash else "cropped to squares, resized",
-        sides=" and ".join(f"{side} × {side}" for side in settings.export.sides),
-        agreement=agreement or f"{OPEN} no image has decisions of two reviewers",
-    )  # fmt: skip
-
-
-def _plot(
-    warehouse: Warehouse, kept: pd.DataFrame, tables: Mapping[str, pd.DataFrame], folder: Path
-) -> None:
-    figures = {
-        "classes": plot_classes(tables["classes"]),
-        "origins": plot_origins(tables["origins"]),
-    }
-    for group in dict.fromkeys(source.group for source in warehouse.sets.values()):
-        title = f"samples-{group}" if is_name(group) else "samples"
-        figures[title] = plot_samples(warehouse, kept, group)
-    for name, figure in figures.items():
-        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
 
 
 def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
@@ -145,3 +340,17 @@ def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: 
             "images": place / "images.npy", "labels": place / "labels.npy",
         })  # fmt: skip
     return marked_frame(pd.DataFrame(rows)).to_csv(index=False, lineterminator="\n")
+
+
+def _plot(
+    warehouse: Warehouse, kept: pd.DataFrame, tables: Mapping[str, pd.DataFrame], folder: Path
+) -> None:
+    figures = {
+        "classes": plot_classes(tables["classes"]),
+        "origins": plot_origins(tables["origins"]),
+    }
+    for group in dict.fromkeys(source.group for source in warehouse.sets.values()):
+        title = f"samples-{group}" if is_name(group) else "samples"
+        figures[title] = plot_samples(warehouse, kept, group)
+    for name, figure in figures.items():
+        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,8 @@ from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, 
 from matcheval.io.files import atomic_file
 from matcheval.io.formulas import marked_frame
 from matcheval.io.text_tables import counted
-from matcheval.predictions.files import read_predictions
-from matcheval.warehouse.images import CHIPS, blur, decode_again, fit_square
+from matcheval.warehouse.images import blur, decode_again, fit_square
 from matcheval.warehouse.manifest import DECISION_COLUMNS, KEPT, PENDING, Box, Warehouse
-from matcheval.warehouse.sets import SourceSet
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,32 +83,23 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
 
 
 def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "Figure":
-    """Draw a sheet of samples with chips of colours: Sun et al. (2024), Figure 1C."""
+    """Draw a sheet of samples, with a row per set: Sun et al. (2024), Figure 1C."""
     filled = set(kept["set"])
     sets = warehouse.sets
-    names = [name for name, one in sets.items() if one.group == group and name in filled]
+    names = [name for name in sets if sets[name].group == group and name in filled]
     evenly = np.linspace(0, len(names) - 1, min(len(names), _MOST_SETS)).round().astype(int)
     rows = []
     for name in (names[i] for i in np.unique(evenly)):
-        mine = kept[kept["set"] == name]
-        first = mine.drop_duplicates("class").set_index("class")
-        row = [_chip(sets[name], mine)]
+        first = kept[kept["set"] == name].drop_duplicates("class").set_index("class")
+        row: list[Picture] = []
         for class_name in warehouse.settings.class_names:
             if class_name in first.index:
                 record = first.loc[class_name]
                 boxes = warehouse.reviews[name].boxes.get(record["image_id"], ())
-                row.append(Picture(_thumbnail(warehouse, name, record["path"], boxes), class_name))
+                caption = class_name if row else f"{name}\n{class_name}"
+                row.append(Picture(_thumbnail(warehouse, name, record["path"], boxes), caption))
         rows.append(row)
     return plot_contact_sheet(rows, group or warehouse.settings.warehouse)
-
-
-def _chip(source: SourceSet, kept: pd.DataFrame) -> Picture:
-    measured = str(kept["colour_measured"].mode().iloc[0])
-    colour = source.colour or measured
-    rgb = bytes.fromhex(CHIPS.get(colour, "#ffffff")[1:])
-    pixels = np.broadcast_to(np.frombuffer(rgb, np.uint8), (8, 8, 3))
-    told = colour if source.colour else f"mostly {measured}"
-    return Picture(pixels, f"{source.name}\n{told}", marked=True)
 
 
 def _thumbnail(
@@ -123,12 +112,7 @@ def _thumbnail(
 
 
 def write_worklist(
-    warehouse: Warehouse,
-    images: pd.DataFrame,
-    folder: Path,
-    *,
-    pending_only: bool = False,
-    predictions: str | None = None,
+    warehouse: Warehouse, images: pd.DataFrame, folder: Path, *, pending_only: bool = False
 ) -> int:
     """Write contact sheets and a table for decisions; return the number of images to review."""
     file = folder / "worklist.csv"
@@ -139,11 +123,9 @@ def write_worklist(
     if chosen.empty:
         raise InputError("no image is waiting for review", file=warehouse.settings.warehouse)
     pages = []
-    for (name, class_name), mine in chosen.groupby(["set", "class_given"], sort=False):
-        if predictions is not None:
-            mine = mine.iloc[np.argsort(-_doubts(mine, images, predictions), kind="stable")]
-        for number, start in enumerate(range(0, len(mine), _PER_ROW * _ROWS), 1):
-            page = mine.iloc[start : start + _PER_ROW * _ROWS].copy()
+    for (name, class_name), of_class in chosen.groupby(["set", "class_given"], sort=False):
+        for number, start in enumerate(range(0, len(of_class), _PER_ROW * _ROWS), 1):
+            page = of_class.iloc[start : start + _PER_ROW * _ROWS].copy()
             page["sheet"] = sheet = f"{name}/{class_name}-{number}.png"
             page["position"] = range(1, len(page) + 1)
             pictures = [
@@ -162,19 +144,3 @@ def write_worklist(
     with atomic_file(file) as partial:
         marked_frame(rows[columns]).to_csv(partial, index=False, lineterminator="\n")
     return len(rows)
-
-
-def _doubts(mine: pd.DataFrame, images: pd.DataFrame, pattern: str) -> Any:
-    """How sure a model is of another class; 2 for images that it has not seen, to come first."""
-    name = mine["set"].iloc[0]
-    file = Path(pattern.replace("{set}", name))
-    kept = images[(images["set"] == name) & (images["status"] == KEPT)]
-    found = read_predictions(file)
-    if len(found) != len(kept):
-        raise InputError(
-            f"{len(found)} predictions for {len(kept)} kept images of '{name}'", file=file,
-            remedy="Run the model on the set as it was exported last",
-        )  # fmt: skip
-    wrong = found.prediction != found.label
-    doubts = pd.Series(np.where(wrong, found.probability, 0.0), index=kept.index)
-    return doubts.reindex(mine.index, fill_value=2.0).to_numpy()

@@ -6,21 +6,46 @@ orientations and shows transparent images over white, as a person saw them when 
 
 import hashlib
 import io
+import multiprocessing
+import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import cache, partial
+from itertools import chain, islice
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
-from matcheval.datasets.decoding import FORMATS, squared
+from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.decoding import (
+    FORMATS,
+    UnreadableImageError,
+    array_image,
+    decode_rgb,
+    squared,
+)
+from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
-from matcheval.warehouse.manifest import Box
-from matcheval.warehouse.settings import DecodingSettings
+from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
+from matcheval.warehouse.manifest import READ_SCHEMA, Box
+from matcheval.warehouse.sets import ImageFile, SourceSet
+from matcheval.warehouse.settings import DecodingSettings, reference_settings
+
+A = TypeVar("A")
+B = TypeVar("B")
+_BATCH = 32
+_ALONE = 256  # items that one process is done with before others have started
 
 _JPEG = {".jpg", ".jpeg", ".jpe", ".jfif"}
 # Suffixes that files of a format may have; a file with another one is wrongly named.
@@ -34,11 +59,10 @@ _SUFFIXES = {
     "PPM": {".ppm", ".pgm", ".pbm", ".pnm"},
     "TIFF": {".tif", ".tiff"},
 }
-
-_SOFTNESS = 3  # the standard deviation of the blur is the box's larger side over this
-
 EMPTY, UNREADABLE, HUGE, SMALL = "empty", "unreadable", "huge", "too small"
 PROBLEMS = (EMPTY, UNREADABLE, HUGE, SMALL)
+
+_SOFTNESS = 3  # the standard deviation of the blur is the box's larger side over this
 
 
 class RefusedImageError(Exception):
@@ -83,7 +107,7 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
                 raise RefusedImageError(HUGE, f"{width} × {height} pixels")
             animated = getattr(image, "n_frames", 1) > 1 and image.format not in ("TIFF", "MPO")
             misnamed = suffix.lower() not in _SUFFIXES[str(image.format)]
-            shown = _over_white(ImageOps.exif_transpose(image))
+            upright = _over_white(ImageOps.exif_transpose(image))
     except RefusedImageError:
         raise
     except Image.DecompressionBombError as error:
@@ -93,7 +117,7 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
         raise RefusedImageError(UNREADABLE, str(error) or type(error).__name__) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
-    return DecodedImage(shown, animated, misnamed)
+    return DecodedImage(upright, animated, misnamed)
 
 
 def decode_again(path: Path, settings: DecodingSettings) -> Image.Image:
@@ -154,13 +178,10 @@ def perceptual_hash(image: Image.Image) -> int:
     return int.from_bytes(bits.tobytes(), "big")
 
 
-# The names, with the colours of chips in figures.
-CHIPS = {
-    "black": "#000000", "white": "#ffffff", "gray": "#808080", "brown": "#7a4a21",
-    "pink": "#ff8fb8", "red": "#d62728", "orange": "#ff9a1f", "yellow": "#f5dc2a",
-    "green": "#2ca02c", "teal": "#19a7a0", "blue": "#2456c8", "purple": "#7b3fa8",
-}  # fmt: skip
-NAMES = tuple(CHIPS)
+COLOURS = (
+    "black", "white", "gray", "brown", "pink", "red", "orange", "yellow", "green", "teal", "blue",
+    "purple",
+)  # fmt: skip
 _BITS = 6  # of each channel
 _MOST = 128  # pixels per side that are looked at
 
@@ -187,11 +208,12 @@ def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
         "blue": h < 255,
         "purple": h < 290,
     }
-    return np.select(list(rules.values()), [NAMES.index(name) for name in rules]).astype(np.uint8)
+    numbers = [COLOURS.index(name) for name in rules]
+    return np.select(list(rules.values()), numbers).astype(np.uint8)
 
 
 @cache
-def _table() -> npt.NDArray[np.uint8]:
+def _colour_table() -> npt.NDArray[np.uint8]:
     """Names of all colours of so many bits, at the centres of their cells."""
     levels = np.arange(1 << _BITS)
     cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
@@ -204,5 +226,110 @@ def dominant_colour(image: Image.Image) -> str:
     pixels = np.asarray(image)[::step, ::step] >> (8 - _BITS)
     red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)
     cells = (red << (2 * _BITS)) | (green << _BITS) | blue
-    counts = np.bincount(_table()[cells].ravel(), minlength=len(NAMES))
-    return NAMES[int(counts.argmax())]
+    counts = np.bincount(_colour_table()[cells].ravel(), minlength=len(COLOURS))
+    return COLOURS[int(counts.argmax())]
+
+
+def read_set(source: SourceSet, settings: DecodingSettings, n_workers: int) -> pa.Table:
+    """Read all images of a set: what each is, or why it is not taken; no pixels are kept."""
+    rows = parallel_map(partial(read_image, source.name, settings), source.files(), n_workers)
+    return READ_SCHEMA.from_frame(pd.DataFrame(list(rows), columns=READ_SCHEMA.names, dtype=object))
+
+
+def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
+    """Read one image."""
+    row: dict[str, Any] = dict.fromkeys(READ_SCHEMA.names) | asdict(image.metadata)
+    row |= {"place": image.place, "class_given": image.class_name}
+    row |= {"animated": False, "misnamed": False}
+    content = b""
+    try:
+        content = read_bounded(image.file, settings)
+        decoded = decode_collected(content, image.file.suffix, settings)
+    except RefusedImageError as error:
+        row |= {"problem": error.problem, "detail": str(error)}
+        row["image_id"] = image_id(set_name, image.place, hashlib.sha256(content).hexdigest())
+        return row
+    digest = pixel_digest(decoded.image)
+    return row | {
+        "image_id": image_id(set_name, image.place, digest), "sha256": digest,
+        "phash": perceptual_hash(decoded.image),
+        "width": decoded.image.width, "height": decoded.image.height,
+        "colour_measured": dominant_colour(decoded.image),
+        "animated": decoded.animated, "misnamed": decoded.misnamed,
+    }  # fmt: skip
+
+
+def image_id(set_name: str, place: str, digest: str) -> str:
+    """Return the name of an image, which does not depend on where its warehouse lies."""
+    text = f"{digest} {Path(place).as_posix()}"
+    return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def read_reference(
+    name: str, block: Mapping[str, Any], downloads: Path, n_workers: int
+) -> pa.Table:
+    """Hash the images of a base or training set."""
+    settings = reference_settings(name, block)
+    options = settings.options
+    start, stop = options.get("rows", (0, None))
+    with Sources(downloads, downloads.parent / "datasets", read_dataset) as sources:
+        images = _reference_images(build_dataset(name, settings.kind, options, sources))
+        rows = list(parallel_map(_hash_image, islice(images, start, stop), n_workers))
+    unreadable = [title for title, _, digest, _ in rows if digest is None]
+    if unreadable:
+        first = f"the first is {unreadable[0]}"
+        raise InputError(f"{len(unreadable)} images cannot be decoded, {first}", file=name)
+    table = pd.DataFrame(rows, columns=REFERENCE_SCHEMA.names, dtype=object)
+    return REFERENCE_SCHEMA.from_frame(table)
+
+
+def _reference_images(built: Any) -> Iterator[tuple[Any, str, str]]:
+    """Images as files or as pixels with their range, with names and classes."""
+    if isinstance(built, ImageStream):
+        for file in built.files:
+            yield file.encoded, file.name, built.classes[file.label]
+        return
+    for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
+        if isinstance(built.images, EncodedImages):
+            image: Any = bytes(built.images.encoded(position))
+        else:
+            image = built.images[position], built.max_value
+        yield image, title, built.classes[label]
+
+
+def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
+    """Hash an image; its name and class remain with it, and None stands for what is unreadable."""
+    image, name, class_name = named
+    try:
+        rgb = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
+    except UnreadableImageError:
+        return name, class_name, None, None
+    return name, class_name, pixel_digest(rgb), perceptual_hash(rgb)
+
+
+def parallel_map(function: Callable[[A], B], items: Iterable[A], n_workers: int) -> Iterator[B]:
+    """Apply a function to items, in order and in bounded memory; to many by several processes."""
+    iterator = iter(items)
+    yield from map(function, islice(iterator, None if n_workers == 1 else _ALONE))
+    batches = iter(lambda: tuple(islice(iterator, _BATCH)), ())
+    if not (first := next(batches, ())):
+        return
+    # Not forked: threads of libraries such as pyarrow do not survive that.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n_workers, mp_context=context) as pool:
+        waiting: deque[Future[list[B]]] = deque()
+        for batch in chain([first], batches):
+            waiting.append(pool.submit(_apply, function, batch))
+            if len(waiting) > 2 * n_workers:
+                yield from waiting.popleft().result()
+        for future in waiting:
+            yield from future.result()
+
+
+def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
+    return [function(item) for item in batch]
+
+
+def available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

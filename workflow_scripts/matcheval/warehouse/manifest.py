@@ -1,10 +1,8 @@
 """The manifest: a row per image with what became of it and why, by rules and people's decisions."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,83 +27,70 @@ STATUSES = (KEPT, PENDING, REJECTED, DUPLICATE)
 DISAGREE, UNREVIEWED, LICENCE, LEAK = "reviewers disagree", "not reviewed", "licence", "leakage"
 UNSTATED = "unstated"
 
-_text = pa.string()
-_CLASS_GIVEN = Column("class_given", _text, "", "class that it was collected for")
-_SHA256 = Column("sha256", _text, "", "of pixels and shape", nullable=True)
-_COLOUR = Column("colour_measured", _text, "", "most frequent colour", nullable=True)
-_QUERY = Column("query", _text, "", "text that it was found by", nullable=True)
-_URL = Column("url", _text, "", "its address", nullable=True)
-_MADE = (
-    Column("retrieved", _text, "", "date", nullable=True),
-    Column("generator", _text, "", "what generated it", nullable=True),
-    Column("seed", _text, "", "of the generator", nullable=True),
+
+def _texts(columns: Mapping[str, str], *, nullable: bool = False) -> tuple[Column, ...]:
+    return tuple(Column(name, pa.string(), "", columns[name], nullable) for name in columns)
+
+
+def _sizes(meaning: str) -> tuple[Column, ...]:
+    return tuple(
+        Column(name, pa.int32(), "pixels", meaning, nullable=True) for name in ("width", "height")
+    )
+
+
+_CLASS_GIVEN = _texts({"class_given": "class that it was collected for"})
+_SHA256 = _texts({"sha256": "of pixels and shape"}, nullable=True)
+_COLOUR_AND_QUERY = _texts(
+    {"colour_measured": "most frequent colour", "query": "text that it was found by"},
+    nullable=True,
+)
+_URL = _texts({"url": "its address"}, nullable=True)
+_MAKING = _texts(
+    {"retrieved": "date", "generator": "what generated it", "seed": "of the generator"},
+    nullable=True,
 )
 _FLAGS = (
     Column("animated", pa.bool_(), "", "whether it is the first frame of several"),
     Column("misnamed", pa.bool_(), "", "whether the suffix is of another format"),
 )
 
-READ_SCHEMA = TableSchema(
-    "images as they were read",
-    (
-        Column("image_id", _text, "", "set, and digest of pixels and place"),
-        Column("place", _text, "", "class and file name, within the set"),
-        _CLASS_GIVEN,
-        Column("problem", _text, "", "why it is not taken", nullable=True),
-        Column("detail", _text, "", "the decoder's words", nullable=True),
-        *_FLAGS,
-        _SHA256,
-        Column("phash", pa.uint64(), "", "perceptual hash", nullable=True),
-        Column("width", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        Column("height", pa.int32(), "pixels", "after its orientation is applied", nullable=True),
-        _COLOUR,
-        _QUERY,
-        _URL,
-        Column("licence", _text, "", "as stated", nullable=True),
-        *_MADE,
-    ),
-)
-IMAGES_SCHEMA = TableSchema(
-    "images of a warehouse",
-    (
-        Column("image_id", _text, "", "name of the image: its set, and digest of pixels and place"),
-        Column("path", _text, "", "where it is in its set: class and file name"),
-        _SHA256,
-        Column("phash", _text, "", "perceptual hash, 64 bits in hexadecimal", nullable=True),
-        Column("set", _text, "", "its set"),
-        Column("group", _text, "", "group of its set"),
-        Column("source", _text, "", "where it comes from"),
-        Column("style", _text, "", "style of its set"),
-        Column("colour_query", _text, "", "colour that was asked for", nullable=True),
-        _COLOUR,
-        _QUERY,
-        _CLASS_GIVEN,
-        Column("class", _text, "", "its class, corrected by reviewers"),
-        Column("status", _text, "", "kept, pending, rejected or duplicate"),
-        Column("reason", _text, "", "why it is not kept, or was relabelled", nullable=True),
-        Column("duplicate_of", _text, "", "the image that it is a copy of", nullable=True),
-        Column("width", pa.int32(), "pixels", "", nullable=True),
-        Column("height", pa.int32(), "pixels", "", nullable=True),
-        Column("licence", _text, "", "as stated, or the fallback"),
-        _URL,
-        *_MADE,
-        *_FLAGS,
-        Column("reviewers", pa.int32(), "people", "who decided on it"),
-        Column("blurred", pa.int32(), "boxes", "boxes that are blurred in the exported image"),
-    ),
-)
-AGREEMENT_SCHEMA = TableSchema(
-    "agreement of reviewers",
-    (
-        Column("first", _text, "", "a reviewer"),
-        Column("second", _text, "", "another reviewer"),
-        Column("n", pa.int64(), "images", "images that both decided on"),
-        Column("n_agreed", pa.int64(), "images", "of these, with the same decision and class"),
-        Column("agreement", pa.float64(), "fraction", "n_agreed over n"),
-        Column("kappa", pa.float64(), "1",
-               "Cohen's kappa; null where chance alone agrees always", nullable=True),
-    ),
-)  # fmt: skip
+READ_SCHEMA = TableSchema("images as they were read", (
+    *_texts({
+        "image_id": "set, and digest of pixels and place",
+        "place": "class and file name, within the set",
+    }),
+    *_CLASS_GIVEN,
+    *_texts({"problem": "why it is not taken", "detail": "the decoder's words"}, nullable=True),
+    *_FLAGS, *_SHA256,
+    Column("phash", pa.uint64(), "", "perceptual hash", nullable=True),
+    *_sizes("after its orientation is applied"), *_COLOUR_AND_QUERY, *_URL,
+    *_texts({"licence": "as stated"}, nullable=True), *_MAKING,
+))  # fmt: skip
+IMAGES_SCHEMA = TableSchema("images of a warehouse", (
+    *_texts({
+        "image_id": "name of the image: its set, and digest of pixels and place",
+        "path": "where it is in its set: class and file name",
+    }),
+    *_SHA256,
+    *_texts({"phash": "perceptual hash, 64 bits in hexadecimal"}, nullable=True),
+    *_texts({
+        "set": "its set", "group": "group of its set", "source": "where it comes from",
+        "style": "style of its set",
+    }),
+    *_texts({"colour_query": "colour that was asked for"}, nullable=True),
+    *_COLOUR_AND_QUERY, *_CLASS_GIVEN,
+    *_texts({
+        "class": "its class, corrected by reviewers",
+        "status": "kept, pending, rejected or duplicate",
+    }),
+    *_texts({
+        "reason": "why it is not kept, or was relabelled",
+        "duplicate_of": "the image that it is a copy of",
+    }, nullable=True),
+    *_sizes(""), *_texts({"licence": "as stated, or the fallback"}), *_URL, *_MAKING, *_FLAGS,
+    Column("reviewers", pa.int32(), "people", "who decided on it"),
+    Column("blurred", pa.int32(), "boxes", "boxes that are blurred in the exported image"),
+))  # fmt: skip
 
 _T = TypeVar("_T")
 
@@ -139,7 +124,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Review:
-    """What people said about the images of a set: decisions and boxes to blur, by image."""
+    """Decisions on the images of a set and boxes to blur, by image."""
 
     decisions: Mapping[str, Sequence[Decision]]
     boxes: Mapping[str, Sequence[Box]]
@@ -148,13 +133,13 @@ class Review:
     def state(self) -> list[dict[str, list[dict[str, Any]]]]:
         """Decisions and boxes as JSON values."""
         return [
-            {name: [asdict(one) for one in several] for name, several in part.items()}
+            {image: [asdict(row) for row in rows] for image, rows in part.items()}
             for part in (self.decisions, self.boxes)
         ]
 
 
 class Warehouse:
-    """A warehouse: its settings, the user's sets of images, and what people said of them."""
+    """A warehouse: its settings, the user's sets of images, and people's decisions on them."""
 
     def __init__(self, settings: WarehouseSettings) -> None:
         self.settings = settings
@@ -168,82 +153,76 @@ class Warehouse:
     def reviews(self) -> dict[str, Review]:
         """Decisions and boxes, by set."""
         settings = self.settings
-        decision = partial(_decision, settings.class_names)
-        decisions = self._said(settings.review.decisions or (), DECISION_COLUMNS, decision)
-        boxes = self._said([settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _box)
+        parse = partial(_decision, settings.class_names)
+        decisions = self._rows_by_image(settings.review.decisions or (), DECISION_COLUMNS, parse)
+        boxes = self._rows_by_image([settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _box)
         return {name: Review(decisions.get(name, {}), boxes.get(name, {})) for name in self.sets}
 
-    def _said(
+    def _rows_by_image(
         self,
         paths: Iterable[str],
         columns: Sequence[str],
-        parse: Callable[[Mapping[str, str], Sequence[_T], str], _T],
+        parse: Callable[[Mapping[str, str], str], _T],
     ) -> dict[str, dict[str, list[_T]]]:
-        """Read CSV files of what was said of images, by set and image, in the order of files."""
+        """Read the rows of CSV files by set and image, in the order of files."""
         problems = ErrorCollector()
-        said: dict[str, dict[str, list[_T]]] = {}
+        by_set: dict[str, dict[str, list[_T]]] = {}
         for path in paths:
             for number, row in enumerate(read_csv_rows(Path(path).expanduser(), columns), 2):
                 cells = {column: row[column].strip() for column in columns}
-                if not cells.get("decision", "given"):
+                if cells.get("decision") == "":
                     continue  # of a worklist that is not filled in yet
                 where = f"{path}, line {number}"
                 with problems.collected():
                     name = cells["image_id"].rpartition("/")[0]
                     check_known("set", [name], self.sets, file=where, field=None)
-                    before = said.setdefault(name, {}).setdefault(cells["image_id"], [])
-                    before.append(parse(cells, before, where))
+                    rows = by_set.setdefault(name, {}).setdefault(cells["image_id"], [])
+                    rows.append(parse(cells, where))
         problems.raise_any()
-        return said
+        return by_set
 
 
-def _decision(
-    classes: Sequence[str], row: Mapping[str, str], before: Sequence[Decision], where: str
-) -> Decision:
-    """Check a decision, given those on the same image."""
-    image, decision, reason = row["image_id"], row["decision"].lower(), row["reason"].lower()
-    one = Decision(image, decision, reason, row["class"], row["reviewer"])
-    check_known("decision", [decision], (KEEP, REJECT, RELABEL), file=where, field=None)
-    for key, value, known in (("reason", reason, REASONS), ("class", one.class_name, classes)):
-        check_known(key, [value] if value else [], known, file=where, field=key)
-    if not one.reviewer:
+def _decision(classes: Sequence[str], row: Mapping[str, str], where: str) -> Decision:
+    decision = Decision(
+        row["image_id"], row["decision"].lower(), row["reason"].lower(), row["class"],
+        row["reviewer"],
+    )  # fmt: skip
+    decisions = (KEEP, REJECT, RELABEL)
+    check_known("decision", [decision.decision], decisions, file=where, field=None)
+    for key, value, allowed in (
+        ("reason", decision.reason, REASONS),
+        ("class", decision.class_name, classes),
+    ):
+        check_known(key, [value] if value else [], allowed, file=where, field=key)
+    if not decision.reviewer:
         raise InputError("is empty", file=where, field="reviewer")
-    if decision == REJECT and not reason:
+    if decision.decision == REJECT and not decision.reason:
+        problem = f"'{decision.image_id}' is rejected without a reason"
+        remedy = f"Give one of {', '.join(REASONS)}"
+        raise InputError(problem, file=where, field="reason", remedy=remedy)
+    if (decision.decision == RELABEL) != bool(decision.class_name):
         raise InputError(
-            f"'{image}' is rejected without a reason", file=where, field="reason",
-            remedy=f"Give one of {', '.join(REASONS)}",
-        )  # fmt: skip
-    if (decision == RELABEL) != bool(one.class_name):
-        raise InputError(
-            f"'{image}': decision '{decision}' and corrected class '{one.class_name}' contradict "
-            "each other", file=where, field="class",
+            f"'{decision.image_id}': decision '{decision.decision}' and corrected class "
+            f"'{decision.class_name}' contradict each other", file=where, field="class",
             remedy="A corrected class belongs to relabel, and to nothing else",
         )  # fmt: skip
-    for other in before:
-        if other.reviewer == one.reviewer and other.outcome != one.outcome:
-            raise InputError(
-                f"reviewer '{one.reviewer}' decided on '{image}' before, and differently: "
-                f"{' '.join(other.outcome).strip()}, {' '.join(one.outcome).strip()}",
-                file=where, remedy="Delete one of the two",
-            )  # fmt: skip
-    return one
+    return decision
 
 
-def _box(row: Mapping[str, str], before: Sequence[Box], where: str) -> Box:
+def _box(row: Mapping[str, str], where: str) -> Box:
     try:
         x0, y0, x1, y1 = (int(row[side]) for side in ("x0", "y0", "x1", "y1"))
     except ValueError as error:
         raise InputError(f"'{row['image_id']}': {error}", file=where) from error
     if not (0 <= x0 < x1 and 0 <= y0 < y1):
-        raise InputError(
-            f"'{row['image_id']}': {x0}, {y0}, {x1}, {y1} is no box", file=where,
-            remedy="Give x0 < x1 and y0 < y1, in pixels from the upper left corner",
-        )  # fmt: skip
+        problem = f"'{row['image_id']}': {x0}, {y0}, {x1}, {y1} is no box"
+        remedy = "Give x0 < x1 and y0 < y1, in pixels from the upper left corner"
+        raise InputError(problem, file=where, remedy=remedy)
     return Box(x0, y0, x1, y1, row["kind"])
 
 
 def decide_set(warehouse: Warehouse, name: str, read: pa.Table, duplicates: pa.Table) -> pa.Table:
-    """Decide what becomes of the images of a set, given the duplicates in it (`IMAGES_SCHEMA`)."""
+    """Decide what becomes of the images of a set with these duplicates (`IMAGES_SCHEMA`)."""
     settings, source, review = warehouse.settings, warehouse.sets[name], warehouse.reviews[name]
     images = read.to_pylist()
     _check_review(review, images, name)
@@ -254,31 +233,31 @@ def decide_set(warehouse: Warehouse, name: str, read: pa.Table, duplicates: pa.T
     rows = []
     for image in images:
         image_id = image["image_id"]
-        given, found = review.decisions.get(image_id, ()), findings.get(image_id, {})
-        # What reviewers agree on, or the arbiter has decided; None if neither.
-        final = [one for one in given if one.reviewer == settings.review.arbiter] or given
-        decision = final[0] if len({one.outcome for one in final}) == 1 else None
+        decisions, copies = review.decisions.get(image_id, ()), findings.get(image_id, {})
+        # Where reviewers disagree, only the arbiter's decision counts.
+        final = [row for row in decisions if row.reviewer == settings.review.arbiter] or decisions
+        decision = final[0] if len({row.outcome for row in final}) == 1 else None
         licence = image["licence"] or settings.licences.fallback or UNSTATED
-        status, reason = _status(image, bool(given), decision, found, settings)
+        status, reason = _status(image, bool(decisions), decision, copies, settings)
         if status == KEPT and allowed and licence not in allowed:
             status, reason = REJECTED, LICENCE
         # The image that this one duplicates, even if that one is left out.
-        original = found.get(COPY) or (found.get(ACROSS) if status == DUPLICATE else None)
+        original = copies.get(COPY) or (copies.get(ACROSS) if status == DUPLICATE else None)
         rows.append({
             **image, "path": image["place"], "set": name, "group": source.group,
             "source": source.source, "style": source.style, "colour_query": source.colour,
             "phash": None if image["phash"] is None else f"{image['phash']:016x}",
             "class": (decision and decision.class_name) or image["class_given"],
             "status": status, "reason": reason, "licence": licence, "duplicate_of": original,
-            "reviewers": len({one.reviewer for one in given}),
+            "reviewers": len({row.reviewer for row in decisions}),
             "blurred": len(review.boxes.get(image_id, ())),
         })  # fmt: skip
     return IMAGES_SCHEMA.from_frame(pd.DataFrame(rows, columns=IMAGES_SCHEMA.names, dtype=object))
 
 
-def _check_review(review: Review, rows: Sequence[Mapping[str, Any]], name: str) -> None:
-    """Check that a set has the images that people said something of, and that this can be."""
-    sound = {row["image_id"]: row for row in rows if row["problem"] is None}
+def _check_review(review: Review, images: Sequence[Mapping[str, Any]], name: str) -> None:
+    """Check that a set has the images with decisions or boxes, and that these fit them."""
+    sound = {image["image_id"]: image for image in images if image["problem"] is None}
     for part in (review.decisions, review.boxes):
         unknown = [image for image in part if image not in sound]
         if unknown:
@@ -287,9 +266,9 @@ def _check_review(review: Review, rows: Sequence[Mapping[str, Any]], name: str) 
                 remedy="Names of images are in the worklist; they change when an image is replaced",
             )  # fmt: skip
     for image, decisions in review.decisions.items():
-        given = sound[image]["class_given"]
-        if any(one.class_name == given for one in decisions):
-            problem = f"'{image}' is relabelled to '{given}', which is its class"
+        class_given = sound[image]["class_given"]
+        if any(decision.class_name == class_given for decision in decisions):
+            problem = f"'{image}' is relabelled to '{class_given}', which is its class"
             raise InputError(problem, file="decisions", remedy="Decide 'keep'")
     for image, boxes in review.boxes.items():
         width, height = sound[image]["width"], sound[image]["height"]
@@ -305,50 +284,23 @@ def _status(
     image: Mapping[str, Any],
     is_reviewed: bool,
     decision: Decision | None,
-    found: Mapping[str, str],
+    copies: Mapping[str, str],
     settings: WarehouseSettings,
 ) -> tuple[str, str | None]:
-    """What becomes of an image, and why; licences aside."""
+    """Return the status of an image and its reason; `decision` is the one that all agree on."""
     if image["problem"] is not None:
         return REJECTED, image["problem"]
     if decision is not None:
         return (REJECTED if decision.decision == REJECT else KEPT), decision.reason or None
-    copies = settings.duplicates
+    rules = settings.duplicates
     for applies, status, reason in (
         (is_reviewed, PENDING, DISAGREE),
-        (LEAKED in found and copies.leaked == "drop", REJECTED, LEAK),
-        (COPY in found, DUPLICATE, "copy in its set"),
-        (ACROSS in found and copies.across == "drop", DUPLICATE, "copy in an earlier set"),
-        (CONFLICT in found, PENDING, CONFLICT),
+        (LEAKED in copies and rules.leaked == "drop", REJECTED, LEAK),
+        (COPY in copies, DUPLICATE, "copy in its set"),
+        (ACROSS in copies and rules.across == "drop", DUPLICATE, "copy in an earlier set"),
+        (CONFLICT in copies, PENDING, CONFLICT),
         (settings.review.unreviewed == "pending", PENDING, UNREVIEWED),
     ):
         if applies:
             return status, reason
     return KEPT, None
-
-
-def tabulate_agreement(reviews: Iterable[Review], arbiter: str) -> pd.DataFrame:
-    """Count how often reviewers agree, for all pairs who decided on the same images."""
-    outcomes: dict[str, dict[str, tuple[str, str]]] = {}
-    for review in reviews:
-        for image, decisions in review.decisions.items():
-            for one in decisions:
-                if one.reviewer != arbiter:
-                    outcomes.setdefault(one.reviewer, {})[image] = one.outcome
-    rows = []
-    for first, second in combinations(sorted(outcomes), 2):
-        common = sorted(outcomes[first].keys() & outcomes[second].keys())
-        if common:
-            pairs = [(outcomes[first][image], outcomes[second][image]) for image in common]
-            n, agreed = len(pairs), sum(one == other for one, other in pairs)
-            rows.append((first, second, n, agreed, agreed / n, cohen_kappa(pairs)))
-    return pd.DataFrame(rows, columns=AGREEMENT_SCHEMA.names, dtype=object)
-
-
-def cohen_kappa(pairs: Sequence[tuple[object, object]]) -> float | None:
-    """Compute Cohen's kappa, agreement beyond chance; None where chance alone agrees always."""
-    n = len(pairs)
-    observed = sum(one == other for one, other in pairs) / n
-    firsts, seconds = (Counter(outcomes) for outcomes in zip(*pairs, strict=True))
-    chance = sum(count * seconds[outcome] for outcome, count in firsts.items()) / n**2
-    return None if chance == 1 else (observed - chance) / (1 - chance)

@@ -42,8 +42,8 @@ _NAMES = "Use letters, digits, '.', '_' and '-'"
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of an image; None for what is not."""
+class ImageMetadata:
+    """Where an image comes from; None for what is not known."""
 
     query: str | None = None
     url: str | None = None
@@ -60,7 +60,7 @@ class ImageFile:
     file: Path
     place: str
     class_name: str
-    facts: Facts
+    metadata: ImageMetadata
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class SourceSet:
     colour: str | None = None
     classes: tuple[str, ...] = ()
     folder: Path | None = None
-    facts: Facts = Facts()
+    metadata: ImageMetadata = ImageMetadata()
     listed: tuple[ImageFile, ...] = ()
 
     def files(self) -> Iterator[ImageFile]:
@@ -85,8 +85,8 @@ class SourceSet:
         for file in files_below(self.folder):
             place = file.relative_to(self.folder)
             name = place.parts[0]
-            query = self.facts.query and self.facts.query.replace("{class}", name)
-            yield ImageFile(file, place.as_posix(), name, replace(self.facts, query=query))
+            query = self.metadata.query and self.metadata.query.replace("{class}", name)
+            yield ImageFile(file, place.as_posix(), name, replace(self.metadata, query=query))
 
     def file_at(self, place: str) -> Path:
         """Return the path of an image file."""
@@ -94,7 +94,7 @@ class SourceSet:
 
     @cached_property
     def _listed_by_place(self) -> dict[str, Path]:
-        return {one.place: one.file for one in self.listed}
+        return {image.place: image.file for image in self.listed}
 
 
 @dataclass(frozen=True)
@@ -162,14 +162,14 @@ def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
     return PLAN_SCHEMA.from_frame(pd.DataFrame(rows, columns=PLAN_SCHEMA.names, dtype=object))
 
 
-# What may be known of a set, and of a single image.
+# What a list or table may say of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")
-_OF_IMAGE = tuple(field.name for field in fields(Facts))
+_OF_IMAGE = tuple(field.name for field in fields(ImageMetadata))
 _SYNONYMS = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
-    """Find the user's sets, in folders or a list, with what is known of them; no image is read."""
+    """Find the user's sets, in folders or a list, with their descriptions; no image is read."""
     place = settings.images or settings.files
     if place is None:
         raise InputError(
@@ -182,12 +182,14 @@ def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
         raise InputError("has no images", file=place)
     for name, plan in planned_sets(settings.plan).items():
         if name in sets:
-            one = sets[name]
-            of_set = {key: getattr(one, key) or getattr(plan, key) for key in _OF_SET}
-            sets[name] = replace(one, facts=replace(one.facts, query=plan.query), **of_set)
+            source = sets[name]
+            of_set = {key: getattr(source, key) or getattr(plan, key) for key in _OF_SET}
+            metadata = replace(source.metadata, query=plan.query)
+            sets[name] = replace(source, metadata=metadata, **of_set)
     if settings.about is not None:
-        sets = _with_about(sets, Path(settings.about).expanduser())
-    return {one.name: one for one in sorted(sets.values(), key=lambda one: (one.group, one.name))}
+        sets |= _described(sets, Path(settings.about).expanduser())
+    in_order = sorted(sets.values(), key=lambda source: (source.group, source.name))
+    return {source.name: source for source in in_order}
 
 
 def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
@@ -199,12 +201,12 @@ def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet
     for group in _folders_in(root, problems):
         for folder in _folders_in(group, problems):
             with problems.collected():
-                given = [each.name for each in _folders_in(folder, problems)]
-                name = folder.name
-                _check_set_name(name, sets, folder)
-                check_known("class", given, classes, file=folder, field=None)
-                ordered = tuple(each for each in classes if each in given)
-                sets[name] = SourceSet(name, group.name, classes=ordered, folder=folder)
+                present = [of_class.name for of_class in _folders_in(folder, problems)]
+                _check_set_name(folder.name, sets, folder)
+                check_known("class", present, classes, file=folder, field=None)
+                ordered = tuple(name for name in classes if name in present)
+                source = SourceSet(folder.name, group.name, classes=ordered, folder=folder)
+                sets[folder.name] = source
     problems.raise_any()
     return sets
 
@@ -228,10 +230,10 @@ def _check_set_name(name: str, known: Collection[str], file: object) -> None:
 
 
 def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
-    """Read a list of files; what it says of sets must be the same in all rows of a set."""
+    """Read a list of files; its rows of a set must agree on the set."""
     problems = ErrorCollector()
-    sets: dict[str, dict[str, Any]] = {}  # what the first row says of each
-    listed: dict[str, dict[str, ImageFile]] = {}  # by set and place
+    sets: dict[str, dict[str, Any]] = {}  # by name, as its first row describes it
+    files: dict[str, dict[str, ImageFile]] = {}  # by set and place
     for number, row in enumerate(_list_rows(path), 1):
         where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
@@ -240,7 +242,7 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
                 raise InputError("is empty", file=where, field="file")
             if name not in sets:
                 _check_set_name(name, sets, where)
-                sets[name], listed[name] = of_set, {}
+                sets[name], files[name] = of_set, {}
             first = sets[name]
             for key in _OF_SET:
                 if first.get(key) != of_set.get(key):
@@ -252,19 +254,19 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
             check_known("class", [row["class"]], classes, file=where, field=None)
             file = Path(row["file"])
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
-            if place in listed[name]:
+            if place in files[name]:
                 raise InputError(f"'{file}' is listed twice", file=where)
-            facts = Facts(**{key: row.get(key) or None for key in _OF_IMAGE})
+            metadata = ImageMetadata(**{key: row.get(key) or None for key in _OF_IMAGE})
             full = path.parent / file  # the file itself if its path is absolute
-            listed[name][place] = ImageFile(full, place, row["class"], facts)
+            files[name][place] = ImageFile(full, place, row["class"], metadata)
     problems.raise_any()
-    found = {}
-    for name, known in sets.items():
-        files = sorted(listed[name].values(), key=lambda one: one.place)
-        given = {one.class_name for one in files}
-        ordered = tuple(each for each in classes if each in given)
-        found[name] = SourceSet(name, listed=tuple(files), classes=ordered, **known)
-    return found
+    sources = {}
+    for name, described in sets.items():
+        listed = tuple(sorted(files[name].values(), key=lambda image: image.place))
+        present = {image.class_name for image in listed}
+        ordered = tuple(class_name for class_name in classes if class_name in present)
+        sources[name] = SourceSet(name, listed=listed, classes=ordered, **described)
+    return sources
 
 
 def _list_rows(path: Path) -> Iterator[dict[str, str]]:
@@ -291,24 +293,23 @@ def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]
         yield row
 
 
-def _with_about(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
-    """Add what a table says of sets."""
-    described, problems = dict(sets), ErrorCollector()
-    known = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
-    seen: set[str] = set()
+def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
+    """Return the sets that a table describes, with its descriptions."""
+    described: dict[str, SourceSet] = {}
+    problems = ErrorCollector()
+    columns = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
-            check_known("column", map(str, row), known, file=path, field=None)
+            check_known("column", map(str, row), columns, file=path, field=None)
             name = row["set"]
             check_known("set", [name], sets, file=path, field=None)
-            if name in seen:
+            if name in described:
                 raise InputError(f"set '{name}' occurs twice", file=path)
-            seen.add(name)
             cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
             of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
-            facts = {key: cells[key] for key in _OF_IMAGE if key in cells}
-            source = sets[name]
-            described[name] = replace(source, facts=replace(source.facts, **facts), **of_set)
+            of_image = {key: cells[key] for key in _OF_IMAGE if key in cells}
+            metadata = replace(sets[name].metadata, **of_image)
+            described[name] = replace(sets[name], metadata=metadata, **of_set)
     problems.raise_any()
     return described
 
@@ -321,10 +322,10 @@ def digest_of(*parts: Any) -> str:
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
     """Return a digest that changes with the files or settings that a set is read by."""
-    stats = [(one.place, one.file.stat()) for one in source.files() if one.file.exists()]
+    stats = [(image.place, image.file.stat()) for image in source.files() if image.file.exists()]
     files = [(place, stat.st_size, stat.st_mtime_ns) for place, stat in stats]
-    facts = [asdict(source.facts), [asdict(one.facts) for one in source.listed]]
-    return digest_of(source.name, facts, files, settings.decoding.model_dump(mode="json"))
+    metadata = [asdict(source.metadata), [asdict(image.metadata) for image in source.listed]]
+    return digest_of(source.name, metadata, files, settings.decoding.model_dump(mode="json"))
 
 
 def reference_state(name: str, settings: WarehouseSettings) -> str:

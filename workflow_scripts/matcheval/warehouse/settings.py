@@ -14,7 +14,6 @@ from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.user_files import read_yaml
 from matcheval.settings import (
-    Boolean,
     Count,
     Integer,
     Name,
@@ -113,7 +112,7 @@ class DuplicateSettings(Settings):
 class ReviewSettings(Settings):
     """What people have decided about images."""
 
-    decisions: Texts | None = Field(None, description="CSV files of decisions (docs/warehouse.md)")
+    decisions: Texts | None = Field(None, description="CSV files of decisions (docs/datasets.md)")
     unreviewed: Literal["keep", "pending"] = Field(
         "keep", description="Images without a decision are kept, or wait for one"
     )
@@ -140,7 +139,6 @@ class ExportSettings(Settings):
     fit: Literal["squash", "crop"] = Field(
         "squash", description="Resized to the square directly, or by the shorter side, then cropped"
     )
-    png: Boolean = Field(False, description="Write PNG files in class folders, besides the arrays")
 
 
 class WarningSettings(Settings):

@@ -3,17 +3,7 @@
 To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
 """
 
-from matcheval.accuracy_prediction.scores import (
-    classwise,
-    confidence,
-    dispersion,
-    features,
-    importance,
-    mano,
-    probabilities,
-    rotation,
-    transport,
-)
+from matcheval.accuracy_prediction.scores import confidence, features, probabilities, transport
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 
@@ -24,11 +14,10 @@ SCORES: dict[str, Score] = {
     **features.SCORES,
     **probabilities.SCORES,
     **features.PROTOTYPES,
-    **rotation.SCORES,
+    **features.ROTATION,
     **transport.SCORES,
-    **mano.SCORES,
-    **dispersion.SCORES,
-    **classwise.SCORES,
-    **importance.SCORES,
+    **probabilities.MANO,
+    **features.DISPERSION,
+    **probabilities.CLASSWISE,
 }
 ALL_SCORES: dict[str, AnyScore] = {**SCORES, **POOL_SCORES}

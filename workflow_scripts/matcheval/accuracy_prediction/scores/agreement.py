@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
 from matcheval.accuracy_prediction.scores.score import Described, Need, NotAvailableError, Predicts
-from matcheval.errors import InputError
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
@@ -29,38 +28,6 @@ def agreement(predictions: Predictions) -> Floats:
     """Compute the share of datapoints on which each two models predict the same class."""
     counts = _equal_counts()(np.ascontiguousarray(predictions))
     return np.asarray(counts / predictions.shape[1])
-
-
-def disagreement_accuracy(predictions: Predictions) -> float:
-    """Predict the accuracy of trainings that differ in their seed by how often they agree (GDE).
-
-    Parameters
-    ----------
-    predictions : int array, shape (n_models, n)
-        Predicted classes of at least two models on at least one datapoint.
-
-    Returns
-    -------
-    float
-        1 minus the mean share of datapoints on which two models differ, over all pairs.
-
-    Raises
-    ------
-    InputError
-        If there are fewer models or datapoints.
-
-    References
-    ----------
-    Jiang et al. (2022), ICLR, arXiv 2106.13799: exact where the ensemble of the trainings is
-    class-wise calibrated, under shift usually too high.
-    """
-    if np.ndim(predictions) != 2 or len(predictions) < 2 or not predictions.shape[1]:
-        raise InputError(
-            f"have shape {np.shape(predictions)}", field="predictions",
-            remedy="Give a row for each of at least two trainings with different seeds, and a "
-            "column for each datapoint",
-        )  # fmt: skip
-    return float(agreement(predictions)[np.triu_indices(len(predictions), 1)].mean())
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Scores computed from features: distances between sets, and classifiers that tell them apart."""
+"""Scores computed from features.
+
+Distances between sets, classifiers that tell sets apart, prototypes, how far apart the means by
+predicted class are, and how well features say by how much an image was rotated.
+"""
 
 import logging
 import warnings
@@ -20,6 +24,8 @@ from matcheval.accuracy_prediction.scores.score import (
     Sides,
     Sources,
 )
+from matcheval.errors import InputError
+from matcheval.predictions.softmax import softmax
 
 LOGGER = logging.getLogger(__name__)
 SCORES = Scores()
@@ -43,11 +49,11 @@ def _reference_of(sources: Sources) -> Outputs:
     return sources.reference
 
 
-def _check_widths(one: int, other: int) -> None:
+def _check_widths(width: int, other: int) -> None:
     """Refuse to compare features of different numbers."""
-    if one != other:
+    if width != other:
         raise NotAvailableError(
-            f"the set has {other} features per datapoint, and what it is compared with has {one}"
+            f"the set has {other} features per datapoint, and what it is compared with has {width}"
         )
 
 
@@ -69,37 +75,37 @@ def moments_of(outputs: Outputs) -> Moments:
     return moments
 
 
-def mean_distance(one: Moments, other: Moments) -> float:
+def mean_distance(first: Moments, second: Moments) -> float:
     """Compute the Euclidean distance of the means (P1, equation 9)."""
-    return float(np.linalg.norm(one.mean - other.mean))
+    return float(np.linalg.norm(first.mean - second.mean))
 
 
-def frechet_distance(one: Moments, other: Moments, *, as_printed: bool = False) -> float:
+def frechet_distance(first: Moments, second: Moments, *, as_printed: bool = False) -> float:
     r"""Compute the Fréchet distance of two normal distributions."""
-    if other.deviations is None:
-        product = one.root.T @ other.covariance @ one.root
+    if second.deviations is None:
+        product = first.root.T @ second.covariance @ first.root
     else:  # a smaller matrix with the same nonzero eigenvalues
-        rows = other.deviations @ one.root
+        rows = second.deviations @ first.root
         product = rows @ rows.T
     values = np.linalg.eigvalsh(product)
     cross = np.sqrt(values[values > of_model.rounded_to_zero(values)]).sum()
-    spread = np.trace(one.covariance) + np.trace(other.covariance) - 2 * cross
-    between = mean_distance(one, other)
+    spread = np.trace(first.covariance) + np.trace(second.covariance) - 2 * cross
+    between = mean_distance(first, second)
     return float((between if as_printed else between**2) + max(spread, 0.0))
 
 
-def _frechet(one: Moments, target: Outputs, *, as_printed: bool = False) -> float:
-    other = _comparable(one, target)
-    if min(one.n, other.n) < 2:
+def _frechet(first: Moments, target: Outputs, *, as_printed: bool = False) -> float:
+    second = _comparable(first, target)
+    if min(first.n, second.n) < 2:
         raise NotAvailableError("a single datapoint has no covariance")
-    return frechet_distance(one, other, as_printed=as_printed)
+    return frechet_distance(first, second, as_printed=as_printed)
 
 
-def _comparable(one: Moments, target: Outputs) -> Moments:
+def _comparable(first: Moments, target: Outputs) -> Moments:
     """Return the moments of a target, of as many features."""
-    other = moments_of(target)
-    _check_widths(len(one.mean), len(other.mean))
-    return other
+    moments = moments_of(target)
+    _check_widths(len(first.mean), len(moments.mean))
+    return moments
 
 
 _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
@@ -130,8 +136,8 @@ def frechet_from_reference(sides: Sides, reference: Moments) -> float:
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
     """Compute the Euclidean distance of the feature means of base and target."""
-    one = moments_of(sides.base)
-    return mean_distance(one, _comparable(one, sides.target))
+    base = moments_of(sides.base)
+    return mean_distance(base, _comparable(base, sides.target))
 
 
 # --- Linear classifiers, their penalty tuned on further datapoints
@@ -212,7 +218,7 @@ def error_rate(classes: Classes, predicted: Classes, *, balanced: bool = False) 
     wrong = classes != predicted
     if not balanced:
         return float(wrong.mean())
-    return float(np.mean([wrong[classes == one].mean() for one in np.unique(classes)]))
+    return float(np.mean([wrong[classes == label].mean() for label in np.unique(classes)]))
 
 
 def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
@@ -224,7 +230,7 @@ def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
 
 # --- Classifiers of base and target
 
-_FEWEST = 10  # datapoints of a set: one to tune on
+_FEWEST = 10  # datapoints of a set, or images: one to tune on
 _HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
 
 
@@ -248,9 +254,9 @@ def discrimination(
 
 def _parts(both: Sequence[Features], seed: int) -> list[Part]:
     """Cut both sets in three, and join the parts of the same use."""
-    cuts = [[one[rows] for rows in cut_in_three(len(one), seed)] for one in both]
+    cuts = [[part[rows] for rows in cut_in_three(len(part), seed)] for part in both]
     return [
-        (np.concatenate(pair), np.repeat([0, 1], [len(one) for one in pair]))
+        (np.concatenate(pair), np.repeat([0, 1], [len(part) for part in pair]))
         for pair in zip(*cuts, strict=True)
     ]
 
@@ -259,8 +265,8 @@ def _equal_sizes(both: Sequence[Features], seed: int) -> list[Features]:
     """Reduce the larger set at random to the size of the smaller one."""
     size, rng = min(map(len, both)), np.random.default_rng(seed)
     return [
-        one if len(one) == size else one[np.sort(rng.choice(len(one), size, replace=False))]
-        for one in both
+        part if len(part) == size else part[np.sort(rng.choice(len(part), size, replace=False))]
+        for part in both
     ]
 
 
@@ -356,12 +362,12 @@ def bag(features: Features, prototypes: Features) -> Floats:
     return np.bincount(nearest, minlength=len(prototypes)) / len(features)
 
 
-def jensen_shannon(one: Floats, other: Floats) -> float:
+def jensen_shannon(p: Floats, q: Floats) -> float:
     """Compute the Jensen-Shannon divergence, natural logarithm, without a square root."""
     from scipy.special import rel_entr
 
-    middle = (one + other) / 2
-    return float((rel_entr(one, middle).sum() + rel_entr(other, middle).sum()) / 2)
+    middle = (p + q) / 2
+    return float((rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / 2)
 
 
 def _codebook_of_reference(sources: Sources) -> Codebook:
@@ -382,3 +388,133 @@ def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
     features = features_of(sides.target)
     _check_widths(codebook.prototypes.shape[1], features.shape[1])
     return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))
+
+
+# --- Dispersion score: how far apart the means of features are by predicted class (Xie et al. 2023,
+# NeurIPS, arXiv 2303.15488). The published score grows with the number of datapoints, so that sets
+# of unequal size cannot be compared; the default divides by it, and `as_published` does not.
+
+DISPERSION = Scores()
+
+
+def dispersion(
+    features: npt.NDArray[Any], predicted: npt.NDArray[Any], *, per_row: bool = False
+) -> float:
+    """Compute the logarithm of the weighted spread of the means by predicted class.
+
+    Parameters
+    ----------
+    features : float array, shape (n, n_features)
+        Finite, as they enter the last layer, not normalised.
+    predicted : int array, shape (n,)
+        Predicted classes, at least two different ones.
+    per_row : bool
+        Whether to divide the spread by n, for sets of unequal size.
+
+    Raises
+    ------
+    InputError
+        If all predictions are of one class, features are not finite, or the means of all predicted
+        classes are equal, as they are of constant features: the logarithm of 0 is no score.
+
+    References
+    ----------
+    Xie et al. (2023), arXiv 2303.15488; common/distance.py of its code, which divides by the number
+    of predicted classes minus 1 where the paper has all classes.
+    """
+    values, classes = np.asarray(features, np.float64), np.unique(predicted)
+    if len(classes) < 2:
+        raise InputError("all predictions are of one class", field="predicted")
+    if not np.isfinite(values).all():
+        raise InputError("has non-finite numbers", field="features")
+    mean = values.mean(axis=0)
+    spread = 0.0
+    for label in classes:
+        of_class = values[predicted == label]
+        spread += len(of_class) * float(((of_class.mean(axis=0) - mean) ** 2).sum())
+    if spread == 0 or not np.ptp(values, axis=0).any():  # constants are not 0 after rounding
+        raise InputError("have the same mean in every predicted class", field="features")
+    return float(np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1)))
+
+
+def _dispersion_of(per_row: bool, sides: Sides) -> float:
+    features = features_of(sides.target)
+    try:
+        return dispersion(features, sides.target.predicted, per_row=per_row)
+    except InputError as error:
+        raise NotAvailableError(str(error)) from None
+
+
+for _variant, _per_row in (("", True), ("as_published", False)):
+    DISPERSION.add(
+        "dispersion", "Dispersion", Predicts.BY_REGRESSION, 1, variant=_variant,
+        needs=(Need.FEATURES,), source="Xie et al. (2023)",
+    )(partial(_dispersion_of, _per_row))  # fmt: skip
+
+
+# --- Rotation: how well features say by how much an image was rotated. A linear classifier of four
+# orientations is fitted on the base, once per model (P1); its accuracy on all images of a target,
+# all four orientations of each, is the score.
+
+ROTATION = Scores()
+_ORIENTATIONS = np.arange(4)
+
+
+def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearClassifier:
+    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %."""
+    if len(features) < _FEWEST:
+        raise InputError(
+            f"{len(features)} images are too few to fit a classifier of orientations",
+            field="rotation", remedy=f"Give a base of at least {_FEWEST} images",
+        )  # fmt: skip
+    if not np.isfinite(features).all():
+        raise InputError("features of the base are not finite numbers", field="rotation")
+    train, tune, _ = (
+        (features[rows].reshape(-1, features.shape[2]), np.tile(_ORIENTATIONS, len(rows)))
+        for rows in cut_in_three(len(features), seed)
+    )
+    return fit_linear(train, tune)
+
+
+def orientation_logits(
+    head: LinearClassifier, features: npt.NDArray[np.float32]
+) -> npt.NDArray[np.float32]:
+    """Classify the orientations of rotated images."""
+    logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
+    return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
+
+
+def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
+    """Return the share of rotated images whose orientation is recognised."""
+    return float((logits.argmax(axis=2) == _ORIENTATIONS).mean())
+
+
+def orientation_auc(logits: npt.NDArray[Any]) -> float:
+    """Return the area under the ROC curve of one orientation against the rest, mean over the four.
+
+    Parameters
+    ----------
+    logits : float array, shape (n, 4, 4)
+        As returned by `orientation_logits`; images are ordered by the softmax.
+    """
+    from sklearn.metrics import roc_auc_score
+
+    true = np.tile(_ORIENTATIONS, len(logits))
+    return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
+
+
+def _recognised_by(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+    logits = sides.target.orientations
+    assert logits is not None  # as `missing_inputs` makes sure
+    if not len(logits):
+        raise NotAvailableError("there are no datapoints")
+    if not np.isfinite(logits).all():
+        raise NotAvailableError("features are not finite numbers")
+    return measure(logits)
+
+
+for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc)):
+    ROTATION.add(
+        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Need.IMAGES,),
+        source="P1, Table 3",
+    )(partial(_recognised_by, _measure))  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -73,8 +73,6 @@ Predictions = npt.NDArray[np.integer]  # predicted classes, fastest in a narrow 
 _BLOCK = 1 << 22  # probabilities whose entropies are computed at a time, 32 MiB
 
 
-# How the probability of a group of classes follows from those of its classes.
-GroupProbability = Literal["max", "mean", "sum"]
 # Attributes of `Outputs` that have a row per datapoint.
 _BY_DATAPOINT = (
     "labels", "predicted", "confidences", "logits", "probabilities", "features", "orientations",
@@ -89,7 +87,6 @@ class ClassRule:
     columns: tuple[tuple[int, ...], ...] = ()
     renormalise: bool = False
     restrict_argmax: bool = True
-    group_probability: GroupProbability = "max"
 
     @property
     def classes(self) -> Classes:
@@ -126,7 +123,7 @@ class Outputs:
         Mean and covariance of the features of all datapoints, and those of all probabilities.
     orientations : float32 array, shape (n, 4, 4), or None
         For each image rotated counter-clockwise by 0, 90, 180 and 270 degrees the logits of these
-        orientations, from a classifier of features (see `scores.rotation`).
+        orientations, from a classifier of features (see `scores.features`).
     rule : ClassRule
         What the outputs were cut to.
     index : int array, shape (n,), or None
@@ -323,12 +320,6 @@ def class_probabilities(
     return np.take(softmax(logits, temperature), rule.classes, axis=1)
 
 
-def largest_probability(probabilities: Floats, rule: ClassRule) -> Floats:
-    """Return the largest probability of a class of the target (P1, equation 5)."""
-    is_max = rule.group_probability == "max"
-    return np.asarray((probabilities if is_max else _grouped(probabilities, rule)).max(axis=1))
-
-
 def scaled_probabilities(outputs: Outputs, temperature: float) -> Floats:
     """Return the probabilities of the target's classes or groups at a temperature."""
     assert outputs.logits is not None
@@ -356,26 +347,23 @@ def _cut(
     if not rule.restrict_argmax:
         others = len(rule.columns) + np.arange(outputs.n_classes)
         predicted = _lookup(rule, others)[cut.predicted]
-    elif cut.logits is not None and rule.group_probability == "max":  # no ties by underflow
+    elif cut.logits is not None:  # no ties by underflow
         predicted = _grouped(np.take(cut.logits, classes, axis=1), rule).argmax(axis=1)
     else:
         predicted = _grouped(probabilities, rule).argmax(axis=1)
     return replace(
-        cut, predicted=predicted, confidences=largest_probability(probabilities, rule),
+        cut, predicted=predicted, confidences=probabilities.max(axis=1),
         probabilities=probabilities, rule=rule,
     )  # fmt: skip
 
 
 def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
-    """Combine the columns of the classes in each group into one column per group."""
+    """Return the largest column of the classes in each group, as for their probabilities."""
     sizes = np.array([len(group) for group in rule.columns])
     if (sizes == 1).all():
         return values
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    if rule.group_probability == "max":
-        return np.maximum.reduceat(values, starts, axis=1)
-    sums = np.add.reduceat(values, starts, axis=1)
-    return sums / sizes if rule.group_probability == "mean" else sums
+    return np.maximum.reduceat(values, starts, axis=1)
 
 
 def _positions(labels: Classes, rule: ClassRule, n_classes: int, side: str) -> Classes:

@@ -232,12 +232,12 @@ def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[
     both = (sources.base, target)
     present = {
         Need.BASE_LABELS: sources.base.labels is not None,
-        Need.PROBABILITIES: all(one.probabilities is not None for one in both),
+        Need.PROBABILITIES: all(side.probabilities is not None for side in both),
         Need.GRAM: target.probabilities is not None or target.statistics is not None,
-        Need.LOGITS: all(one.logits is not None for one in both),
-        Need.FEATURES: all(one.features is not None for one in both),
+        Need.LOGITS: all(side.logits is not None for side in both),
+        Need.FEATURES: all(side.features is not None for side in both),
         Need.STATISTICS: all(
-            one.features is not None or one.statistics is not None for one in both
+            side.features is not None or side.statistics is not None for side in both
         ),
         Need.REFERENCE: sources.reference is not None,
         Need.IMAGES: target.orientations is not None,

@@ -50,8 +50,8 @@ _ABOVE = 1e-6  # of 1, by rounding
 @cache
 def _solver() -> Callable[..., Any]:
     """Import POT, without the frameworks that it would import where they are installed."""
-    for one in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
-        os.environ.setdefault(f"POT_BACKEND_DISABLE_{one}", "1")
+    for framework in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
+        os.environ.setdefault(f"POT_BACKEND_DISABLE_{framework}", "1")
     from ot.lp import emd
 
     return emd

@@ -13,7 +13,7 @@ from matcheval.analyses.features import FEATURES_VERSION
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, configuration_error
 from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
-from matcheval.settings import Boolean, Name, Settings
+from matcheval.settings import Boolean, ImagesName, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Wildcards
@@ -27,7 +27,7 @@ class FeaturesDataset(DatasetKind):
     """The features that a network computes of another dataset's images."""
 
     kind: Literal["features"]
-    of: Name = Field(description="The dataset of images")
+    of: ImagesName = Field(description="The dataset of images")
     package: str | None = Field(
         None, description="Package of weights and architecture of timm, as in a model catalogue"
     )
@@ -78,7 +78,6 @@ class Features(Analysis):
         """Check the datasets of images, and that the networks are installed."""
         for name, dataset in self.sets.items():
             field = f"datasets.{name}.of"
-            self.study.check_dataset(dataset.of, field, images=True)
             if dataset.of in self.sets:
                 problem = f"'{dataset.of}' consists of features itself"
                 raise configuration_error(problem, field=field, remedy="Give a dataset of images")

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from matcheval.errors import InputError
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
-from matcheval.io.text_tables import TextColumn, accuracy_cells, percent_cell, signed_cells
+from matcheval.io.text_tables import with_interval
 from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.correctness import Correctness
-from matcheval.settings import Count, Name, Named, Names, PathText, Settings
+from matcheval.settings import CorrectName, Count, ImagesName, ModelNames, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Artifact, Wildcards
 from matcheval.study.sizes import check_one_size
@@ -40,6 +40,14 @@ SCHEMA = TableSchema(
         fraction("change", "accuracy on the rest minus accuracy on all images"),
         CONFIDENCE_LEVEL,
     ),
+    shown={
+        "Model": "{model}",
+        "All {n_all:,} (%) [{level} CI]": with_interval("accuracy_all"),
+        "{n_duplicates:,} duplicates (%)": with_interval("accuracy_duplicates"),
+        "Other {n_rest:,} (%)": with_interval("accuracy_rest"),
+        "At least (%)": "{least_accuracy_rest:.1%}",
+        "Change": "{change:+.2%}",
+    },
 )
 
 
@@ -67,25 +75,11 @@ def tabulate(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the accuracies for a readable table."""
-    level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    n = {part: int(table[f"n_{part}"].iloc[0]) for part in ("all", "duplicates", "rest")}
-    return [
-        TextColumn("Model", table["model"].tolist(), is_number=False),
-        TextColumn(f"All {n['all']:,} (%) [{level}]", accuracy_cells(table, "all")),
-        TextColumn(f"{n['duplicates']:,} duplicates (%)", accuracy_cells(table, "duplicates")),
-        TextColumn(f"Other {n['rest']:,} (%)", accuracy_cells(table, "rest")),
-        TextColumn("At least (%)", [percent_cell(x) for x in table["least_accuracy_rest"]]),
-        TextColumn("Change", signed_cells(table["change"].tolist(), 2)),
-    ]
-
-
 class Search(Settings):
     """A search for near duplicates of one dataset's images in another."""
 
-    of: Name = Field(description="The dataset whose images are looked for")
-    among: Name = Field(description="The dataset that they are looked for in")
+    of: ImagesName = Field(description="The dataset whose images are looked for")
+    among: ImagesName = Field(description="The dataset that they are looked for in")
 
 
 class NearDuplicatesSettings(Settings):
@@ -97,10 +91,10 @@ class NearDuplicatesSettings(Settings):
         None, description="Side to bring image files to; pixels as they are by default"
     )
     sheet: Count = Field(10, description="Rows of a contact sheet; ten fit on a page")
-    reviewed: Named[PathText] = Field(
+    reviewed: dict[CorrectName, PathText] = Field(
         {}, description="What review found: a CSV file with a column `index` per dataset"
     )
-    without: Names = Field((), description="Models to leave out")
+    without: ModelNames = Field((), description="Models to leave out")
 
 
 class NearDuplicates(DatasetTableAnalysis):
@@ -139,9 +133,8 @@ class NearDuplicates(DatasetTableAnalysis):
         super().check()
         for search in self.settings.searches:
             for key, name in search:
-                field = self.field("searches", key)
-                self.study.check_dataset(name, field, images=True)
                 if self.settings.compare_size is None:
+                    field = self.field("searches", key)
                     remedy = f"Add 'compare_size: 256' to {self.name}"
                     check_one_size(self.study, name, field=field, remedy=remedy)
 

@@ -280,7 +280,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a search."""
     parser.description = (
         "Find the images of TRAIN that are most similar to each image of TEST "
-        "(docs/test-sets.md#near_duplicates)."
+        "(docs/analyses.md#near_duplicates)."
     )
     parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
     parser.add_argument(

@@ -55,10 +55,6 @@ class Sampling(Analysis):
     def check(self) -> None:
         """Check names, choices and files of pools and sampled datasets."""
         for name, pool in self.settings.pools.items():
-            given = {"candidates": [pool.candidates], "original": [pool.original]}
-            for key, datasets in (given | {"against": list(pool.against)}).items():
-                for dataset in datasets:
-                    self.study.check_dataset(dataset, self.field("pools", name, key), images=True)
             if pool.simulate is not None and pool.simulate.compare_size is None:
                 field = self.field("pools", name, "simulate")
                 self._check_one_size((pool.candidates, pool.original), field)
@@ -87,7 +83,7 @@ class Sampling(Analysis):
                 f"strategy {dataset.strategy} needs {needed} of pool '{dataset.pool}'",
                 field=f"{field}.strategy",
             )
-        if dataset.compares_pixels and dataset.compare_size is None:
+        if dataset.max_distance is not None and dataset.compare_size is None:
             self._check_one_size(pool.sets, field)
         if dataset.start_from is not None:
             others = [other for other in self.sampled if other != name]

@@ -154,6 +154,10 @@ def frequency_bins(
     return np.minimum(bins * selected // np.maximum(annotations, 1), bins - 1)
 
 
+MIN_ANNOTATIONS = 10  # of a candidate, and of an original image that counts
+_MIN_ORIGINAL = 20  # annotated original images of a class
+
+
 def class_histograms(
     frequencies: pd.DataFrame,
     classes_by_image: Mapping[str, str],
@@ -164,17 +168,17 @@ def class_histograms(
     own = frequencies[
         (frequencies["origin"] == "original")
         & (frequencies["image"].map(classes_by_image) == frequencies["class"])
-        & (frequencies["n_annotations"] >= settings.min_annotations)
+        & (frequencies["n_annotations"] >= MIN_ANNOTATIONS)
     ]
     inside = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
     table = pd.crosstab(own["class"], inside)
     table = table.reindex(index=[*classes], columns=range(settings.bins), fill_value=0)
     counts = table.to_numpy(np.int64)
     short = [
-        f"class '{name}': {n} images of the original set have {settings.min_annotations} or more "
-        f"annotations, {settings.min_original - n} too few for a histogram"
+        f"class '{name}': {n} images of the original set have {MIN_ANNOTATIONS} or more "
+        f"annotations, {_MIN_ORIGINAL - n} too few for a histogram"
         for name, n in zip(classes, counts.sum(axis=1), strict=True)
-        if n < settings.min_original
+        if n < _MIN_ORIGINAL
     ]
     if short:
         raise InputError("; ".join(short))
@@ -205,7 +209,7 @@ def simulate(given: argparse.Namespace) -> list[str]:
     read_settings(SimulationSettings, options, file="options")
     pool, base = read_dataset(given.candidates), read_dataset(given.original)
     rng = np.random.default_rng(given.seed)
-    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng, given.positive_rounds)
+    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng)
     pixels = [labelled_pixels(dataset, given.compare_size) for dataset in (pool, base)]
     centres = class_centres(np.asarray(pixels[1].pixels), base.labels, len(base.classes))
     shown_for = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
@@ -235,7 +239,6 @@ def lay_out_tasks(
     pool: Mapping[str, Sequence[str]],
     original: Mapping[str, Sequence[str]],
     rng: np.random.Generator,
-    positive_rounds: int = 1,
 ) -> pd.DataFrame:
     """Divide candidates among tasks, with images of the original set as controls."""
     if set(pool) != set(original):
@@ -251,11 +254,9 @@ def lay_out_tasks(
     for position, name in enumerate(names):
         own, others = original[name], original[names[(position + 1) % len(names)]]
         candidates = [pool[name][i] for i in rng.permutation(len(pool[name]))]
-        # Groups of positive controls; each round has every image once.
-        shuffled = [[own[i] for i in rng.permutation(len(own))] for _ in range(positive_rounds)]
-        positive = [
-            images[i : i + CONTROLS] for images in shuffled for i in range(0, len(images), CONTROLS)
-        ]
+        # Positive controls: every image once.
+        shuffled = [own[i] for i in rng.permutation(len(own))]
+        positive = [shuffled[i : i + CONTROLS] for i in range(0, len(shuffled), CONTROLS)]
         for number in range(max(-(-len(candidates) // CANDIDATES), len(positive))):
             task = f"{name}-{number:05d}"
             of_pool = candidates[number * CANDIDATES : (number + 1) * CANDIDATES]

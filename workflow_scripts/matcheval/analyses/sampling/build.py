@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from matcheval.analyses.near_duplicates import search
-from matcheval.analyses.near_duplicates.search import Pixels
 from matcheval.analyses.sampling import pool as pools
 from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.annotations import ORIGINS, class_of, refuse_unknown
@@ -138,7 +137,10 @@ def build_test_set(
     pool = pools.build_pool(
         class_of(candidates), class_of(original), candidates.classes, settings, metadata
     )
-    find = pixel_finder(candidates, references, settings) if settings.compares_pixels else None
+    find = None
+    if settings.max_distance is not None:
+        side = settings.compare_size
+        find = pixel_finder(candidates, references, settings.max_distance, side)
     sampled = sample_in_rounds(
         pool, settings, find=find, given=metadata.near_duplicates, previous=previous
     )
@@ -203,38 +205,21 @@ def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
 
 
 def pixel_finder(
-    candidates: Dataset, references: Sequence[Dataset], settings: SamplingSettings
+    candidates: Dataset, references: Sequence[Dataset], distance: float, side: int | None
 ) -> Finder:
     """Return what compares new candidates with reference sets and the other sampled candidates."""
-    pool, *others = (
-        search.labelled_pixels(one, settings.compare_size) for one in (candidates, *references)
-    )
+    pool, *others = (search.labelled_pixels(dataset, side) for dataset in (candidates, *references))
     for reference in others:
         search.check_same_range(reference, pool)
     every = np.asarray(pool.pixels)
     row = {name: i for i, name in enumerate(pool.names)}
 
-    def pairs(queries: Pixels, others: Pixels, neighbours: int) -> set[tuple[int, int]]:
-        found: set[tuple[int, int]] = set()
-        if not len(others):
-            return found
-        if settings.max_distance is not None:
-            found |= set(search.pairs_within(queries, others, settings.max_distance))
-        if settings.min_ssim is not None:
-            k = min(neighbours, len(others))
-            index = search.nearest_neighbours(queries, others, k).index
-            similarity = search.structural_similarity(queries, others, index, pool.max_value)
-            rows, ranks = np.nonzero(similarity >= settings.min_ssim)
-            found |= set(zip(rows.tolist(), index[rows, ranks].tolist(), strict=True))
-        return found
-
     def find(new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
         images, sampled = (every[[row[name] for name in names]] for names in (new, chosen))
         for reference in others:
-            for i, j in pairs(images, np.asarray(reference.pixels), settings.neighbours):
+            for i, j in search.pairs_within(images, np.asarray(reference.pixels), distance):
                 yield (POOL, new[i]), (reference.name, reference.names[j])
-        # One neighbour more, since the new images are among the others: each is its own nearest.
-        for i, j in pairs(images, sampled, settings.neighbours + 1):
+        for i, j in search.pairs_within(images, sampled, distance):
             if new[i] != chosen[j]:
                 yield (POOL, new[i]), (POOL, chosen[j])
 

@@ -12,7 +12,7 @@ from matcheval.io.terminal import add_json, print_json
 def add_replicate(parser: argparse.ArgumentParser) -> None:
     """Add the steps of building a new test set."""
     parser.description = (
-        "Build a replication test set (docs/test-sets.md). Datasets are given as folders "
+        "Build a replication test set (docs/analyses.md#sampling). Datasets are given as folders "
         "written by the workflow."
     )
     steps = parser.add_subparsers(title="steps", metavar="STEP", required=True)
@@ -32,8 +32,6 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     for option, default, what in (
         ("--seed", 0, "random seed"),
         ("--assignments", 10, "workers per task"),
-        ("--positive-rounds", 1,
-         "at least how often each original image is shown with its own class"),
     ):  # fmt: skip
         help_text = f"{what} (default: %(default)s)"
         parser.add_argument(option, type=int, default=default, help=help_text)
@@ -65,7 +63,7 @@ def add_sample(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settings", required=True, metavar="FILE.yaml",
         help="how it is sampled: strategy, per_class and further settings of datasets of kind "
-        "sampled (docs/test-sets.md); or the same as a JSON object",
+        "sampled (docs/analyses.md#sampling); or the same as a JSON object",
     )  # fmt: skip
     parser.add_argument(
         "--against", nargs="*", default=[], metavar="DIR",

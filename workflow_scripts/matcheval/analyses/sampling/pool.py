@@ -7,7 +7,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from matcheval.analyses.sampling.annotations import class_histograms, frequency_bins, refuse_unknown
+from matcheval.analyses.sampling.annotations import (
+    MIN_ANNOTATIONS,
+    class_histograms,
+    frequency_bins,
+    refuse_unknown,
+)
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import InputError
 
@@ -130,7 +135,7 @@ def build_pool(
         least = settings.thresholds.get(group, settings.threshold)
         if image in metadata.blacklist:
             barred = BLACKLISTED
-        elif n_annotations < settings.min_annotations:
+        elif frequencies is not None and n_annotations < MIN_ANNOTATIONS:
             barred = FEW_ANNOTATIONS
         elif settings.strategy is Strategy.THRESHOLD and frequency < least:
             barred = BELOW_THRESHOLD
@@ -144,7 +149,7 @@ def build_pool(
             if image in keywords["original"]:
                 of_original[group][keywords["original"][image]] += 1
         for name, counted in of_original.items():
-            targets[name] = keyword_targets(counted, settings.per_class, settings.top_keywords)
+            targets[name] = keyword_targets(counted, settings.per_class)
     elif frequencies is not None and by_bin:
         histograms = class_histograms(frequencies, original, classes, settings).tolist()
         for name, histogram in zip(classes, histograms, strict=True):

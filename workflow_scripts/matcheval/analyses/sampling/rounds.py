@@ -205,7 +205,7 @@ def _sample(
 _REMEDIES = {
     Strategy.MATCHED_FREQUENCY: "Give more candidates, or allow 'fill_upward'",
     Strategy.THRESHOLD: "Give more candidates, or lower the class's threshold in 'thresholds'",
-    Strategy.KEYWORDS: "Give more candidates of these keywords, or fewer 'top_keywords'",
+    Strategy.KEYWORDS: "Give more candidates of these keywords",
     Strategy.TOP_IMAGES: "Give more candidates",
 }
 

@@ -12,14 +12,15 @@ from matcheval.settings import (
     Boolean,
     Count,
     Fraction,
+    ImagesName,
     Integer,
     Name,
     Named,
-    Names,
     Number,
     PathText,
     Seed,
     Settings,
+    UniqueTuple,
 )
 
 
@@ -38,40 +39,25 @@ class SamplingSettings(Settings):
     strategy: Strategy = Field(description="Which eligible candidates are taken")
     per_class: Count = Field(description="Images per class: the new set is exactly balanced")
     seed: Integer = Field(0, description="Of all random choices")
-    min_annotations: Seed = Field(
-        10, description="Annotations that a candidate must have; 0 where nobody was asked"
-    )
     threshold: Fraction = Field(
         0.7, description="Lowest selection frequency, for strategy threshold"
     )
     thresholds: dict[str, Fraction] = Field({}, description="The same for single classes")
     bins: Count = Field(5, description="Bins of the original set's histograms")
-    min_original: Count = Field(20, description="Annotated original images that a class must have")
     fill_upward: Boolean = Field(
         False, description="Fill a short frequency bin from the next higher one that has images"
     )
-    top_keywords: Count = Field(50, description="Keywords of a class, for strategy keywords")
     max_distance: Annotated[Number, Field(ge=0)] | None = Field(
         None,
         description="Candidates within this ℓ2 distance (pixel values) of an image of the "
         "reference sets, or of another sampled image, are near duplicates; by default pixels are "
         "not compared",
     )
-    min_ssim: Annotated[Number, Field(ge=-1, le=1)] | None = Field(
-        None,
-        description="So are, of the nearest by ℓ2, those with at least this structural similarity",
-    )
-    neighbours: Count = Field(10, description="How many of the nearest `min_ssim` looks at")
     compare_size: Count | None = Field(
         None,
         description="Side of the squares that images are resized to before they are compared: "
         "needed for image files, whose sizes differ",
     )
-
-    @property
-    def compares_pixels(self) -> bool:
-        """Whether images that look like another one are left out."""
-        return self.max_distance is not None or self.min_ssim is not None
 
 
 class SampledDataset(SamplingSettings, DatasetKind):
@@ -87,9 +73,6 @@ class SimulationSettings(Settings):
 
     seed: Seed = Field(0, description="Of the simulated workers")
     assignments: Count = Field(10, description="Workers per task")
-    positive_rounds: Count = Field(
-        1, description="How often each original image is shown with its own class, at least"
-    )
     compare_size: Count | None = Field(
         None, description="Side of the squares that image files are resized to"
     )
@@ -98,9 +81,11 @@ class SimulationSettings(Settings):
 class PoolSettings(Settings):
     """A pool: candidates, the set that is replicated, and files that say what is known of them."""
 
-    candidates: Name = Field(description="The dataset that images are sampled from")
-    original: Name = Field(description="The dataset that is replicated")
-    against: Names = Field((), description="Further datasets whose images are not sampled")
+    candidates: ImagesName = Field(description="The dataset that images are sampled from")
+    original: ImagesName = Field(description="The dataset that is replicated")
+    against: UniqueTuple[ImagesName] = Field(
+        (), description="Further datasets whose images are not sampled"
+    )
     annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = Field(
         None, description="File of the workers' annotations"
     )

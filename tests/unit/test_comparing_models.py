@@ -1,0 +1,210 @@
+"""Two models on the same images, and `--fail-if`, on numbers that are worked out by hand."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import matcheval as me
+from helpers import simulate, told_json
+from matcheval.cli.conditions import Condition
+from matcheval.cli.main import main
+from matcheval.predictions.records import write_predictions
+
+# Right: both 2 times, the first alone 3 times, the second alone once, neither 2 times.
+LABELS = ["cat"] * 8
+FIRST = ["cat", "cat", "cat", "cat", "cat", "dog", "dog", "dog"]
+SECOND = ["cat", "cat", "dog", "dog", "emu", "cat", "dog", "emu"]
+SURE = [0.9, 0.9, 0.7, 0.9, 0.8, 0.6, 0.9, 0.5]
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """Files of the two models; rows of the second are in another order."""
+    monkeypatch.chdir(tmp_path)
+    names = [f"{letter}.png" for letter in "abcdefgh"]
+    table = pd.DataFrame({"file_name": names, "label": LABELS})
+    table.assign(prediction=FIRST, probability=0.75).to_csv("old.csv", index=False)
+    second = table.assign(prediction=SECOND, probability=SURE)
+    second.sample(frac=1, random_state=1).to_csv("new.csv", index=False)
+    return ["old.csv", "new.csv"]
+
+
+def told(capsys, *arguments):
+    main([*arguments, "--json"])
+    return told_json(capsys.readouterr().out)
+
+
+class TestCompareModels:
+    def test_worked_numbers(self, models):
+        result = me.compare_models(*models)
+        assert (result.first, result.second, result.n) == ("old", "new", 8)
+        assert (result.accuracy_first, result.accuracy_second) == (5 / 8, 3 / 8)
+        counts = result.both_right, result.only_first, result.only_second, result.both_wrong
+        assert counts == (2, 3, 1, 2)
+        assert result.p == pytest.approx(2 * (1 + 4) / 16)  # of 4 tosses, at most 1
+        # Three differences of 1, one of -1, four of 0: variance 0.5, standard error 0.25.
+        bounds = result.difference.value, result.difference.low, result.difference.high
+        assert bounds == pytest.approx((0.25, 0.25 - 1.96 * 0.25, 0.25 + 1.96 * 0.25))
+
+    def test_the_most_confident_wrong_one_is_first(self, models):
+        table = me.compare_models(*models).to_pandas("datapoints", all=True)
+        # Of h.png, where both are wrong, the first is more confident: 0.75.
+        assert table["datapoint"].tolist() == ["d.png", "e.png", "f.png", "h.png", "c.png"]
+        assert table["wrong"].tolist() == ["second", "second", "first", "both", "second"]
+        assert table["wrong_probability"].tolist() == pytest.approx([0.9, 0.8, 0.75, 0.75, 0.7])
+        assert table.loc[3, ["label", "first", "second"]].tolist() == ["cat", "dog", "emu"]
+
+    def test_the_command_has_the_same(self, models, capsys):
+        found = told(capsys, "compare-models", *models, "--output", "found")
+        result = me.compare_models(*models)
+        expected = result.to_pandas(all=True).to_dict("records")[0]
+        assert {name: found[name] for name in expected} == pytest.approx(expected)
+        written = pd.read_csv("found/disagreements.csv")
+        assert written[["datapoint", "wrong"]].equals(
+            result.to_pandas("datapoints")[["datapoint", "wrong"]]
+        )
+        main(["compare-models", *models])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split()[-2:] for line in lines if line.startswith("old ")][1:] == [
+            ["2", "3"], ["1", "2"]
+        ]  # fmt: skip
+        assert "d.png       cat  cat (75.0 %)  dog (90.0 %)" in lines
+        assert max(map(len, lines)) <= 100
+
+    def test_groups_are_what_is_sampled(self, models):
+        tables = [pd.read_csv(name).sort_values("file_name") for name in models]
+        result = me.compare_models(*(t.assign(group=list("aabbccdd")) for t in tables))
+        # Sums of groups less their means of 0.5: -0.5, 1.5, -0.5, -0.5; 3 degrees of freedom.
+        error = (4 / 3 * (3 * 0.5**2 + 1.5**2)) ** 0.5 / 8
+        assert result.difference.high == pytest.approx(0.25 + 3.182446 * error)
+        assert "paired by 4 groups" in str(result)
+
+    def test_other_datapoints_are_refused_and_equal_predictions_noticed(self, models):
+        one = pd.read_csv("old.csv")
+        with pytest.raises(me.InputError, match="of a: index 7 has label 1, not 0"):
+            me.compare_models(one, one.assign(label=[*LABELS[:7], "dog"]), names=("a", "first"))
+        with pytest.warns(me.InputWarning, match="compared with itself"):
+            result = me.compare_models(one, one)
+        assert np.isnan(result.difference.low)
+        assert "no standard error" in str(result)
+        assert result.to_pandas("datapoints").empty
+
+
+def difference(only_first, only_second, n=40, **options):
+    """Two models on n images, of which some are right by one alone."""
+    label = np.arange(n) % 2
+    sets = []
+    for wrong in (slice(0, only_second), slice(only_second, only_second + only_first)):
+        prediction = label.copy()
+        prediction[wrong] = 1 - prediction[wrong]
+        of_set = {"label": label, "prediction": prediction, "probability": np.linspace(0.6, 0.9, n)}
+        sets.append(of_set | options)
+    return me.compare_models(*sets)
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+class TestStrength:
+    @pytest.mark.parametrize(
+        ("only", "strength"),
+        [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "cannot be told")],
+    )
+    def test_no_surer_than_the_exact_test(self, only, strength):
+        """Of 4 : 0, the interval excludes 0, and p = 0.125; of 6 : 0, p = 0.031."""
+        assert difference(*only).verdict.startswith(strength)
+
+    def test_the_interval_of_groups_is_taken_once(self):
+        """Student's factor widens it already: an interval that excludes 0 establishes."""
+        found = difference(11, 0, group=np.arange(40) % 12)
+        assert found.difference.low > 0
+        assert found.verdict.startswith("established")
+        few = difference(11, 0, group=np.arange(40) % 9)
+        assert few.difference.low > 0
+        assert few.verdict.startswith("suggested")
+
+
+class TestFailIf:
+    @pytest.mark.parametrize(
+        ("condition", "fails"),
+        [
+            ("difference > 25", False), ("difference>=25", True), ("difference-low < -23.9", True),
+            ("accuracy-second < 37.5", False), ("accuracy-second <= 37.5", True),
+        ],
+    )  # fmt: skip
+    def test_limits_are_in_points(self, models, caplog, condition, fails):
+        if not fails:
+            main(["compare-models", *models, "--fail-if", condition])
+            return
+        with pytest.raises(SystemExit) as ended:
+            main(["compare-models", *models, "--fail-if", condition])
+        assert ended.value.code == 3
+        assert "old and new" in caplog.text
+
+    def test_a_percentage_is_not_above_itself(self):
+        assert 100 * 0.07 > 7
+        assert not Condition.read("gap > 7", ["gap"]).is_met(100 * 0.07)
+
+    def test_what_is_not_defined_fails(self, models, capsys, caplog):
+        with pytest.raises(SystemExit) as ended:
+            main(["compare-models", "old.csv", "old.csv", "--fail-if", "difference-high < -99"])
+        assert ended.value.code == 3
+        assert "difference-high is not defined, which counts" in caplog.text
+        assert "McNemar" in capsys.readouterr().out  # results are printed all the same
+
+    def test_any_model_fails_by_either_criterion(self, tmp_path, monkeypatch, capsys, caplog):
+        monkeypatch.chdir(tmp_path)
+        for name, accuracy in (("good", 0.9), ("bad", 0.5)):
+            label = np.arange(400) % 5
+            write_predictions(simulate(400, 5, 1, label=label), tmp_path / f"{name}-old.csv")
+            new = simulate(400, 5, 2, accuracy=accuracy, label=label)
+            write_predictions(new, tmp_path / f"{name}-new.csv")
+        compare = ["compare", "{model}-old.csv", "{model}-new.csv", "--seeds", "2"]
+        found = told(capsys, *compare)["models"]
+        gaps = {c: {row["model"]: 100 * row["matched_gap"] for row in found[c]} for c in found}
+        by_first, by_second = (gaps[c]["bad"] for c in ("label_probability", "probability"))
+        assert by_first != by_second
+        for named, value in (("", by_first), (":probability", by_second)):
+            caplog.clear()
+            main([*compare, "--fail-if", f"matched-gap{named} > {value + 0.01:.2f}"])
+            with pytest.raises(SystemExit) as ended:
+                main([*compare, "--fail-if", f"matched-gap{named} > {value - 0.01:.2f}"])
+            assert ended.value.code == 3
+            assert re.findall(r"\((\w+)\)$", caplog.text, re.MULTILINE) == ["bad"]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_too_few_seeds_are_told(tmp_path):
+    """Where random picks move the mean by more than a tenth of the half-width of the interval."""
+    old = {"a": frame(600, 1), "b": frame(600, 2)}
+    new = {"a": frame(300, 3, accuracy=0.7), "b": frame(300, 4, accuracy=0.7)}
+    said = set()
+    for seeds in (3, 300):
+        result = me.compare(old, new, criteria="probability", seeds=seeds)
+        spread = (result.to_pandas("accuracies", all=True)["matched_gap_sem"] ** 2).sum() ** 0.5 / 2
+        gap = result.gaps["probability"].matched_gap
+        excess = spread / ((gap.high - gap.low) / 20)
+        words = " ".join(str(result).split())
+        told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
+        assert bool(told) == (excess > 1)
+        if told:
+            result.save(tmp_path)
+            for page in ("summary.md", "report.html"):
+                assert told[0] in (tmp_path / page).read_text(encoding="utf-8")
+            assert told.groups() == (f"{100 * spread:.2f}", f"{np.ceil(seeds * excess**2):.0f}")
+        said.add(bool(told))
+    assert said == {True, False}
+
+
+def frame(n, seed, **options):
+    """A simulated model's predictions, of labels that all models have."""
+    found = simulate(n, 5, seed, label=np.arange(n) % 5, **options)
+    columns = ("label", "prediction", "probability")
+    return pd.DataFrame({name: getattr(found, name) for name in columns})
+
+
+def test_confident_and_wrong_datapoints_of_a_comparison(models):
+    result = me.compare("old.csv", "new.csv", epsilon=0.5, seeds=1)
+    text = " ".join(str(result).split())
+    assert "worth a look on new, confident and wrong: " in text
+    assert "e.png (cat as emu, 80.0 %), c.png (cat as dog, 70.0 %), h.png (cat as emu, 50" in text

@@ -1,0 +1,219 @@
+"""Which datapoints are labelled, in which order: drawn by a seed, and kept with the worklist.
+
+A draw is extended, after a pilot, by further rows of the same order: nothing is thrown away.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.few_labels.estimators import checked
+from matcheval.io.json_files import read_json, write_json
+from matcheval.statistics.intervals import FloatArray
+from matcheval.version import __version__
+
+DESIGNS = ("random", "mixed", "disagreement")
+N_STRATA = 5
+MIXED = 0.5  # share of labels that go by size, whatever the confidences say
+_PER_STRATUM = 10  # labels for which a further stratum is worth it
+_FORMAT = 1  # of plan files
+Ints = npt.NDArray[np.int64]
+
+
+def boundaries(f: npt.ArrayLike, n_strata: int = N_STRATA) -> FloatArray:
+    """Return the confidences at which the strata above the lowest begin."""
+    ordered = np.sort(checked("f", f))
+    if not len(ordered):
+        raise InputError("no confidences")
+    bounds = np.unique(ordered[len(ordered) * np.arange(1, n_strata) // n_strata])
+    return bounds[bounds > ordered[0]]
+
+
+def strata_at(f: npt.ArrayLike, bounds: npt.ArrayLike) -> Ints:
+    """Return the stratum of each confidence: the number of boundaries up to it."""
+    return np.searchsorted(np.asarray(bounds), np.asarray(f), side="right").astype(np.int64)
+
+
+def make_strata(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Ints:
+    """Divide datapoints into strata of about equal size by confidence; equal ones stay together."""
+    return strata_at(f, boundaries(f, n_strata))
+
+
+def allocate(
+    sizes: npt.ArrayLike, n: int, sds: npt.ArrayLike | None = None, minimum: int = 2,
+    tau: float = MIXED,
+) -> Ints:  # fmt: skip
+    """Divide n labels among strata, rounded by the largest remainder.
+
+    Parameters
+    ----------
+    sizes : array-like of int, shape (n_strata,)
+        Datapoints of each stratum.
+    n : int
+        Labels.
+    sds : array-like, shape (n_strata,), optional
+        Standard deviation of the correctness in each; by default equal.
+    minimum : int
+        Labels that each stratum gets at least, if it has as many datapoints.
+    tau : float
+        1 is proportional to the sizes, 0 is Neyman's allocation, 0.5 halfway.
+    """
+    size = checked("sizes", sizes, 0, np.inf)
+    least = np.minimum(minimum, size)
+    if not least.sum() <= n <= size.sum():
+        raise InputError(
+            f"{n} labels for strata of {', '.join(f'{s:g}' for s in size)} datapoints",
+            remedy=f"Give {least.sum():g} to {size.sum():g} labels",
+        )
+    weight = size
+    if sds is not None:
+        spread = checked("sds", sds, 0, np.inf)
+        mean = float((size * spread).sum() / size.sum()) if size.sum() else 0.0
+        if mean > 0:
+            weight = size * np.maximum((1 - tau) * spread / mean + tau, 1e-6)
+    shares = _filled(weight, least, size, n)
+    whole = np.floor(shares + 1e-9)
+    remainder = np.round(shares - whole, 9)
+    whole[np.argsort(-remainder, kind="stable")[: n - int(whole.sum())]] += 1
+    return whole.astype(np.int64)
+
+
+def _filled(weight: FloatArray, least: FloatArray, most: FloatArray, n: float) -> FloatArray:
+    """Return c * weight, within bounds, with the c for which the sum is n."""
+    is_any = weight > 0
+    turns = np.concatenate([bound[is_any] / weight[is_any] for bound in (least, most)])
+    turns = np.unique(np.append(turns, 0.0))
+    sums = np.clip(turns[:, None] * weight, least, most).sum(axis=1)
+    at = min(int(np.searchsorted(sums, n, side="right")) - 1, len(turns) - 1)
+    start, end = turns[at], turns[min(at + 1, len(turns) - 1)]
+    inside = (start + end) / 2 * weight
+    slope = weight[is_any & (inside > least) & (inside < most)].sum()
+    c = start + (n - sums[at]) / slope if slope > 0 else start
+    return np.clip(c * weight, least, most)
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """What is to be labelled.
+
+    Attributes
+    ----------
+    design : str
+        One of `DESIGNS`.
+    seed : int
+    rows : int64 array, shape (n,)
+        Rows of the predictions in the order of labelling.
+    bounds : float64 array
+        Confidences at which strata above the lowest begin; only `mixed` has several strata.
+    stratum : int64 array, shape (n,)
+        Of each row.
+    sizes : int64 array, shape (n_strata,)
+        Datapoints of each stratum; those where two models differ, for `disagreement`.
+    """
+
+    design: str
+    seed: int
+    rows: Ints
+    bounds: FloatArray
+    stratum: Ints
+    sizes: Ints
+
+
+def draw(
+    design: str, f: FloatArray, n: int, seed: int, differs: npt.NDArray[np.bool_] | None = None,
+    earlier: Draw | None = None,
+) -> Draw:  # fmt: skip
+    """Draw what is labelled.
+
+    Parameters
+    ----------
+    design : str
+        One of `DESIGNS`.
+    f : float64 array, shape (N,)
+        Confidences.
+    n : int
+        Labels; of fewer datapoints, all are drawn.
+    differs : bool array, shape (N,), optional
+        Where the predicted classes of two models differ, for `disagreement`.
+    earlier : Draw, optional
+        Of a pilot, which comes first and counts.
+    """
+    rng = np.random.default_rng(seed)
+    order, luck = rng.permutation(len(f)), rng.random(len(f))
+    done = np.array([], np.int64) if earlier is None else earlier.rows
+    stratum, bounds = np.zeros(len(f), np.int64), np.array([], np.float64)
+    if design == "disagreement":
+        assert differs is not None
+        stratum = np.where(differs, 0, -1)
+    elif design == "mixed":
+        n_strata = min(N_STRATA, max(1, n // _PER_STRATUM))
+        bounds = boundaries(f, n_strata) if earlier is None else earlier.bounds
+        stratum = strata_at(f, bounds)
+    sizes = np.bincount(stratum[stratum >= 0], minlength=1)
+    counts = np.minimum(n, sizes)
+    if design == "mixed":
+        mean = np.bincount(stratum, f) / sizes
+        sds = np.sqrt(np.maximum(mean * (1 - mean), 0))
+        counts = allocate(sizes, min(n, len(f)), sds)
+    before = np.bincount(stratum[done], minlength=len(counts))
+    open_rows = order[~np.isin(order, done)]
+    chosen_rows, keys = list[Ints](), list[FloatArray]()
+    for h, more in enumerate(np.maximum(counts - before, 0).tolist()):
+        chosen = open_rows[stratum[open_rows] == h][:more]
+        chosen_rows.append(chosen)
+        # Of every beginning of the worklist, strata have their shares, whenever a person stops.
+        keys.append((np.arange(len(chosen)) + luck[chosen]) / max(more, 1))
+    added = np.concatenate(chosen_rows)[np.argsort(np.concatenate(keys))]
+    rows = np.concatenate([done, added])
+    return Draw(design, seed, rows, bounds, stratum[rows], sizes)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A draw, the digest and temperature of what it was drawn from, and the labels of its pilot."""
+
+    draw: Draw
+    digest: str
+    temperature: float | None
+    pilot: int
+    file: object = None
+
+    def save(self, path: Path, **more: Any) -> None:
+        """Write a plan file, with further values for its readers."""
+        arrays = {k: v.tolist() for k, v in vars(self.draw).items() if isinstance(v, np.ndarray)}
+        values = {
+            "matched-eval": __version__, **more, "digest": self.digest,
+            "temperature": self.temperature, "pilot": self.pilot,
+            "draw": {"format": _FORMAT} | vars(self.draw) | arrays,
+        }  # fmt: skip
+        write_json(values, path)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> "Plan":
+        """Read and check a plan file."""
+        values = read_json(path)
+        try:
+            drawn: Mapping[str, Any] = values["draw"]
+            if drawn["format"] != _FORMAT or drawn["design"] not in DESIGNS:
+                raise ValueError
+            rows, stratum, sizes = (
+                np.array(drawn[name], np.int64) for name in ("rows", "stratum", "sizes")
+            )
+            bounds = np.array(drawn["bounds"], np.float64)
+            draw = Draw(drawn["design"], drawn["seed"], rows, bounds, stratum, sizes)
+            return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
+        except (KeyError, TypeError, ValueError) as error:
+            remedy = "Give the plan.json that `label-plan` wrote"
+            raise InputError("is no plan of labels", file=path, remedy=remedy) from error
+
+    def check(self, digest: str) -> None:
+        """Check that it was made from these predictions."""
+        if digest != self.digest:
+            remedy = "Give those that it was made from; of a changed model, plan and label anew"
+            raise InputError("was made from other predictions", file=self.file, remedy=remedy)

@@ -1,0 +1,389 @@
+"""What is read: predictions on sets without labels, and the labels that a person gave."""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError, listed, suggest
+from matcheval.few_labels.draws import Draw, Ints, Plan
+from matcheval.io.delimited_text import read_delimited
+from matcheval.io.text_tables import counted
+from matcheval.predictions.datapoints import common_fold, key_texts
+from matcheval.predictions.files import Contents, read_contents, with_keys
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.inputs import Data, layout_of, source_of
+from matcheval.predictions.layout import Layout, Vocabulary
+from matcheval.predictions.records import Predictions, check_columns
+from matcheval.statistics.intervals import FloatArray
+
+SKIP, OUTSIDE = -2, -1  # in place of a label: cannot be decided; no class of the set
+_LEAST_SHIFTED = 20  # labels from which on rows that are counted from 1 are recognised
+_STATUS = ("", "done", "skip")
+
+
+@dataclass(frozen=True, eq=False)
+class UnlabelledSet:
+    """Predictions whose labels do not count, and calibrated confidences f, shape (n,)."""
+
+    name: str
+    predictions: Predictions
+    f: FloatArray
+    temperature: float | None
+    n_classes: int | None
+    layout: Layout
+    notes: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what a plan depends on."""
+        p = self.predictions
+        arrays = (p.index, p.prediction, p.probability)
+        return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
+
+    def check_not_grouped(self) -> None:
+        """Refuse datapoints in groups, where they would be taken as independent."""
+        if self.predictions.groups is not None:
+            raise InputError(
+                "its datapoints come in groups: they are not independent", file=self.name,
+                field="group", remedy="Draw labels by `label-plan`, and ask for the estimand set",
+            )  # fmt: skip
+
+
+def digest_of(sets: Sequence[UnlabelledSet], design: str) -> str:
+    """Return what ties a plan to its predictions: those of two models where these disagree."""
+    return " ".join(s.digest for s in (sets if design == "disagreement" else sets[:1]))
+
+
+def read_sets(
+    data: "Mapping[str, Data | None]", columns: Mapping[str, str] | None, classes: Any,
+    first_label: int, plan: Plan | None, base: "Data | None" = None,
+) -> list[UnlabelledSet]:  # fmt: skip
+    """Read the predictions of one model, or those of two with rows in the same order.
+
+    Confidences are calibrated by the plan's temperature; without a plan, on a labelled base.
+    """
+    sources = {role: source_of(table, role) for role, table in data.items() if table is not None}
+    base_source = None if base is None else source_of(base, "base")
+    every = [*sources.values(), *([] if base_source is None else [base_source])]
+    layout, n_classes = layout_of(every, columns, classes, first_label)
+    temperature = None if plan is None else plan.temperature
+    if plan is None and base_source is not None:
+        temperature = _temperature(base_source, layout)
+    sets = [_read_set(source, layout, n_classes, temperature) for source in sources.values()]
+    return sets if len(sets) < 2 else [sets[0], _aligned(*sets)]
+
+
+def _read_set(
+    source: Path | InMemory, layout: Layout, n_classes: int | None, temperature: float | None
+) -> UnlabelledSet:
+    contents = read_contents(source, layout, scores=temperature is not None, labels="optional")
+    columns: dict[str, Any] = check_columns(
+        contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
+        first_label=contents.raw.layout.say("first_label"),
+    )  # fmt: skip
+    notes = list(contents.raw.notes)
+    if columns.pop("label", None) is not None:
+        notes.append(f"the labels in {source} do not count here")
+    unknown = np.full(len(columns["index"]), -1, np.int16)
+    blank = Predictions(label=unknown, **columns, metadata=contents.metadata)
+    predictions = with_keys(blank, contents.columns, contents.raw)
+    if temperature is None:
+        f = predictions.probability.astype(np.float64)
+        notes.append("confidences are taken as stored; a labelled base set would calibrate them")
+    else:
+        from matcheval.predictions.softmax import softmax
+
+        f = softmax(_logits(contents, source), temperature).max(axis=1)
+        if "index" in contents.columns:
+            f = f[np.argsort(contents.columns["index"], kind="stable")]
+        notes.append(f"confidences are scaled by the temperature {temperature:.3g}")
+    number = contents.metadata.get("n_classes", n_classes)
+    return UnlabelledSet(
+        contents.metadata.get("model", "") or name_of(source), predictions, f, temperature,
+        None if number is None else int(number), layout, tuple(notes),
+    )  # fmt: skip
+
+
+def name_of(source: Path | InMemory) -> str:
+    """Return what predictions are called by their file, or by their role."""
+    return source.stem if isinstance(source, Path) else str(source)
+
+
+def _aligned(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
+    """Return the second set with its rows in the order of the first."""
+    remedy = "Give the predictions of both models on the same datapoints"
+    ours, theirs = first.predictions, second.predictions
+    if ours.keys is not None and theirs.keys is not None:
+        place = {str(key): row for row, key in enumerate(theirs.keys.tolist())}
+        rows = np.array([place.get(str(key), -1) for key in ours.keys.tolist()])
+        if not len(place) == len(rows) == len(theirs.keys) or -1 in rows:
+            problem = f"{second.name} and {first.name} name different datapoints, or some twice"
+            raise InputError(problem, remedy=remedy)
+        moved = replace(
+            theirs, index=ours.index, prediction=theirs.prediction[rows],
+            probability=theirs.probability[rows], keys=ours.keys,
+        )  # fmt: skip
+        return replace(second, predictions=moved, f=second.f[rows])
+    if not np.array_equal(ours.index, theirs.index):
+        n, m = len(ours), len(theirs)
+        problem = f"{second.name} has {m:,} datapoints, {first.name} {n:,}, or other indices"
+        raise InputError(problem, remedy=remedy)
+    return second
+
+
+def _logits(contents: Contents, source: object) -> FloatArray:
+    if contents.scores is None:
+        remedy = "Give logits or probabilities of all classes, or leave the base out"
+        raise InputError("has no scores of all classes", file=source, remedy=remedy)
+    values = np.asarray(contents.scores.values, np.float64)
+    return values if contents.scores.kind == "logits" else np.log(np.maximum(values, 1e-12))
+
+
+def _temperature(base: Path | InMemory, layout: Layout) -> float:
+    from matcheval.accuracy_prediction.scores.confidence import fit_temperature
+
+    contents = read_contents(base, layout, scores=True, labels="required")
+    labels = np.asarray(contents.columns["label"], np.int64)
+    logits = _logits(contents, base)
+    if len(labels) and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
+        problem = f"{labels.max()} is too large, or {labels.min()} negative"
+        raise InputError(problem, file=base, field="label")
+    return fit_temperature(logits, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Predictions of one model or two, with the labels that count, and the plan that drew them."""
+
+    sets: list[UnlabelledSet]
+    plan: Plan | None
+    labels: "Labels"
+    sample: "Sample"
+
+    @property
+    def draw(self) -> Draw | None:
+        """The draw of the plan."""
+        return None if self.plan is None else self.plan.draw
+
+
+def read_labelled(
+    predictions: Mapping[str, Data], labels: Data, plan_file: str | os.PathLike[str] | None,
+    assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
+    first_label: int, base: "Data | None" = None,
+) -> Labelled:  # fmt: skip
+    """Read predictions and labels, and check how these were drawn.
+
+    Raises
+    ------
+    InputError
+        If labels were neither drawn by a plan of these predictions nor are said to be random.
+    """
+    if plan_file is None and not assume_random:
+        raise InputError(
+            "how the labels were drawn is not known", field="plan",
+            remedy="Give the plan.json that drew them, or say that all datapoints were as likely "
+            "to be labelled: assume_random (--assume-random)",
+        )  # fmt: skip
+    plan = None if plan_file is None else Plan.read(plan_file)
+    sets = read_sets(predictions, columns, classes, first_label, plan, base)
+    if plan is None:
+        sets[0].check_not_grouped()
+    else:
+        design = plan.draw.design
+        if design != "random" and (design == "disagreement") != (len(sets) > 1):
+            problem = f"its design '{design}' is not for {counted(len(sets), 'model')}"
+            remedy = "Give those that it was made from, or plan with the design random"
+            raise InputError(problem, file=plan_file, remedy=remedy)
+        plan.check(digest_of(sets, design))
+    answers = read_labels(labels, sets[0], outside)
+    draw = None if plan is None else plan.draw
+    sample = labels_that_count(answers, draw, sets[0].predictions.index)
+    return Labelled(sets, plan, answers, sample)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels by row of the predictions, in the order of their file: a class, `SKIP`, `OUTSIDE`."""
+
+    by_row: Mapping[int, int]
+    texts: Mapping[int, str]  # as they are written
+    file: object
+    order: tuple[int, ...] = ()  # rows of a worklist, with those that have no label
+
+
+def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
+    """Read labels, and match them to rows of the predictions by index or file name.
+
+    Raises
+    ------
+    InputError
+        If a datapoint is unknown or named twice, or a label is no class, unless `outside` is
+        `wrong`.
+    """
+    source = source_of(data, "labels")
+    texts = {name: [*map(_text, column)] for name, column in _cells(source).items()}
+    wrong, predictions = partial(InputError, file=source), dataset.predictions
+    key = "index" if "index" in texts else "file"
+    if key not in texts or "label" not in texts:
+        problem = f"no column {'label' if key in texts else 'index or file'}; found {listed(texts)}"
+        raise wrong(problem, remedy="Give index (or file) and label")
+    lengths = {name: len(column) for name, column in texts.items()}
+    if len({*lengths.values()}) > 1:
+        raise wrong(f"columns of unequal lengths {lengths}")
+    keys = predictions.index if key == "index" else predictions.keys
+    names = [] if keys is None else key_texts(keys)
+    asked = texts[key] if key == "file" else [str(_whole(text, text)) for text in texts[key]]
+    fold, _ = common_fold(names, asked)
+    place = {fold(name): row for row, name in enumerate(names)}
+    if not len(predictions) == len(names) == len(place):
+        problem = "names files, which the predictions do not, or several times"
+        remedy = "Give a column index: the row in the predictions, from 0"
+        raise wrong(problem, field="file", remedy=remedy)
+    by_row, written, order = dict[int, int](), dict[int, str](), dict[int, int | None]()
+    blank = [""] * len(asked)
+    cells = zip(
+        asked, texts["label"], texts.get("status", blank), texts.get("order", blank), strict=True
+    )
+    for at, (name, label, status, position) in enumerate(cells):
+        row = place.get(fold(name))
+        if row is None or row in order:
+            problem = "is none of the datapoints" if row is None else "occurs twice"
+            raise wrong(f"row {at} (from 0): '{name:.60}' {problem}", field=key)
+        order[row] = _whole(position)
+        if status.casefold() not in _STATUS:
+            remedy = "Leave it empty, or write done or skip"
+            raise wrong(f"row {at}: '{status:.40}'", field="status", remedy=remedy)
+        if status.casefold() == "skip":
+            by_row[row] = SKIP
+        elif label:
+            by_row[row], written[row] = _class_of(label, at, dataset, outside, source), label
+    if key == "index":
+        _check_start(by_row, predictions, source)
+    positions = {row: position for row, position in order.items() if position is not None}
+    if len(positions) < len(order):
+        positions = {}  # a column of another meaning
+    return Labels(by_row, written, source, tuple(sorted(positions, key=positions.__getitem__)))
+
+
+def _cells(source: Path | InMemory) -> Mapping[str, list[Any]]:
+    """Read columns; those of a file as text, as 00000 is a name."""
+    if isinstance(source, InMemory):
+        if isinstance(source.data, Mapping):
+            return {str(name): np.asarray(v).tolist() for name, v in source.data.items()}
+        return dict(source.data.to_pydict())
+    if source.suffix.lower() in (".xlsx", ".xls", ".ods"):
+        raise InputError("is a spreadsheet", file=source, remedy="Save its sheet as CSV")
+    values, texts = (
+        read_delimited(source, as_text=flag)[0].to_pydict() for flag in (False, True)
+    )  # of which the first tell what is no value, such as NaN
+    return {
+        name: [None if v is None else text for v, text in zip(values[name], cells, strict=True)]
+        for name, cells in texts.items()
+    }
+
+
+def _check_start(by_row: Mapping[int, int], predictions: Predictions, file: object) -> None:
+    """Refuse labels that fit the predictions only one row further up: rows counted from 1."""
+    rows = np.array([row for row, label in by_row.items() if label >= 0 and row > 0], np.int64)
+    if len(rows) < _LEAST_SHIFTED:
+        return
+    chosen = np.array([by_row[row] for row in rows.tolist()])
+    here, above = (float(np.mean(predictions.prediction[at] == chosen)) for at in (rows, rows - 1))
+    if above > max(2 * here, here + 0.3):
+        problem = "labels are mostly the prediction of the row before: rows are counted from 1"
+        remedy = "Give rows from 0: subtract 1"
+        raise InputError(problem, file=file, field="index", remedy=remedy)
+
+
+def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: object) -> int:
+    """Return the class of a label, or `OUTSIDE` where labels that are none count as wrong."""
+    layout, label, number = dataset.layout, None, _whole(text)
+    if layout.classes is None:
+        start, n = layout.first_label, dataset.n_classes
+        if number is not None and start <= number and (n is None or number < start + n):
+            label = number - start
+        range_text = f"{start} to {start + n - 1}" if n else f"{start}, {start + 1}, ..."
+        remedy = f"Give a class as a number, {range_text}"
+    else:
+        label = Vocabulary(layout.classes).position(text)
+        if label is None and number is not None and str(number) in layout.classes:
+            label = layout.classes.index(str(number))
+        names = suggest(text, layout.classes)
+        remedy = f"{names}; or give all classes: {layout.say('classes')}"
+    if label is None and outside != "wrong":
+        option = "--outside wrong" if layout.caller == "command" else "outside='wrong'"
+        raise InputError(
+            f"row {at} (from 0): '{text:.60}' is no class of the set", file=file, field="label",
+            remedy=f"{remedy}. Or count such labels as wrong: {option}",
+        )  # fmt: skip
+    return OUTSIDE if label is None else label
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None or cell != cell else str(cell).strip()
+
+
+def _whole(text: str, otherwise: Any = None) -> Any:
+    """Return a text as a whole number; a gap in a column of numbers adds decimals, 3.0."""
+    digits = re.fullmatch(r"(-?[0-9]{1,9})(\.0*)?", text)
+    return int(digits[1]) if digits else otherwise
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The labels that count: rows, their labels, and their strata."""
+
+    rows: Ints
+    labels: Ints
+    stratum: Ints
+    warnings: tuple[str, ...]
+
+
+def labels_that_count(labels: Labels, draw: Draw | None, index: npt.NDArray[Any]) -> Sample:
+    """Choose the labels that the plan drew, without a gap in its order.
+
+    Raises
+    ------
+    InputError
+        If a stratum has too few labels.
+    """
+    by_row = labels.by_row
+    if draw is None:
+        rows = np.array(labels.order or [*by_row], np.int64)
+        stratum, sizes = np.zeros_like(rows), [len(index)]
+    else:
+        rows, stratum, sizes = draw.rows, draw.stratum, draw.sizes.tolist()
+    has = np.array([row in by_row for row in rows.tolist()], bool)
+    kept, missing = np.zeros(len(has), bool), list[Ints]()
+    for h, size in enumerate(sizes):
+        # A person may have decided what comes after a gap.
+        of_stratum = np.flatnonzero(stratum == h)
+        kept[of_stratum] = np.logical_and.accumulate(has[of_stratum])
+        open_rows = rows[of_stratum][~kept[of_stratum]]
+        missing.append(open_rows[:1])
+        lacking = min(2, size) - int(kept[of_stratum].sum())
+        if draw is not None and draw.design == "mixed" and has.any() and lacking > 0:
+            raise InputError(
+                f"stratum {h} of the worklist has fewer than {min(2, size)} labels",
+                file=labels.file, remedy=f"Label index {listed(index[open_rows[:lacking]])} next",
+            )  # fmt: skip
+    warnings = []
+    if len(unused := rows[has & ~kept]):
+        warnings.append(
+            f"{len(unused)} labels come after a gap in the worklist and are not used: index "
+            f"{listed(index[unused], 5)}; label index "
+            f"{listed(index[np.concatenate(missing)], 5)} first"
+        )
+    if others := set(by_row) - set(rows.tolist()):
+        warnings.append(f"{len(others)} labels are not of the worklist and are not used")
+    chosen = rows[kept]
+    values = np.array([by_row[row] for row in chosen.tolist()], np.int64)
+    return Sample(chosen, values, stratum[kept], tuple(warnings))

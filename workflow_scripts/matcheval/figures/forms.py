@@ -1,0 +1,204 @@
+"""Forms of plot that figures are made of; each draws a table into the axes it is given.
+
+Columns of fractions are drawn in percent, with the bounds in `<column>_low` and `<column>_high`
+where the table has them.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.figures import style
+from matcheval.figures.many_models import FEW_MODELS, point_options
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Floats = npt.NDArray[np.float64]
+RUNNING_MEDIAN = 15  # models in the window
+JOINED = "#9a9a9a"  # of lines that join two points
+
+
+@dataclass(frozen=True)
+class Series:
+    """A column of a table as it is drawn; `bounds` is the stem of its bounds if it is another."""
+
+    column: str
+    look: style.SeriesStyle
+    label: str = ""
+    bounds: str = ""
+
+    def percent(self, table: "pd.DataFrame") -> tuple[Floats, Floats]:
+        """Return values, shape (n,), and bounds, shape (2, n), NaN where there are none."""
+        value = 100 * table[self.column].to_numpy(np.float64)
+        ends = [f"{self.bounds or self.column}_{end}" for end in ("low", "high")]
+        if not set(ends) <= {*table}:
+            return value, np.full((2, len(table)), np.nan)
+        return value, 100 * table[ends].to_numpy(np.float64).T
+
+
+@contextmanager
+def drawing(
+    width: float, height: float, title: str, note: str = "", legend_columns: int = 0
+) -> "Iterator[Figure]":
+    """Create a figure with a title above what is drawn, and a note below; sizes are in inches.
+
+    With `legend_columns`, one legend for all panels follows the title.
+    """
+    with style.style():
+        figure = style.new_figure(width, height)
+        yield figure
+        if legend_columns:
+            style.set_title_and_legend(figure, title, ncols=legend_columns)
+        else:
+            style.set_title(figure, title)
+        style.set_note(figure, note)
+
+
+def panels(figure: "Figure", n: int, most_columns: int) -> "list[Axes]":
+    """Add panels with common axes, in rows of about equal length."""
+    shape = style.grid_shape(n, most_columns)
+    grid = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    for unused in grid[n:]:
+        unused.set_axis_off()
+    return grid[:n]
+
+
+def name_rows(axes: "Axes", names: Sequence[str], label: str = "", **text: Any) -> None:
+    """Name rows from the top down; of more than 30, say only what they are."""
+    if len(names) <= FEW_MODELS or not label:
+        axes.set_yticks(range(len(names)), [style.shortened(name) for name in names], **text)
+    else:
+        axes.set_ylabel(label)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
+
+
+def intervals(
+    axes: "Axes",
+    table: "pd.DataFrame",
+    series: Sequence[Series],
+    *,
+    spread: float = 0.3,
+    upright: bool = False,
+    medians: int = 0,
+    **options: Any,
+) -> None:
+    """Draw values with their intervals in a row per row of a table; `upright`, in a column.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    table : pandas.DataFrame
+    series : sequence of Series
+        Those of a row lie beside each other.
+    spread : float
+        Between the first and the last of them, in rows.
+    upright : bool
+        Whether values are heights: a column in place of a row.
+    medians : int
+        Of the first so many rows, running medians are drawn over faint points and bars.
+    **options
+        Of `matplotlib.axes.Axes.errorbar`.
+    """
+    shifts = np.linspace(-spread / 2, spread / 2, len(series)) if len(series) > 1 else [0.0]
+    for one, shift in zip(series, shifts, strict=True):
+        value, bounds = one.percent(table)
+        at, lengths = np.arange(len(table)) + shift, _lengths(value, bounds)
+        x, y, bar = (at, value, "yerr") if upright else (value, at, "xerr")
+        look: dict[str, Any] = {bar: lengths, "elinewidth": 0.8}
+        look |= {"label": None if medians else one.label} | options
+        if one.look.marker in "|_":  # which have no area
+            look |= {"markeredgewidth": 0.8, "markersize": 2 if medians else 6}
+        _, _, bars = axes.errorbar(
+            x, y, fmt=one.look.marker, color=one.look.color,
+            **point_options(len(table)) | look,
+        )  # fmt: skip
+        if medians:
+            for of_series in bars:
+                of_series.set(alpha=0.25, linewidth=0.6)
+            median, rank = running_median(value[:medians], RUNNING_MEDIAN), np.arange(medians)
+            axes.plot(rank, median, color="white", linewidth=2.6, zorder=2.9)
+            axes.plot(rank, median, label=one.label, zorder=3, **one.look.line_options())
+
+
+def _lengths(value: Floats, bounds: Floats) -> Floats | None:
+    """Return the lengths of bars down and up, 0 where bounds are unknown; None if all are."""
+    return np.nan_to_num(np.abs(bounds - value)) if np.isfinite(bounds).any() else None
+
+
+def join(axes: "Axes", table: "pd.DataFrame", columns: Sequence[str], **options: Any) -> None:
+    """Join two values of each row by a line; `upright` as in `intervals`."""
+    draw = axes.vlines if options.pop("upright", False) else axes.hlines
+    first, second = (100 * table[name].to_numpy(np.float64) for name in columns)
+    look: dict[str, Any] = {"color": JOINED, "linewidth": 1.0, "zorder": 1}
+    draw(range(len(table)), first, second, **look | options)
+
+
+def running_median(value: Floats, window: int) -> Floats:
+    """Compute a centred running median."""
+    half = [min(window // 2, i, len(value) - 1 - i) for i in range(len(value))]
+    return np.array([
+        np.nan if np.isnan(value[i]) else np.nanmedian(value[i - h : i + h + 1])
+        for i, h in enumerate(half)
+    ])  # fmt: skip
+
+
+def curves(axes: "Axes", table: "pd.DataFrame", series: Sequence[Series], **options: Any) -> None:
+    """Draw lines over the index of a table, with bands between their bounds."""
+    for one in series:
+        value, bounds = one.percent(table)
+        look = one.look.line_options() | {"label": one.label} | options
+        axes.plot(table.index, value, **look)
+        if np.isfinite(bounds).any():
+            band: dict[str, Any] = {"color": one.look.color, "alpha": 0.2, "linewidth": 0}
+            axes.fill_between(table.index, *bounds, **band)
+
+
+def scatter(
+    axes: "Axes", table: "pd.DataFrame", x: str, y: str, look: style.SeriesStyle, **options: Any
+) -> None:
+    """Draw a point per row, with intervals along both axes."""
+    (across, x_bounds), (up, y_bounds) = (Series(name, look).percent(table) for name in (x, y))
+    points = point_options(len(table))
+    drawn: dict[str, Any] = {"elinewidth": 0.17 * points["markersize"], "zorder": 3}
+    axes.errorbar(
+        across, up, xerr=_lengths(across, x_bounds), yerr=_lengths(up, y_bounds), fmt=look.marker,
+        color=look.color, **points | drawn | options,
+    )  # fmt: skip
+
+
+def square(axes: "Axes", low: float, high: float, label: str = "equal accuracy") -> None:
+    """Give both axes the same limits, and draw the line on which both values are equal."""
+    axes.plot([low, high], [low, high], label=label, zorder=1, **style.REFERENCE)
+    axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
+
+
+_ROW, _REST = 0.25, 0.65  # inches
+_LONGEST = 30  # characters of a name
+Interval = tuple[str, float, float, float]  # name, value (NaN: none is drawn), lower, upper bound
+
+
+def plot_intervals(
+    rows: Sequence[Interval], label: str, *, zero: bool = False, ax: "Axes | None" = None
+) -> "Figure":
+    """Draw a few values with their intervals; with `zero`, a line where both are equal."""
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=["name", "x", "x_low", "x_high"]).set_index("name") / 100
+    with style.style():
+        height = _ROW * len(rows) + _REST
+        axes = ax or style.new_figure(style.COLUMN_WIDTH, height).add_subplot()
+        join(axes, table, ("x_low", "x_high"), color=style.ORIGINAL.color)
+        axes.plot(100 * table["x"], range(len(rows)), "o", color=style.ORIGINAL.color, markersize=4)
+        if zero:
+            style.draw_zero(axes, upright=True)
+        name_rows(axes, [style.shortened(name, _LONGEST) for name in table.index])
+        axes.grid(visible=False, axis="y")
+        axes.set_xlabel(label)
+    return axes.figure  # type: ignore[return-value]

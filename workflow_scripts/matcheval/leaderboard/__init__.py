@@ -1,1 +1,0 @@
-"""One page over the results of several studies and comparisons."""

@@ -1,0 +1,445 @@
+"""The sentences of a verdict: what each claim says, why it is no stronger, and what to do next."""
+
+import math
+from functools import cached_property
+
+from matcheval.io.text_tables import signed, supported_digits
+from matcheval.protocol.verdicts import (
+    ALL_OF_A_LOSS,
+    FEW_EVENTS,
+    Counts,
+    Judgement,
+    Question,
+    evidence_on,
+)
+from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
+
+_ORIGINS = ("original", "replication")
+_MOST_NAMED = 3  # models in a sentence
+_CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
+_POWER = f"{100 * POWER:g} %"
+_CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
+_SIDES = {True: "overconfident", False: "underconfident"}  # by whether confidence is higher
+
+
+class VerdictText:
+    """The sentences on one pair."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        self._judged, self._row = judgement, judgement.row
+        self._evidence, self._finding = judgement.evidence, judgement.finding
+        self._margin = _in_points(judgement.scale.margin)
+        self._old, self._new = self._row["original"], self._row["replication"]
+        self._n_models = len(judgement.models)
+
+    def claim(self, question: Question) -> str:
+        """Answer a question in a sentence."""
+        counts = self._judged.counts.get(question)
+        if self._finding[question] == "mixed" and counts:
+            return self._mixed(question, counts)
+        return {
+            "accuracy": self._accuracy, "calibration": self._calibration,
+            "confidence": self._explained, "left": self._remaining,
+        }[question]()  # fmt: skip
+
+    def _seems(self, question: Question) -> bool:
+        return self._judged.strength[question] is Strength.SUGGESTED
+
+    # --- claims
+
+    def _accuracy(self) -> str:
+        finding, gap, n = self._finding["accuracy"], self._evidence["accuracy"][0], self._n_models
+        before, after = self._accuracies
+        if finding in ("small", "open"):
+            where = f"{self._directed(gap, f' on {self._new}')} ({before} → {after} %)"
+            if finding == "small":
+                return f"Accuracy is the same within {self._margin}: it is {where}."
+            return f"Accuracy is {where}, which could be chance."
+        verb = "fall" if gap.value > 0 else "rise"
+        subject = f"Averaged over {n} models, accuracy" if n > 1 else "Accuracy"
+        verbs = f"seems to {verb}" if self._seems("accuracy") else f"{verb}s"
+        text = f"{subject} {verbs} by {self._points(gap, unsigned=True)} on {self._new}, "
+        text += f"from {before} to {after} %"
+        if counts := self._judged.counts.get("accuracy"):
+            k = len(counts.lost if gap.value > 0 else counts.gained)
+            of_all = f"each of the {n}" if k == n else f"{k} of the {n}"
+            text += f"; {of_all} {verb}{'s' * (k in (1, n))} beyond chance" * bool(k)
+        return f"{text}."
+
+    def _calibration(self) -> str:
+        new, finding = self._evidence["calibration"][0], self._finding["calibration"]
+        if not math.isfinite(new.value):
+            return f"The mean confidence on {self._new} is not known."
+        accuracy = self._judged.mean["accuracy_replication"]
+        digits = max(1, self._digits)
+        confident, accurate = (signed(100 * v, digits) for v in (accuracy + new.value, accuracy))
+        subject = "the model is" if self._n_models == 1 else f"the {self._n_models} models are"
+        text = f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate"
+        text += " on average: "
+        size = self._over(new)
+        if finding == "small":
+            seems = "apparently " * self._seems("calibration")
+            text += f"{seems}calibrated within {self._margin} ({size})"
+        elif finding == "open":
+            text += f"no difference is shown ({size})"
+        else:
+            text += "apparently " * self._seems("calibration") + size
+        return f"{text}{self._calibration_before()}."
+
+    def _calibration_before(self) -> str:
+        old = self._old_calibration
+        if not math.isfinite(old.value):
+            return ""
+        return f"; on {self._old}, {self._over(old)}"
+
+    @property
+    def _old_calibration(self) -> Evidence:
+        name = "overconfidence_original"
+        values = (self._row.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high", "_se"))
+        return Evidence(*values)
+
+    def _over(self, difference: Evidence) -> str:
+        """Format a difference of confidence and accuracy: `overconfident by 2.1 points [1, 3]`."""
+        side = _SIDES[difference.value > 0]
+        return f"{side} by {self._points(difference, unsigned=True)}"
+
+    def _explained(self) -> str:
+        finding, part = self._finding["confidence"], self._evidence["confidence"][0]
+        gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
+        whole = self._rounded(abs(gap.value))
+        if finding in ("loss", "gain") and finding == change:
+            lower = "Lower" if finding == "loss" else "Higher"
+            verb = "seems to explain" if self._seems("confidence") else "explains"
+            points = self._points(part, unsigned=True)
+            if finding == "loss" and self._judged.explains_all:
+                return f"{lower} confidence {verb} all of this loss: {points} of {whole}."
+            if abs(part.value) < ALL_OF_A_LOSS * abs(gap.value):
+                return f"{lower} confidence {verb} part of this {change}: {points} of {whole}."
+            return f"{lower} confidence {verb} {points}, of a {change} of {whole}."
+        mean = " on average over models" * (change == "mixed")
+        if finding in ("loss", "gain"):
+            lower = "lower" if finding == "loss" else "higher"
+            verb = "seems" if self._seems("confidence") else "is"
+            return (
+                f"Confidence {verb} {lower} on {self._new}{mean}, which alone would mean a "
+                f"{finding} of {self._points(part, unsigned=True)}."
+            )
+        if change in ("loss", "gain"):
+            if finding == "small":
+                return (
+                    f"A change of confidence explains none of this {change} within {self._margin}: "
+                    f"{self._points(part)} of {self._rounded(gap.value)}."
+                )
+            lower = "Lower" if change == "loss" else "Higher"
+            sign = -1 if change == "gain" else 1
+            lost = "lost" if change == "loss" else "gained"
+            points = self._points(part, sign=sign)
+            return f"{lower} confidence explains {points} of the {whole} points {lost}."
+        same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
+        return (
+            f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}"
+            f"{self._by_model()}."
+        )
+
+    def _by_model(self) -> str:
+        """Say what confidence explains for each of a few models that differ."""
+        if self._finding["accuracy"] != "mixed" or self._n_models > _MOST_NAMED:
+            return ""
+        parts = [
+            f"{name}: a {self._as_change(evidence_on(row, 'confidence', self._level)[0])}"
+            for name, row in self._judged.models.iterrows()
+        ]
+        return f" ({', '.join(parts)})"
+
+    def _remaining(self) -> str:
+        matched, binned = self._evidence["left"]
+        finding, where = self._finding["left"], f" on {self._new}"
+        which = "matched gap"
+        if self._judged.n_left_out:
+            n = self._n_models
+            which += f" of {n - self._judged.n_left_out} of {n} models"
+        if not math.isfinite(matched.value):
+            return "What remains at equal confidence is unknown: no target was matched."
+        directed = self._directed(matched, where)
+        if finding == "small":
+            return (
+                f"At equal confidence, accuracy is the same within {self._margin}: it is "
+                f"{directed} ({which})."
+            )
+        if finding in ("loss", "gain"):
+            verb = "seems" if self._seems("left") else "is"
+            return f"At equal confidence, accuracy {verb} still {directed} ({which})."
+        includes_zero = [one.low <= 0 <= one.high for one in (matched, binned)]
+        if matched.is_defined and binned.is_defined and includes_zero[0] != includes_zero[1]:
+            which_one = "second" if includes_zero[0] else "first"
+            return (
+                f"At equal confidence, accuracy is {directed} on matched pairs and "
+                f"{self._directed(binned)} within bins of confidence; only the {which_one} "
+                "interval excludes zero."
+            )
+        return f"At equal confidence, accuracy is {directed} ({which})."
+
+    def _mixed(self, question: Question, counts: Counts) -> str:
+        """Say by how much each of a few models changes; of more, the range."""
+        is_calibration = question == "calibration"
+        verbs = ("is over", "is under") if is_calibration else ("falls", "rises")
+        said = []
+        for names, verb in zip((counts.lost, counts.gained), verbs, strict=True):
+            rows = self._judged.models.loc[list(names)].iterrows()
+            found = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
+            if len(found) <= _MOST_NAMED:
+                said += [
+                    f"{name} {verb} by {self._points(one, unsigned=True)}"
+                    for name, one in found.items()
+                ]
+                continue
+            ends = [self._rounded(f(abs(one.value) for one in found.values())) for f in (min, max)]
+            plural = verb.replace("is ", "are ") if is_calibration else verb.removesuffix("s")
+            said.append(f"{len(found)} models {plural} by {' to '.join(ends)} points")
+        n_open = counts.n - len(counts.lost) - len(counts.gained)
+        rest = f"; {n_open} of {counts.n} could be chance" if n_open else ""
+        differ = "seem to differ" if self._seems(question) else "differ"
+        subject = {
+            "accuracy": f"The models {differ} on {self._new} beyond chance: accuracy of ",
+            "left": f"At equal confidence, the models {differ} on {self._new}: accuracy of ",
+            "calibration": f"On {self._new}, the models {differ} in calibration: confidence of ",
+        }[question]
+        return f"{subject}{', of '.join(said)}{rest}."
+
+    # --- reasons
+
+    def reason(self, question: Question) -> str:
+        """Say why a claim is no stronger; nothing if it is established."""
+        shown, judged = self._evidence[question][0], self._judged
+        strength = judged.strength[question]
+        if strength is Strength.ESTABLISHED:
+            return ""
+        if not shown.is_defined:
+            kinds = ("no standard", "no matched") if question == "left" else ("no standard error:",)
+            remarks = [r for r in self._row["remarks"].split("; ") if r.startswith(kinds)]
+            return "; ".join(remarks) or "its standard error is unknown"
+        if strength is Strength.OPEN:
+            return self._why_open(question)
+        if shown.has_few_groups:
+            return f"only suggested, as a set has only {self._row['n_groups']} groups"
+        if question == "left" and judged.is_mostly_unmatched:
+            larger = max(_ORIGINS, key=lambda origin: self._row[f"n_{origin}"])
+            remedy = f": make {self._row[larger]} the source"
+            remedy *= self._row["source"] != self._row[larger]
+            return f"only suggested, as most targets are unmatched{remedy}"
+        if question == "left" and judged.n_left_out:
+            return f"only suggested, as {judged.n_left_out} of the models have no match"
+        if judged.has_few_events(question):
+            return (
+                f"only suggested, as fewer than {FEW_EVENTS} predictions are right, or wrong, on "
+                "a set"
+            )
+        return "passes the ordinary test, but not the stricter one for all claims at once"
+
+    def _why_open(self, question: Question) -> str:
+        evidence, judged = self._evidence[question], self._judged
+        if question == "accuracy":
+            if evidence[0].has_few_groups:
+                return f"from {self._row['n_groups']} groups, no difference would be established"
+            scale = judged.scale
+            least = evidence[0].detectable(scale.joint, scale.n_claims)
+            least *= math.sqrt(judged.raised(min(least, 1.0)))
+            if least >= 1:
+                return "sets of this size would establish no difference"
+            points = f"{self._rounded(least)} points"
+            return f"a difference of {points} would be established with {_POWER} probability"
+        if question == "calibration":
+            return f"the interval includes zero, and differences above {self._margin}"
+        part, sized = (evidence[0], evidence[:1]) if question == "confidence" else (
+            evidence[1], evidence
+        )  # fmt: skip
+        if all(one.low <= 0 <= one.high for one in sized):
+            return "the interval includes zero"
+        if any(one.low <= 0 <= one.high for one in sized):
+            return "the two estimates disagree"
+        of_bins = "an interval includes zero once the error of binning is allowed for"
+        if judged.is_hidden(question):
+            if judged.is_tied:
+                share = f"{100 * self._row['tied_share']:.0f} %"
+                return f"{share} of the confidences of a set are rounded, or 1, to equal values"
+            if self._row.get("unshared_bound", 0) > part.bias / 2:
+                return "confidences of the two sets hardly overlap"
+            return of_bins
+        if question == "confidence" and not evidence[1].is_defined:
+            return "how far mean confidence changes is not known"
+        if question == "confidence":
+            return f"mean confidence is {self._directed(evidence[1], f' on {self._new}')}"
+        return of_bins
+
+    # --- what to do
+
+    def next_step(self) -> str:
+        """Say what to do: first by calibration on the new set, if anything is known of it."""
+        gap, finding, judged = self._evidence["accuracy"][0], self._finding, self._judged
+        if gap.has_few_groups:
+            return (
+                f"Test on at least {FEW_GROUPS} groups (writers, patients, places) in each set: "
+                f"more images of the same {gap.n_groups} will not help."
+            )
+        if not gap.is_defined:
+            return "Give sets from which an error can be estimated, of more datapoints or groups."
+        if finding["accuracy"] == "mixed":
+            return (
+                "Find out what sets these models apart (training data, preprocessing, files that "
+                "are mixed up), and judge each by itself: their mean says little."
+            )
+        if finding["accuracy"] == "gain":
+            return (
+                "Check whether the new set is easier, or its images are in the training data "
+                "(`matched-eval duplicates`)."
+            )
+        if finding["calibration"] == "mixed":
+            return f"Judge the confidence of each model on {self._new} by itself."
+        new, is_sure = self._evidence["calibration"][0], not self._seems("calibration")
+        is_off = finding["calibration"] in ("overconfident", "underconfident")
+        if is_off and abs(new.value) > judged.scale.margin:
+            return self._of_miscalibration(new, is_sure=is_sure)
+        if finding["accuracy"] == "open":
+            return self._more_images(gap)
+        if finding["accuracy"] == "small":
+            if finding["calibration"] == "small":
+                return "Nothing is needed: on the new set, accuracy and calibration are as before."
+            return "Nothing is needed for accuracy, which does not change by what matters."
+        if finding["calibration"] == "open" and new.is_defined:
+            return self._more_for_calibration(new)
+        return self._of_calibrated(is_sure=is_sure)
+
+    def _of_miscalibration(self, new: Evidence, *, is_sure: bool) -> str:
+        """Say what to do where confidence on the new set is off by more than the margin."""
+        off, is_over = self._points(new, unsigned=True), new.value > 0
+        if not is_sure:
+            return (
+                f"Label more images of {self._new}: its confidence may "
+                f"{'over' if is_over else 'under'}state accuracy by {off}."
+            )
+        if not is_over:
+            return (
+                f"Recalibrate on labelled images of {self._new} before confidence is used as a "
+                f"probability: it understates accuracy there by {off}."
+            )
+        old = self._old_calibration
+        as_before = math.isfinite(old.value) and old.low > 0
+        is_tracked = self._finding["confidence"] == self._finding["accuracy"] == "loss"
+        extra = " The fall of mean confidence does follow the loss." if (
+            as_before and is_tracked and self._judged.explains_all
+        ) else ""  # fmt: skip
+        where = f"there as on {self._old}" if as_before else "there"
+        return (
+            f"Recalibrate on labelled images of {self._new} before confidence is used as a "
+            f"probability: {where}, it overstates accuracy (by {off}), so a threshold lets more "
+            f"errors through than it promises.{extra} Look at the images that are confident and "
+            "wrong."
+        )
+
+    def _of_calibrated(self, *, is_sure: bool) -> str:
+        """Say what to do where accuracy falls and confidence on the new set is right on average."""
+        if not self._evidence["calibration"][0].is_defined:
+            return f"See which classes lose most ({_CLASS_GAPS})."
+        if not is_sure:
+            return (
+                f"Label more images of {self._new} before its mean confidence is relied on: it "
+                "seems to match accuracy."
+            )
+        text = f"Mean confidence can be watched on data like {self._new}: it matches accuracy there"
+        old, strength = self._old_calibration, self._judged.strength["left"]
+        if self._finding["left"] == "loss" and math.isfinite(old.value) and old.high < 0:
+            seems = "seems to be" if strength is Strength.SUGGESTED else "is"
+            return (
+                f"{text}. Its change from {self._old} understates the loss: what remains at equal "
+                f"confidence {seems} the model's underconfidence on {self._old}."
+            )
+        if self._finding["left"] == "loss" and strength is Strength.ESTABLISHED:
+            return f"{text} on average. See which classes lose most ({_CLASS_GAPS})."
+        hidden = self._judged.is_hidden("confidence") or self._judged.is_hidden("left")
+        if self._judged.is_tied and hidden:
+            return f"{text} on average. Give confidences with all digits: equal ones hide changes."
+        return f"{text} (`matched-eval predict-accuracy`)."
+
+    def _more_for_calibration(self, new: Evidence) -> str:
+        """Say how many images would show whether confidence is off by the margin."""
+        least = new.detectable(self._judged.scale.joint, self._judged.scale.n_claims)
+        n = float(f"{self._row['n_replication'] * (least / self._judged.scale.margin) ** 2:.2g}")
+        now = self._row["n_replication"]
+        return (
+            f"As far as {now:,} images show, mean confidence on {self._new} matches accuracy: "
+            f"label about {n:,.0f} to know it within {self._margin}."
+        )
+
+    def _more_images(self, gap: Evidence) -> str:
+        """Say how many images would establish a loss of the margin and, first, a larger loss."""
+        judged, row = self._judged, self._row
+        scale = judged.scale
+        small, large = sorted(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
+        n_small, n_large = (int(row[f"n_{origin}"]) for origin in (small, large))
+        shown = []
+        for loss in sorted({scale.margin, max(scale.margin, _CLEAR_LOSS)}, reverse=True):
+            least = gap.detectable(scale.joint, scale.n_claims)
+            times = (least / loss) ** 2 * judged.raised(loss)
+            if times <= 1:
+                continue
+            # The square of the error goes by the sum of 1 / n.
+            wanted = (1 / n_small + 1 / n_large) / times
+            is_alone = 2 / wanted < n_large
+            n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
+            of = f"of {row[small]} (now {n_small:,})" if is_alone else "in each set"
+            shown.append(f"of {_in_points(loss)}, about {float(f'{n:.2g}'):,.0f} {of}")
+        if not shown:
+            return "Label more images: the difference is too near the margin to decide."
+        losses = "; ".join(shown)
+        return f"Label more images: to establish a loss {losses} ({_POWER} probability)."
+
+    # --- numbers
+
+    @property
+    def _level(self) -> float:
+        return self._judged.scale.level
+
+    @cached_property
+    def _digits(self) -> int:
+        """How many digits the widest interval of gap and parts supports."""
+        shown = [of[0] for q, of in self._evidence.items() if q != "calibration"]
+        defined = [one for one in shown if one.is_defined]
+        return min((supported_digits(100 * e.low, 100 * e.high) for e in defined), default=1)
+
+    def _rounded(self, value: float) -> str:
+        return signed(100 * value, self._digits)
+
+    def _points(self, found: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
+        """Format an estimate in points with its interval; with the sign left to the words."""
+        sign = -1 if unsigned and found.value < 0 else sign
+        value = f"{self._rounded(sign * found.value)} points"
+        if not found.is_defined:
+            return value
+        low, high = sorted((sign * found.low, sign * found.high))
+        return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
+
+    def _directed(self, found: Evidence, where: str = "") -> str:
+        """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
+        points = self._points(found, unsigned=True)
+        lower = "lower" if found.value > 0 else "higher"
+        return points.replace(" points", f" points {lower}{where}", 1)
+
+    def _as_change(self, found: Evidence) -> str:
+        """Format a signed part, such as `gain of 0.2 points`."""
+        return f"{'loss' if found.value > 0 else 'gain'} of {self._points(found, unsigned=True)}"
+
+    @property
+    def _accuracies(self) -> tuple[str, str]:
+        """Both in percent, to so many digits that their difference is the gap that is shown."""
+        values = [100 * self._judged.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS]
+        gap = round(100 * self._evidence["accuracy"][0].value, self._digits)
+        for digits in range(max(1, self._digits), 3):
+            before, after = (round(value, digits) for value in values)
+            if round(before - after - gap, self._digits) == 0:
+                break
+        return signed(before, digits), signed(after, digits)
+
+
+def _in_points(value: float) -> str:
+    text = f"{100 * value:g}"
+    return f"{text} point{'s' * (text != '1')}"
