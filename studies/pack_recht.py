@@ -24,7 +24,7 @@ from matcheval.datasets.published import Cifar10
 from matcheval.datasets.sources import Sources
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
-from matcheval.predictions.published_files import count_hits, read_integers
+from matcheval.predictions.correctness import count_hits, read_integers
 
 Integers = npt.NDArray[np.integer[Any]]
 

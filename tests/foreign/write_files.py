@@ -6,8 +6,8 @@ All hold the same 12 datapoints of three classes. The tools need an environment 
         openpyxl safetensors ml_dtypes
     python tests/foreign/write_files.py tests/foreign/files
 
-timm's `inference.py` and the exports of FiftyOne and the LM Evaluation Harness are no libraries:
-their layouts are written as their documentation and source have them.
+timm's `inference.py` and the exports of FiftyOne are no libraries: their layouts are written as
+their documentation and source have them.
 """
 
 import json
@@ -200,7 +200,7 @@ def write_timm():
 
 
 def write_records():
-    """Pipelines of Hugging Face, FiftyOne and the LM Evaluation Harness, as documented."""
+    """Pipelines of Hugging Face and FiftyOne, as documented."""
     Path("pipeline_alone.json").write_text(json.dumps([pairs[0] for pairs in PAIRS]))
     rows = [
         {"file": f, "true_label": n, **p[0]}
@@ -222,15 +222,6 @@ def write_records():
         "filepath": FILES, "ground_truth.label": NAMES, "predictions.label": PREDICTED_NAMES,
         "predictions.confidence": CONFIDENCE,
     }).to_csv("fiftyone.csv", index=False)  # fmt: skip
-    samples = [
-        {"doc_id": i, "doc": {"question": f"{i}?", "answer": i}, "target": str(LABEL[i]),
-         "arguments": {"gen_args_0": {"arg_0": "x"}},
-         "resps": [[[str(v), "False"]] for v in LOGITS[i] - 9],
-         "filtered_resps": [[str(v), "False"] for v in LOGITS[i] - 9],
-         "acc": float(LABEL[i] == PREDICTED[i])}
-        for i in range(N)
-    ]  # fmt: skip
-    Path("lm_eval.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in samples))
 
 
 def write_wandb():

@@ -1,7 +1,5 @@
 """Models whose files have other orders, other rows or one pattern: aligned, told, named well."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +7,8 @@ import pytest
 import matcheval as me
 from matcheval.cli.main import main
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import set_names
 from matcheval.predictions.layout import Layout, columns_given
-from matcheval.predictions.patterns import set_names
 
 N = 60
 
@@ -154,17 +152,3 @@ def test_two_candidates_are_refused_unless_they_are_equal(tmp_path):
         me.compare(frame, frame)
     same = table(1).assign(gt=lambda t: t["target"])
     assert me.compare(same, table(1, 50), seeds=1).original
-
-
-@pytest.mark.parametrize(
-    ("caller", "said"),
-    [
-        ("python", "columns={'label': 'x'} classes=[...] first_label=1"),
-        ("command", "--columns label=x --classes FILE --first-label 1"),
-        ("study", "`columns` of the dataset, {label: x} `classes` of the dataset"),
-    ],
-)
-def test_messages_name_the_options_of_the_caller(caller, said):
-    layout = Layout(caller=caller)
-    texts = [layout.say("columns", label="x"), layout.say("classes"), layout.say("first_label")]
-    assert re.match(re.escape(said), " ".join(texts))

@@ -11,7 +11,7 @@ from helpers import written
 from matcheval.api.pairs import ModelInputs, PairOptions, read_compared
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.predictions.copies import copied_rows, told_copies
+from matcheval.predictions.datapoints import copied_rows, copies_warning
 from matcheval.predictions.inputs import source_of
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource
@@ -31,11 +31,11 @@ def test_copies_are_found():
     scores = np.repeat(softmaxed(rng, 500), 2, axis=0)
     first = copied_rows(scores, are_probabilities=True)
     assert (first == np.arange(1000) // 2 * 2).all()
-    (text,) = told_copies(first)
+    (text,) = copies_warning(first)
     assert text.startswith("500 of 1,000 rows have the scores of an earlier one")
     assert text.endswith("rows that are equal for all models count as one group in intervals")
     logits = np.repeat(rng.normal(size=(99, 3)), 5, axis=0)
-    (text,) = told_copies(copied_rows(logits, are_probabilities=False))
+    (text,) = copies_warning(copied_rows(logits, are_probabilities=False))
     assert text.startswith("396 of 495")
 
 
@@ -52,7 +52,7 @@ def test_copies_are_found():
 )
 def test_what_is_no_evidence(scores):
     copies = copied_rows(scores, are_probabilities=True)
-    assert copies is None or (not told_copies(copies) and (copies < 0).all())
+    assert copies is None or (not copies_warning(copies) and (copies < 0).all())
 
 
 def test_half_of_10000_confidences_are_1():
@@ -62,7 +62,7 @@ def test_half_of_10000_confidences_are_1():
     scores[::2] = np.eye(10, dtype=np.float32)[rng.integers(10, size=5_000)]
     copies = copied_rows(scores, are_probabilities=True)
     assert (copies < 0).all()
-    assert told_copies(copies) == []
+    assert copies_warning(copies) == []
     files = {"label": rng.integers(10, size=5_000), "probabilities": scores[::2]}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from image_sets import SHARED, cifar_images, dataset, encode, npy, npz, prepare, tar, write_files
+from matcheval.analyses.label_audits import PUBLISHED
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.kinds import DatasetSpec
@@ -24,7 +25,6 @@ from matcheval.datasets.prepare import prepare_dataset
 from matcheval.datasets.suites import write_classes
 from matcheval.downloads.sources import published_files
 from matcheval.errors import InputError
-from matcheval.predictions.audited_labels import PUBLISHED
 from matcheval.settings import read_settings
 
 IMAGES, LABELS = cifar_images(30)

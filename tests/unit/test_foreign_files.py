@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from damage import damaged
 from matcheval.errors import InputError
-from matcheval.predictions.alignment import Alignment
 from matcheval.predictions.column_names import SYNONYMS, our_name
+from matcheval.predictions.datapoints import Alignment
 from matcheval.predictions.files import read_predictions, with_shared_classes
 from matcheval.predictions.layout import Layout
 
@@ -44,12 +44,11 @@ READ = {
         "label = `Ground Truth`, prediction = `Predicted Label`, probability = `Max Prob`",
     "excel_german.csv": "semicolons between columns, Latin-1, decimal commas",
     "excel_unicode.txt": f"{SHORT}, tabs between columns, UTF-16",
-    "from_1.csv": "probabilities = 3 class columns, classes are counted from 1",
     "polars.arrow": LISTS, "polars.ndjson": LISTS, "polars_lists.parquet": LISTS,
     "polars_bars.csv": f"{SHORT}, vertical bars between columns",
     "duckdb.json": FROM_DB, "duckdb.parquet": FROM_DB, "duckdb.tsv": FROM_DB,
     "datasets.jsonl": "", "datasets.parquet": "", "datasets_stream.arrow": "",
-    "torchmetrics.pt": "label = `target`, logits = `preds`", "lightning_batches.pt": "",
+    "torchmetrics.pt": "label = `target`, logits = `preds`",
     "half.safetensors": "logits = `outputs`", "numpy.npz": "",
     "numpy_half.npz": "label = `targets`, logits = `outputs`",
     "numpy_bfloat16.npz": "label = `gt`",
@@ -59,15 +58,12 @@ READ = {
     "numpy_header.csv": "probabilities = 3 class columns", "h5py.h5": "label = `test/labels`",
     "sklearn.csv": "label = `y_true`, prediction = `y_pred`, probabilities = 3 class columns",
     "sklearn_binary.csv": "prediction = `y_pred`, probability of class 1 = `y_prob`",
-    "timm/top1.csv": BESIDE, "timm/include_index.csv": BESIDE, "timm/top2.json": BESIDE,
-    "timm/top2.parquet": BESIDE,
+    "timm/top1.csv": BESIDE, "timm/include_index.csv": BESIDE,
     "timm/separate_col.csv": "by `filename`, prediction = `label_0`, probability = `prob_0`",
-    "pipeline_best.json": "label = `true_label`, probability = `score`, prediction = `label`",
+    "pipeline_best.json": "label = `true_label`, prediction = `label`, probability = `score`",
     "pipeline_all.jsonl": "label = `true_label`, probabilities = 3 class columns",
     "fiftyone.csv": "label = `ground_truth.label`, prediction = `predictions.label`",
     "fiftyone_samples.json": "label = `ground_truth.label`, prediction = `predictions.label`",
-    "lm_eval.jsonl": "label = `target`, logits = `filtered_resps`, datapoints = `doc_id`",
-    "lists.csv": "label = `y_true`, probabilities = `probs`", "numpy_lists.csv": "label = `y_true`",
     "excel_sep.csv": "semicolons between columns, decimal commas",
     "fastai/preds.pt": "label = `targs.pt`, probabilities = `preds`",
     "trainer.npz": "label = `label_ids`, logits = `predictions`",
@@ -84,11 +80,17 @@ REFUSED = {
     "percent.csv": ("These look like percentages: divide them by 100", None),
     "numpy_savetxt.csv": ("its first line is '2.0.*Write the names of the columns above it", None),
     "numpy_positional.npz": (
-        r"found arr_0 \(float64 12×3\), arr_1 .*--columns label=arr_1 logits=arr_0",
+        r"found arr_0 \(float64 12×3\), arr_1 .*--columns label=NAME prediction=NAME",
         {"columns": {"label": "arr_1", "logits": "arr_0"}},
     ),
-    "tuple.pt": ("--columns label=.1. logits=.0.", {"columns": {"label": "[1]", "logits": "[0]"}}),
-    "module.pt": ("Save plain tensors", None),
+    "from_1.csv": ("'p_0' is missing.*say so: --first-label 1", {"first_label": 1}),
+    "lists.csv": (r"probs .text.\. Give .*columns that begin with logit_", None),
+    "numpy_lists.csv": ("has shape .12,. and dtype object. Give floats", None),
+    "tuple.pt": ("is a tuple, .*torch.cat", None),
+    "lightning_batches.pt": ("is a list, .*torch.cat", None),
+    "module.pt": ("Save whole tensors", None),
+    "timm/top2.json": ("'label': is of type .*list", None),
+    "timm/top2.parquet": ("'label': is of type .*list", None),
     "relu.npz": (
         "'outputs': holds no negative scores, .*--columns logits=outputs",
         {"columns": {"logits": "outputs"}},
@@ -99,7 +101,7 @@ REFUSED = {
     "timm/all_named.json": (ORDER, {"classes": ("cat", "dog", "owl")}),
     "names_and_numbers.csv": (ORDER, {"classes": ("cat", "dog", "owl")}),
     "wide_and_more.csv": (
-        "found cat .float64., .* named by the classes, give these: --classes FILE",
+        "found cat .float64., .* named by the classes, if these are given: --classes FILE",
         {"classes": ("cat", "dog", "owl")},
     ),
     "two_truths.csv": (
@@ -158,7 +160,7 @@ def test_is_read_without_an_option(name):
     skip_without_reader(name)
     found = read(FILES / name)
     check(found, name)
-    told = ", ".join(found.told)
+    told = ", ".join(found.notes)
     assert READ[name] in told
     assert told or not READ[name]
 

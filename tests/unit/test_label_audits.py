@@ -10,10 +10,9 @@ import pytest
 
 from compared import compared, models, swapped
 from helpers import predictions, simulate
-from matcheval.analyses.label_audits import SCHEMA, plot, tabulate
+from matcheval.analyses.label_audits import PUBLISHED, SCHEMA, plot, read_audit, tabulate
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
-from matcheval.predictions.audited_labels import PUBLISHED, read_audit
 from matcheval.protocol.matching import UNMATCHED
 from studies import load
 

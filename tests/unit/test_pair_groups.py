@@ -12,8 +12,8 @@ from matcheval.datasets.folders import write_datapoints
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
+from matcheval.predictions.datapoints import groups_of, read_group_file
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.group_files import groups_of, read_group_file
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.blocks import GroupSource, blocks_of_pair
 from matcheval.protocol.comparisons import Comparison

@@ -131,18 +131,22 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
         (BY_PET, Layout(classes=("cat", "dog")), "'prob_owl' is of no class"),
         (BY_PET, Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
         (P_FROM_1, Layout(caller="command"), "--first-label 1"),
+        (
+            BY_PET | {"label": [*NAMES["label"][:3], "hors"]},
+            Layout(classes=(*PETS, "horse")),
+            "'hors' is none .*The nearest is 'horse': correct the",
+        ),
+        (
+            {"target": LABELS, "pred": [2, 1, 0, 0]} | per_class("prob_{}"),
+            Layout(),
+            r"row 2 .*highest score is that of class 1, .* class is 0",
+        ),
     ],
 )
 def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
     path = written(tmp_path / "p.csv", csv_text(columns))
     with pytest.raises(InputError, match=message):
         read_predictions(path, layout=layout)
-
-
-def test_labels_that_seem_to_be_counted_from_1(tmp_path):
-    path = written(tmp_path / "p.csv", csv_text(COLUMNS | {"label": [3, 1, 2, 2]}))
-    with pytest.raises(InputError, match=r"3 is too large.*say so: first_label=1"):
-        read_predictions(path, n_classes=3)
 
 
 def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
@@ -172,21 +176,6 @@ def test_names_that_differ_in_case_only_are_one_class(tmp_path):
     letters = CLASSES | {"label": ["a", "A", "b", "a"], "prediction": ["a", "a", "b", "A"]}
     path = written(tmp_path / "q.csv", csv_text(letters))  # of which one column has both
     assert with_shared_classes([path]).classes == ("A", "a", "b")
-
-
-def test_a_misspelt_class_is_told_without_advice_for_either_spelling(tmp_path):
-    path = written(tmp_path / "p.csv", csv_text(CLASSES | {"label": ["hors"] * 4}))
-    with pytest.raises(InputError, match=r"'hors' is none .*The nearest is 'horse': correct the"):
-        read_predictions(path, layout=Layout(classes=(*PETS, "horse")))
-
-
-def test_predictions_must_have_the_highest_score(tmp_path):
-    columns = {"target": LABELS, "pred": [2, 1, 0, 0]} | per_class("prob_{}")
-    path = written(tmp_path / "p.csv", csv_text(columns))
-    with pytest.raises(
-        InputError, match=r"row 2 .*highest score is that of class 1, .* class is 0"
-    ):
-        read_predictions(path)
 
 
 def test_the_layout_of_a_dataset():

@@ -59,7 +59,7 @@ ONE = {"labels": [0], "logits": [[0.0, 1.0]]}
 HUNDRED = {"labels": np.zeros(100, int), "logits": np.ones((100, 3))}
 BAD_CSV = {
     "label,prediction\n0,0\n": "probability missing; found label (int64), prediction (int64). Matc",
-    "a,b\n0,0\n": "probability missing; found a (int64), b (int64). If they",
+    "a,b\n0,0\n": "probability missing; found a (int64), b (int64). Give the",
     THREE: "no datapoints",
     f"{THREE}0,0,nan\n": "'probability': row 0 is empty or NaN",
     f"{THREE}0,0,inf\n": "row 0: inf is not a finite number",
@@ -85,7 +85,7 @@ BAD = [
     ("p.csv.gz", b"\xff\x00 neither", "not a readable"),
     ("p.jsonl.gz", b"\xff\x00 neither", "not a readable"),
     ("p.json", b"\xff\x00 neither", "not a readable"),
-    ("p.json", "[0, 1]", "holds a list of int, without names. Write records such as"),
+    ("p.json", "[0, 1]", "entry 1 is not a record, but int. Write records such as"),
     ("p.npy", b"", "not a readable array"),
     ("p.json", "[", "not readable as JSON"),
     ("p.json", "3", "neither records nor columns"),
@@ -99,17 +99,21 @@ BAD = [
     (
         "p.jsonl",
         f'{{"label": {NESTED}, "prediction": 0, "probability": 1}}',
-        "'label': holds lists or records, not values",
+        "'label': is of type list<",
     ),
     ("p.jsonl", '{"label": 0}\n{"prediction": 1}', "'label': row 1 is empty"),
-    ("p.jsonl", '{"label": 1, "scores": [{"label": "a"}]}', "'scores': row 0 (from 0): no scores"),
+    ("p.jsonl", '{"label": 1, "scores": [{"label": "a"}]}', "'label' may be the true class"),
     ("p.parquet", FINE | {"probability": [0.5, None, 0.1]}, "'probability': row 1 is empty or NaN"),
-    ("p.parquet", FINE | {"probability": [0.5, np.nan, 0.1]}, "row 1: nan is not a finite number"),
+    (
+        "p.parquet",
+        FINE | {"probability": [0.5, np.nan, 0.1]},
+        "'probability': row 1 is empty or NaN",
+    ),
     ("p.parquet", FINE | {"prediction": [True] * 3}, "'prediction': has dtype bool"),
     (
         "p.npz",
         {"labels": [0]},
-        "prediction, probability missing; found labels (int64). Give 'labels' and one",
+        "prediction, probability missing; found labels (int64). Give the prediction and",
     ),
     (
         "p.npz",

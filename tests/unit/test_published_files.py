@@ -8,8 +8,7 @@ import pytest
 from helpers import predictions
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
-from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
-from matcheval.predictions.published_files import count_hits
+from matcheval.predictions.correctness import count_hits, dataset_accuracies, dataset_correctness
 from matcheval.predictions.records import write_predictions
 from matcheval.predictions.softmax import write_top_k
 

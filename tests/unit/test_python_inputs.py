@@ -15,7 +15,7 @@ GOOD = {"labels": [0, 1, 2], "prediction": [0, 1, 1], "probability": [0.9, 0.8, 
 LOGITS = {"labels": [0, 1], "logits": [[1.0, 2.0], [0.5, -1.0]]}
 BAD = [
     (GOOD | {"labels": None}, "'labels': is a single value, not an array"),
-    (GOOD | {"labels": ["0", 1, None]}, "'label': holds 1, neither a number nor"),
+    (GOOD | {"labels": ["0", 1, None]}, "'label': row 2 is empty or NaN"),
     (GOOD | {"labels": [[0, 1], [2]]}, "'labels': list is no array"),
     (GOOD | {"logits": (np.eye(2), np.eye(3))}, "Give one array of the 2: logits[0], if scores"),
     (GOOD | {"probability": np.ma.masked_less([0.9, 0.1, 0.7], 0.5)}, "1 values are masked"),

@@ -35,7 +35,7 @@ class UserFile:
     path: Path
     outputs: Outputs
     metadata: Mapping[str, str]
-    told: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
 
 def read_user_file(
@@ -71,7 +71,7 @@ def read_user_file(
     else:
         path = Path(source)
         name, outputs = path.stem, _with_files_beside(outputs, path)
-    return UserFile(metadata.get("dataset", name), path, outputs, metadata, found.raw.told)
+    return UserFile(metadata.get("dataset", name), path, outputs, metadata, found.raw.notes)
 
 
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:

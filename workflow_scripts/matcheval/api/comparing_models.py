@@ -17,7 +17,7 @@ from matcheval.figures.forms import plot_intervals
 from matcheval.figures.style import shortened
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
-from matcheval.predictions.alignment import Alignment, datapoint_names, shared_datapoints
+from matcheval.predictions.datapoints import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.inputs import (
     Data,

@@ -18,7 +18,7 @@ from matcheval.figures.style import shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
-from matcheval.predictions.alignment import datapoint_names
+from matcheval.predictions.datapoints import datapoint_names
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions

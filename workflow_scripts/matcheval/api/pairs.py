@@ -13,13 +13,17 @@ from matcheval.errors import ErrorCollector, InputError, check_known, listed
 from matcheval.io.terminal import each
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
-from matcheval.predictions.alignment import Alignment, shared_datapoints
-from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import InMemory, stem_of
+from matcheval.predictions.datapoints import Alignment, shared_datapoints
+from matcheval.predictions.files import LABELS_FILE, read_predictions
+from matcheval.predictions.formats import (
+    PATTERN_REMEDY,
+    InMemory,
+    files_by_model,
+    set_names,
+    stem_of,
+)
 from matcheval.predictions.inputs import Models, check_whole, is_number, is_of_several, source_of
-from matcheval.predictions.labels_beside import LABELS_FILE
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.patterns import REMEDY, files_by_model, set_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
 from matcheval.protocol.comparisons import Comparison
@@ -164,7 +168,7 @@ def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], lis
         return [ModelInputs("", local_file(original), local_file(replication))], []
     if counts != {1}:
         problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
-        raise InputError(problem, remedy=REMEDY)
+        raise InputError(problem, remedy=PATTERN_REMEDY)
     old, new = files_by_model(original), files_by_model(replication)
     both, alone = sorted(old.keys() & new.keys()), sorted(old.keys() ^ new.keys())
     if not both:
@@ -217,7 +221,7 @@ def read_compared(
                 placed = alignments[origin].place(both[origin], model.sets[origin])
                 notes |= dict.fromkeys(notes_of(pair.datasets[origin], placed))
                 is_moved |= placed.index is not both[origin].index
-                read[origin][name] = replace(placed, told=())
+                read[origin][name] = replace(placed, notes=())
     problems.raise_any()
     assert pair is not None
     predictions = [placed for of_set in read.values() for placed in of_set.values()]
@@ -256,7 +260,7 @@ def _slim(predictions: Predictions, *, named: bool) -> Predictions:
 
 def notes_of(name: str, predictions: Predictions) -> list[str]:
     """Say what was recognised in a file."""
-    return [f"{name}: {', '.join(predictions.told)}"] if predictions.told else []
+    return [f"{name}: {', '.join(predictions.notes)}"] if predictions.notes else []
 
 
 def _check_labels_beside(predictions: Sequence[Predictions], layout: Layout) -> None:

@@ -266,8 +266,8 @@ def predict_accuracy(
             check_comparable(base, file)
         outputs = file.outputs
         values = outputs.labels, outputs.predicted, outputs.confidences
-        if file.told:
-            notes.append(f"{file.name}: {', '.join(file.told)}")
+        if file.notes:
+            notes.append(f"{file.name}: {', '.join(file.notes)}")
         warnings.extend(f"{file.name}: {text}" for text in suspicions(*values, file.metadata))
         return file
 

@@ -27,8 +27,15 @@ from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.text_tables import counted
 from matcheval.names import MODEL
 from matcheval.predictions import inputs
-from matcheval.predictions.alignment import Alignment
-from matcheval.predictions.correctness import Correctness, accuracy_table
+from matcheval.predictions.correctness import (
+    Accuracy,
+    Correctness,
+    accuracy_table,
+    count_hits,
+    counts_of,
+    last_digit,
+)
+from matcheval.predictions.datapoints import Alignment
 from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
 from matcheval.predictions.inputs import (
@@ -38,7 +45,6 @@ from matcheval.predictions.inputs import (
     is_of_several,
 )  # fmt: skip
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.published_files import Accuracy, count_hits, counts_of, last_digit
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
 from matcheval.predictions.scores import find_scores, values_of
@@ -410,7 +416,7 @@ def _count(
     counts = filter(None, (n_classes, n_scores, len(layout.classes or ())))
     predictions = check_predictions(columns, file=source, n_classes=min(counts, default=None))
     predictions = with_keys(predictions, columns, raw)
-    is_given = np.ndim(raw.columns.get("prediction", ())) > 1
+    is_given = "prediction" in raw.columns and raw.columns["prediction"].values.ndim > 1
     hits = count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,
         n_classes=n_classes, order_is_known=not is_given,

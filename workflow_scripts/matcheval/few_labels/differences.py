@@ -334,5 +334,5 @@ def _of_all_labels(
     return replace(
         target, name=inputs.name_of(source), estimate=n_correct / n, lower=bounds.lower,
         upper=bounds.upper, guarantee="exact", n_labelled=n, n=n, warnings=(),
-        notes=(*layout.notes, *predictions.told),
+        notes=(*layout.notes, *predictions.notes),
     )  # fmt: skip

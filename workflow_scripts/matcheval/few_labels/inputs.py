@@ -16,12 +16,11 @@ from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.draws import Draw, Ints, Plan
 from matcheval.io.delimited_text import read_delimited
 from matcheval.io.text_tables import counted
-from matcheval.predictions.alignment import common_fold, key_texts
-from matcheval.predictions.class_names import Vocabulary
+from matcheval.predictions.datapoints import common_fold, key_texts
 from matcheval.predictions.files import Contents, read_contents, with_keys
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.inputs import Data, layout_of, source_of
-from matcheval.predictions.layout import Layout
+from matcheval.predictions.layout import Layout, Vocabulary
 from matcheval.predictions.records import Predictions, check_columns
 from matcheval.statistics.intervals import FloatArray
 
@@ -90,7 +89,7 @@ def _read_set(
         contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
         first_label=contents.raw.layout.say("first_label"),
     )  # fmt: skip
-    notes = [*layout.notes, *contents.raw.told]
+    notes = [*layout.notes, *contents.raw.notes]
     if columns.pop("label", None) is not None:
         notes.append(f"the labels in {source} do not count here")
     unknown = np.full(len(columns["index"]), -1, np.int16)

@@ -21,7 +21,7 @@ from matcheval.errors import InputError, listed
 from matcheval.health import snakefile
 from matcheval.io.files import atomic_file, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
-from matcheval.predictions.patterns import check_pattern, files_by_model, set_names
+from matcheval.predictions.formats import check_pattern, files_by_model, set_names
 from matcheval.registry import ANALYSES
 from matcheval.study.checks import check_custom_images
 from matcheval.study.configuration import load_study

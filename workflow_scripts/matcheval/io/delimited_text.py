@@ -46,28 +46,27 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
         lines = head.decode(encoding, "replace").lstrip("\ufeff").splitlines()
         above = _lines_above(lines)
         separator = _separator(lines[above:][:1])
-        how: dict[str, Any] = {"skip_rows": above, "has_lists": b'"[' in head}
-        told = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
+        notes = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
         try:
-            table = _read(path, separator, encoding, **how)
+            table = _read(path, separator, encoding, above)
         except UnicodeDecodeError:
             encoding = _SPREADSHEET
-            table = _read(path, separator, encoding, **how)
+            table = _read(path, separator, encoding, above)
         if encoding in ("utf-16", _SPREADSHEET):
-            told.append("UTF-16" if encoding == "utf-16" else "Latin-1")
+            notes.append("UTF-16" if encoding == "utf-16" else "Latin-1")
         has_points = any(pa.types.is_floating(column.type) for column in table.columns)
-        commas = [one for one in table.columns if separator != "," and _has_decimal_commas(one)]
-        is_sure = any(text.strip().startswith("0,") for one in commas for text in one.to_pylist())
+        commas = [c for c in table.columns if separator != "," and _has_decimal_commas(c)]
+        is_sure = any(text.strip().startswith("0,") for c in commas for text in c.to_pylist())
         if commas and (is_sure or not has_points):
             _check_no_thousands(table, path)
-            told.append("decimal commas")
-            table = _read(path, separator, encoding, decimal_point=",", **how)
+            notes.append("decimal commas")
+            table = _read(path, separator, encoding, above, decimal_point=",")
         if as_text:
             texts = dict.fromkeys(table.schema.names, pa.string())
-            table = _read(path, separator, encoding, column_types=texts, **how)
+            table = _read(path, separator, encoding, above, column_types=texts)
     # NumPy's `savetxt` writes the header as a comment.
     names = [name.removeprefix("# ").strip() for name in table.schema.names]
-    return unmarked_table(table.rename_columns(names)), told
+    return unmarked_table(table.rename_columns(names)), notes
 
 
 def _lines_above(lines: list[str]) -> int:
@@ -91,8 +90,8 @@ def _check_no_thousands(table: "pa.Table", path: Path) -> None:
 
     for name, column in zip(table.schema.names, table.columns, strict=True):
         cells = column.to_pylist() if pa.types.is_string(column.type) else []
-        commas = [one.strip() for one in cells if "," in one]
-        are_groups = all(re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", one) for one in commas)
+        commas = [cell.strip() for cell in cells if "," in cell]
+        are_groups = all(re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", cell) for cell in commas)
         if commas and len(commas) < len(cells) and are_groups:
             raise InputError(
                 f"holds '{commas[0]}' beside numbers without a comma, which may group thousands or "
@@ -103,20 +102,17 @@ def _check_no_thousands(table: "pa.Table", path: Path) -> None:
 
 def _separator(first: list[str]) -> str:
     """Return the separator that the first line has most of."""
-    return max(_NAMES, key=lambda one: len(next(csv.reader(first, delimiter=one), [])))
+    return max(_NAMES, key=lambda separator: len(next(csv.reader(first, delimiter=separator), [])))
 
 
-def _read(
-    path: Path, separator: str, encoding: str, skip_rows: int, has_lists: bool, **options: Any
-) -> "pa.Table":
+def _read(path: Path, separator: str, encoding: str, skip_rows: int, **options: Any) -> "pa.Table":
     """Read the columns; other encodings raise `UnicodeDecodeError`."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
     # One thread: files are small, and an order of threads would be one of errors.
     reading = pa_csv.ReadOptions(use_threads=False, encoding=encoding, skip_rows=skip_rows)
-    # NumPy wraps the lists that it writes as text.
-    parsing = pa_csv.ParseOptions(delimiter=separator, newlines_in_values=has_lists)
+    parsing = pa_csv.ParseOptions(delimiter=separator)
     with open_text(path) as stream:
         table = pa_csv.read_csv(
             stream,

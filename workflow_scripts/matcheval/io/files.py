@@ -93,10 +93,10 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
     places = defaultdict[Path, list[Path]](list)  # by which a folder is reached
     for walked, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
         place = Path(walked)
-        above = [targets[one] for one in place.parents if one in targets]
+        above = [targets[parent] for parent in place.parents if parent in targets]
         is_link = not above or place.is_symlink()
         target = targets[place] = place.resolve() if is_link else above[0] / place.name
-        if is_link and any(one.is_relative_to(target) for one in above):
+        if is_link and any(parent.is_relative_to(target) for parent in above):
             problem = f"is a link to {target}, which it lies in: its files would never end"
             raise InputError(problem, file=place, remedy="Remove the link")
         places[target].append(place)

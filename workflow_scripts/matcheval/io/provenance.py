@@ -75,12 +75,12 @@ def code_digest(*names: str) -> str:
             if name in reached:
                 continue
             reached.add(name)
-            for place, one in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
-                keys = one.counts_by(name)
+            for place, statement in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
+                keys = statement.counts_by(name)
                 if not keys or name in whole or not known.isdisjoint(keys):
-                    use(name, place, one)
+                    use(name, place, statement)
                 for key in keys:
-                    waiting.setdefault(key, []).append((name, place, one))
+                    waiting.setdefault(key, []).append((name, place, statement))
 
     for name in sorted(names):
         reach(name.partition(":")[0])
@@ -140,9 +140,9 @@ def _parse(code: str) -> tuple[_Statement, ...]:
     parts: list[ast.stmt] = []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
-            parts += [ast.ImportFrom(node.module, [one], node.level) for one in node.names]
+            parts += [ast.ImportFrom(node.module, [alias], node.level) for alias in node.names]
         elif isinstance(node, ast.Import):
-            parts += [ast.Import([one]) for one in node.names]
+            parts += [ast.Import([alias]) for alias in node.names]
         elif not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             parts.append(node)
     return tuple(map(_statement, parts))
@@ -168,15 +168,15 @@ def _statement(node: ast.stmt) -> _Statement:
 def _names(node: ast.stmt) -> Iterator[str]:
     """Names that a statement defines, none if it may do something else as well."""
     if isinstance(node, ast.Import | ast.ImportFrom):
-        yield from ((one.asname or one.name).split(".")[0] for one in node.names)
+        yield from ((alias.asname or alias.name).split(".")[0] for alias in node.names)
     elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-        decorators = [getattr(one, "func", one) for one in node.decorator_list]
-        if {getattr(one, "id", "") for one in decorators} <= _HARMLESS:
+        decorators = [getattr(call, "func", call) for call in node.decorator_list]
+        if {getattr(name, "id", "") for name in decorators} <= _HARMLESS:
             yield node.name
     elif isinstance(node, ast.Assign | ast.AnnAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if all(isinstance(one, ast.Name) for one in targets):
-            yield from (one.id for one in targets if isinstance(one, ast.Name))
+        if all(isinstance(target, ast.Name) for target in targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:

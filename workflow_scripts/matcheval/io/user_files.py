@@ -86,15 +86,15 @@ class _RepeatedKey(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no t
     """A mapping has a key twice."""
 
 
-def _written_out(node: yaml.Node, known: dict[int, int]) -> int:
+def _written_out(node: yaml.Node, lengths: dict[int, int]) -> int:
     """Return how many characters a node has where each alias stands for what it repeats."""
-    if id(node) not in known:
-        known[id(node)] = _MAX_CHARACTERS + 1  # of one that holds itself
+    if id(node) not in lengths:
+        lengths[id(node)] = _MAX_CHARACTERS + 1  # of one that holds itself
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         inner = chain(*parts) if isinstance(node, yaml.MappingNode) else parts
         length = 0 if isinstance(node, yaml.CollectionNode) else len(node.value)
-        known[id(node)] = 1 + length + sum(_written_out(one, known) for one in inner)
-    return known[id(node)]
+        lengths[id(node)] = 1 + length + sum(_written_out(part, lengths) for part in inner)
+    return lengths[id(node)]
 
 
 class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types

@@ -1,8 +1,7 @@
 """Files of arrays: NumPy's `.npz` and `.npy`, torch's `.pt`, safetensors and HDF5."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,37 +19,34 @@ from matcheval.io.array_archives import (
 )
 from matcheval.io.compressed import check_unpacked
 from matcheval.io.files import readable
-from matcheval.predictions.column_names import known_part
+from matcheval.predictions.column_names import name_in_stem
 
 Arrays = Mapping[str, npt.NDArray[Any]]
+_AS_TENSORS = (
+    "Save whole tensors by name: torch.save({'labels': torch.cat(labels), 'logits': "
+    "torch.cat(logits)}, file)"
+)
 _VOID = np.dtype("V2")  # what NumPy writes of bfloat16, a type that it does not know
+Opened = tuple[list[str], Callable[[list[str]], Arrays]]  # names, and what reads some of them
 
 
-@dataclass(frozen=True)
-class ArrayFile:
-    """The arrays of a file: their names, and what reads some of them."""
-
-    names: list[str]
-    read: Callable[[list[str]], Arrays]
-
-
-def read_array_file(path: Path, suffix: str) -> ArrayFile:
+def open_arrays(path: Path, suffix: str) -> Opened:
     """Open a file of arrays; those of `.npz` and HDF5 are read only where they are asked for."""
     return _READERS[suffix](path)
 
 
-def _in_memory(arrays: Arrays) -> ArrayFile:
-    return ArrayFile(list(arrays), lambda names: {name: arrays[name] for name in names})
+def _in_memory(arrays: Arrays) -> Opened:
+    return list(arrays), lambda names: {name: arrays[name] for name in names}
 
 
-def _npz(path: Path) -> ArrayFile:
+def _npz(path: Path) -> Opened:
     def read(names: list[str]) -> Arrays:
         return {name: _widened(array) for name, array in read_arrays(path, names).items()}
 
-    return ArrayFile(array_names(path), read)
+    return array_names(path), read
 
 
-def _npy(path: Path) -> ArrayFile:
+def _npy(path: Path) -> Opened:
     """Return the one array, by the file's name."""
     with path.open("rb") as stream:
         array = read_array(stream, path)
@@ -59,7 +55,7 @@ def _npy(path: Path) -> ArrayFile:
 
 def _name_of(path: Path) -> str:
     """Return what the one array of a file is called: `logits` of `val_logits.npy`."""
-    return known_part(path.stem) or "outputs"
+    return name_in_stem(path.stem) or "outputs"
 
 
 def _widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -69,7 +65,7 @@ def _widened(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return (array.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
-def _safetensors(path: Path) -> ArrayFile:
+def _safetensors(path: Path) -> Opened:
     """Read tensors without the package: a header in JSON, and the bytes of all tensors."""
     types = {
         "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "V2", "I64": "<i8", "I32": "<i4",
@@ -79,68 +75,31 @@ def _safetensors(path: Path) -> ArrayFile:
     with readable(path, "a readable safetensors file", *UNREADABLE, KeyError, AttributeError):
         start = 8 + int.from_bytes(content[:8], "little")
         header = json.loads(content[8:start])
-        for name, one in header.items():
+        for name, tensor in header.items():
             if name != "__metadata__":
-                first, last = one["data_offsets"]
-                values = np.frombuffer(content[start + first : start + last], types[one["dtype"]])
-                arrays[name] = _widened(values.reshape(one["shape"]))
+                first, last = tensor["data_offsets"]
+                part = content[start + first : start + last]
+                values = np.frombuffer(part, types[tensor["dtype"]])
+                arrays[name] = _widened(values.reshape(tensor["shape"]))
     return _in_memory(arrays)
 
 
-def _torch(path: Path) -> ArrayFile:
-    """Read tensors, or batches of them, which are joined; no code of the file is run."""
+def _torch(path: Path) -> Opened:
+    """Read a tensor, or a dict of tensors or lists of numbers; no code of the file is run."""
     torch = imported("torch", "workflow", path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, zipfile and torch: without a common base
-        raise InputError(
-            "is damaged, or holds other objects than tensors, which could run code", file=path,
-            remedy="Save plain tensors: torch.save({'labels': labels, 'logits': logits}, file)",
-        ) from error  # fmt: skip
-    return _in_memory(_joined(content, path))
-
-
-def _joined(content: Any, path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return tensors by name; those of a list of batches one after the other."""
-    is_pair = isinstance(content, list | tuple) and len(content) == 2  # of scores and of labels
-    lists = [] if not is_pair else [_concatenated(one) for one in content if isinstance(one, list)]
-    if len(lists) == 2 and all(one is not None for one in lists):
-        return {f"[{at}]": one for at, one in enumerate(lists) if one is not None}
-    if isinstance(content, list | tuple) and content and all(map(_is_batch, content)):
-        batches = [_joined(batch, path) for batch in content]
-        with readable(path, "batches of the same tensors", KeyError, TypeError):
-            return {name: np.concatenate([b[name] for b in batches]) for name in batches[0]}
-    if isinstance(content, list | tuple):
-        if (whole := _concatenated(content, is_bare=True)) is not None:
-            return {_name_of(path): whole}
-        content = {f"[{position}]": one for position, one in enumerate(content)}
-    if not isinstance(content, Mapping):
-        content = {_name_of(path): content}
-    arrays = {str(name): _array_of(value) for name, value in content.items()}
-    return {name: array for name, array in arrays.items() if array is not None}
-
-
-def _array_of(value: Any) -> npt.NDArray[Any] | None:
-    """Return a tensor, or a list of tensors of batches, as one array; None of anything else."""
-    array = _of_tensor(value)
-    return _concatenated(value) if array is None and isinstance(value, list | tuple) else array
-
-
-def _concatenated(batches: Sequence[Any], *, is_bare: bool = False) -> npt.NDArray[Any] | None:
-    """Return tensors of batches, one after the other; None of anything else, as bare columns."""
-    arrays = [array for one in batches if (array := _of_tensor(one)) is not None and array.ndim]
-    are_alike = len({(array.shape[1:], array.dtype) for array in arrays}) == 1
-    if not are_alike or len(arrays) < len(batches):
-        return None
-    are_columns = is_bare and arrays[0].ndim == 1 and len({*map(len, arrays)}) == 1
-    return None if are_columns else np.concatenate(arrays)
-
-
-def _is_batch(one: Any) -> bool:
-    return isinstance(one, list | tuple | Mapping) and any(
-        _of_tensor(value) is not None
-        for value in (one.values() if isinstance(one, Mapping) else one)
-    )
+        problem = "is damaged, or holds other objects than tensors, which could run code"
+        raise InputError(problem, file=path, remedy=_AS_TENSORS) from error
+    tensors = content if isinstance(content, Mapping) else {_name_of(path): content}
+    for name, value in tensors.items():
+        is_list = isinstance(value, list | tuple)
+        if is_list and (value is content or any(map(torch.is_tensor, value))):
+            problem = f"is a {type(value).__name__}, as of batches"
+            raise InputError(problem, file=path, field=name, remedy=_AS_TENSORS)
+    arrays = {str(name): _of_tensor(value) for name, value in tensors.items()}
+    return _in_memory({name: array for name, array in arrays.items() if array is not None})
 
 
 def _of_tensor(value: Any) -> npt.NDArray[Any] | None:
@@ -153,8 +112,7 @@ def _of_tensor(value: Any) -> npt.NDArray[Any] | None:
             return None
         small = plain.is_floating_point() and plain.dtype not in (torch.float16, torch.float64)
         return (plain.float() if small else plain).cpu().numpy()
-    is_list = isinstance(value, list) and value and isinstance(value[0], int | float | str | list)
-    if not is_list:
+    if not isinstance(value, list):
         return None
     try:
         array = np.asarray(value)
@@ -163,13 +121,13 @@ def _of_tensor(value: Any) -> npt.NDArray[Any] | None:
     return array if array.dtype.kind in "iufU" else None
 
 
-def _hdf5(path: Path) -> ArrayFile:
+def _hdf5(path: Path) -> Opened:
     h5py = imported("h5py", "formats", path)
 
     def opened() -> Any:
         return h5py.File(path, "r")
 
-    found: list[str] = []
+    names: list[str] = []
 
     def visit(name: str, node: Any) -> None:
         if isinstance(node, h5py.Dataset):
@@ -177,16 +135,16 @@ def _hdf5(path: Path) -> ArrayFile:
                 remedy = "Copy the values into the file, with h5repack or as .npz"
                 problem = "its values are in other files, which are not opened"
                 raise InputError(problem, file=path, field=name, remedy=remedy)
-            found.append(name)
+            names.append(name)
 
     # What it raises of damaged files is of many types.
     with readable(path, "a readable HDF5 file", Exception), opened() as file:
         file.visititems(visit)  # not along links, which may lead to other files
 
-    def read(names: list[str]) -> Arrays:
+    def read(wanted: list[str]) -> Arrays:
         arrays = {}
         with readable(path, "a readable HDF5 file", Exception), opened() as file:
-            for name in names:
+            for name in wanted:
                 node = file[name]
                 check_unpacked(node.id.get_storage_size(), node.nbytes, path, name)
                 array = node.asstr()[()] if h5py.check_string_dtype(node.dtype) else node[()]
@@ -194,7 +152,7 @@ def _hdf5(path: Path) -> ArrayFile:
                 arrays[name] = _widened(np.asarray(array.astype(str) if is_text else array))
         return arrays
 
-    return ArrayFile(found, read)
+    return names, read
 
 
 def imported(package: str, extra: str, path: Path) -> Any:
@@ -208,7 +166,7 @@ def imported(package: str, extra: str, path: Path) -> Any:
         ) from error  # fmt: skip
 
 
-_READERS: Mapping[str, Callable[[Path], ArrayFile]] = {
+_READERS: Mapping[str, Callable[[Path], Opened]] = {
     ".npz": _npz,
     ".npy": _npy,
     ".safetensors": _safetensors,

@@ -37,6 +37,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "pred_score", "pred_conf", "predicted_probability", "prediction_score",
         "prediction_probability", "prediction_confidence", "predictions_confidence",
         "predictions_score", "top1_prob", "top1_score", "top1_confidence", "y_conf", "certainty",
+        "prediction",  # of Weka, beside `predicted`
     ),
 }  # fmt: skip
 # Of these, single values are by convention the probability of class 1 of two.
@@ -58,7 +59,7 @@ ACCURACIES = ("acc", "accuracy", "test_acc", "test_accuracy", "top1_acc", "top1_
 MATRICES: dict[str, Kind | None] = {
     **dict.fromkeys((
         "logits", "logit", "raw_logits", "predictions_logits", "log_probs", "log_prob", "logprobs",
-        "log_softmax", "log_probabilities", "filtered_resps",
+        "log_softmax", "log_probabilities",
     ), "logits"),
     **dict.fromkeys((
         "probabilities", "probs", "prob", "probability", "softmax", "softmaxes", "y_prob",
@@ -82,6 +83,7 @@ PREFIXES: dict[str, Kind | None] = {
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PREFIXED = re.compile(rf"({'|'.join(PREFIXES)})[ _.:\-\[(]+(.+?)[\])]?", re.IGNORECASE | re.DOTALL)
 _ROLES = {name: role for role, names in SYNONYMS.items() for name in (role, *names)}
+_READ = {*COLUMNS, *_ROLES, *MATRICES, *KEYS, *OF_CLASS_1, *ACCURACIES}
 
 
 @lru_cache(maxsize=1 << 14)
@@ -94,28 +96,24 @@ def plain(name: str) -> str:
 def our_name(name: str) -> str:
     """Return our name of a column by one of its names; another name is returned as it is."""
     small = plain(name)
-    if small in COLUMNS:
-        return small
-    kind = MATRICES.get(small)
-    return kind or _ROLES.get(small, name)
+    return small if small in COLUMNS else MATRICES.get(small) or _ROLES.get(small, name)
 
 
-def known_part(name: str) -> str | None:
-    """Return the part of a file's name that says what it holds: `logits` of `val_logits`."""
-    words = plain(name).split("_")
+def name_in_stem(stem: str) -> str | None:
+    """Return the longest part of a file's name that names its array: `logits` of `val_logits`."""
+    words = plain(stem).split("_")
     spans = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
-    parts = ["_".join(words[i:j]) for i, j in sorted(spans, key=lambda one: one[0] - one[1])]
+    spans.sort(key=lambda span: span[0] - span[1])
+    parts = ("_".join(words[i:j]) for i, j in spans)
     return next((part for part in parts if part in MATRICES or our_name(part) in COLUMNS), None)
 
 
 def is_known(name: str) -> bool:
     """Whether a column of this name may be read."""
-    small = plain(name)
-    known = small in COLUMNS or small in _ROLES or small in MATRICES or small in KEYS
-    return known or small in (*OF_CLASS_1, *ACCURACIES) or split_prefix(name) is not None
+    return plain(name) in _READ or split_prefix(name) is not None
 
 
 def split_prefix(name: str) -> tuple[str, str] | None:
     """Split the name of a column of one class's scores, `prob_cat`, into `prob` and `cat`."""
-    found = _PREFIXED.fullmatch(name.strip())
-    return (found[1].casefold(), found[2]) if found else None
+    match = _PREFIXED.fullmatch(name.strip())
+    return (match[1].casefold(), match[2]) if match else None

@@ -1,11 +1,16 @@
 """What models predict correctly on a dataset of any kind: each datapoint, and counts as a table.
 
 Everything downstream (intervals, ranks, fits) reads the table, and so does not depend on whether
-the accuracies come from inference, the user's prediction files or published classes.
+the accuracies come from inference, the user's prediction files or published classes. Of published
+classes, a model's file is a JSON list or a `.npy` array with one class, or a row of top-k classes
+from the most probable on, per datapoint; an archive (`.npz`) has those of all models in one array.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,22 +27,17 @@ from matcheval.datasets.kinds import (
     DatasetSpec,
 )
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.array_archives import UNREADABLE, array_names, read_arrays
+from matcheval.io.files import readable
 from matcheval.io.tables import DATASET, MODEL, TOP_K, Column, TableSchema, fraction
+from matcheval.io.user_files import read_csv_rows
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import layout_of
-from matcheval.predictions.published_files import (
-    Accuracy,
-    Integers,
-    count_hits,
-    models_at,
-    read_accuracies,
-    read_archive,
-    read_integers,
-)  # fmt: skip
-from matcheval.predictions.records import Predictions
+from matcheval.predictions.records import MAX_CLASSES, ROWS_FROM_0, Predictions
 from matcheval.predictions.softmax import read_top_k
 from matcheval.predictions.suspicions import SameModels, SameScores, check_truth
 
+Integers = npt.NDArray[np.integer[Any]]
 ACCURACIES = TableSchema(
     "accuracies of a dataset",
     (
@@ -51,6 +51,17 @@ ACCURACIES = TableSchema(
 )
 
 
+@dataclass(frozen=True)
+class Accuracy:
+    """The accuracy of a model on a dataset."""
+
+    model: str
+    top: int
+    accuracy: float
+    n_correct: int
+    n: int
+
+
 def dataset_accuracies(
     spec: DatasetSpec,
     models: Sequence[str],
@@ -60,17 +71,18 @@ def dataset_accuracies(
     """Count the datapoints of a dataset that every model predicts correctly."""
     if spec.kind == ACCURACIES_KIND:
         of_alias = {spec.alias(model): model for model in models}
-        read = read_accuracies(Path(spec.options["file"]), spec.options, list(of_alias))
-        return accuracy_table(spec.name, [replace(row, model=of_alias[row.model]) for row in read])
+        rows = _read_accuracies(Path(spec.options["file"]), spec.options, list(of_alias))
+        return accuracy_table(spec.name, [replace(row, model=of_alias[row.model]) for row in rows])
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
-        found = _published(spec, models)
-        hits = {model: (len(labels), of_model) for model, labels, of_model, _ in found}
+        published = _published(spec, models)
+        hits = {model: (len(labels), of_model) for model, labels, of_model, _ in published}
     else:
         top_k = dict(zip(models, top_k_files, strict=True)) if top_k_files else {}
 
-        def count(model: str, found: Predictions) -> tuple[int, list[int]]:
-            of_top = _top_k_hits(found, top_k[model]) if model in top_k else None
-            return len(found), of_top or [int(found.correct.sum())]
+        def count(model: str, read: Predictions) -> tuple[int, list[int]]:
+            if model in top_k:
+                return len(read), _top_k_hits(read, top_k[model])
+            return len(read), [int(read.correct.sum())]
 
         hits = dict(zip(models, _read_all(spec, models, predictions, count)[1], strict=True))
     return accuracy_table(
@@ -131,9 +143,8 @@ class Correctness:
     def rows_of(self, positions: Sequence[int], file: object = None) -> npt.NDArray[np.int64]:
         """Find the rows of datapoints by their positions in the dataset, of which `file` tells."""
         row = {int(position): i for i, position in enumerate(self.index)}
-        unknown = [position for position in positions if position not in row]
         wrong = partial(InputError, file=file, field="index")
-        if unknown:
+        if unknown := [position for position in positions if position not in row]:
             of_others = f"{len(unknown)} of the values are not datapoints of the dataset"
             raise wrong(f"{of_others}, such as {unknown[0]}")
         if len(set(positions)) < len(positions):
@@ -145,7 +156,7 @@ def dataset_correctness(
     spec: DatasetSpec,
     models: Sequence[str],
     predictions: Sequence[str] = (),
-    is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda found: found.correct,
+    is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda read: read.correct,
     same_models: SameModels | None = None,
 ) -> Correctness:
     """Determine which datapoints each model predicts correctly."""
@@ -155,14 +166,14 @@ def dataset_correctness(
     if not models:
         raise InputError("no models", field="models")
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
-        _, given, _, right = zip(*_published(spec, models), strict=True)
-        labels = given[0].astype(np.int64)
+        _, of_models, _, right = zip(*_published(spec, models), strict=True)
+        labels = of_models[0].astype(np.int64)
         return Correctness(tuple(models), np.arange(len(labels)), labels, np.stack(right))
     same = same_models or SameModels()
 
-    def compare(model: str, found: Predictions) -> npt.NDArray[np.bool_]:
-        same.check(model, spec.name, found.metadata)
-        return np.asarray(is_right(found))
+    def compare(model: str, read: Predictions) -> npt.NDArray[np.bool_]:
+        same.check(model, spec.name, read.metadata)
+        return np.asarray(is_right(read))
 
     first, rows = _read_all(spec, models, predictions, compare)
     index, labels = first.index.astype(np.int64), first.label.astype(np.int64)
@@ -181,20 +192,23 @@ def _read_all(
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
-            found = read_predictions(file, layout=layout)
-            first = first or (model, found)
-            if found.datapoints_digest != first[1].datapoints_digest:
+            read = read_predictions(file, layout=layout)
+            first = first or (model, read)
+            if read.datapoints_digest != first[1].datapoints_digest:
                 problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
                 raise InputError(problem, file=file)
-            same.check(model, file, found)
-            if len(all_right) == len(used) and found.correct.all():
-                all_right.append(found)
-            used.append(use(model, found))
+            same.check(model, file, read)
+            if len(all_right) == len(used) and read.correct.all():
+                all_right.append(read)
+            used.append(use(model, read))
     errors.raise_any()
     assert first is not None
     if len(all_right) == len(used) and spec.kind == PREDICTIONS_KIND:
         check_truth(all_right, layout, spec.name)
     return first[1], used
+
+
+# --- published classes
 
 
 def _published(
@@ -206,8 +220,8 @@ def _published(
         labels = read_integers(Path(options["labels"]))
     else:
         path = Path(options["file"])
-        names, archive, labels = read_archive(path, options)
-        positions = models_at(names, [spec.alias(model) for model in models], path)
+        names, archive, labels = _read_archive(path, options)
+        positions = _positions_of(names, [spec.alias(model) for model in models], path)
     for number, model in enumerate(models):
         with errors.collected():
             if spec.kind == LABELS_KIND:
@@ -221,3 +235,172 @@ def _published(
             first = classes if classes.ndim == 1 else classes[:, 0]
             yield model, labels, hits, first == labels
     errors.raise_any()
+
+
+def count_hits(
+    classes: Integers,
+    labels: Integers,
+    *,
+    file: object,
+    n_classes: int | None = None,
+    order_is_known: bool = False,
+) -> list[int]:
+    """Check one model's predicted classes, and count how often the label is among the top k.
+
+    Parameters
+    ----------
+    classes : integer array, shape (n,) or (n, k)
+        Predicted classes, most probable first.
+    labels : integer array, shape (n,)
+        True classes.
+    file : object
+        File that error messages name.
+    n_classes : int, optional
+        Number of classes; labels and predicted classes must be below it. By default the number
+        of classes that int16 can hold.
+    order_is_known : bool
+        Whether the workflow wrote the columns, so that their order is not checked. The check would
+        fail for datasets of images that models get wrong, whose labels models rank low.
+
+    Returns
+    -------
+    list of int
+        Number of datapoints whose label is among the top 1, top 2, ..., top k classes.
+
+    Raises
+    ------
+    InputError
+        If rows and labels differ in number, a class is out of range or occurs twice in a row, or
+        the order of the columns seems to be least probable first.
+    """
+    wrong = partial(InputError, file=file)
+    if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:
+        raise wrong(
+            f"classes of shape {classes.shape} for labels of shape {labels.shape}",
+            remedy="Give a row per datapoint, in the order of the labels",
+        )
+    rows = classes[:, None] if classes.ndim == 1 else classes
+    largest = (n_classes or MAX_CLASSES) - 1
+    for what, values in (("label", labels[:, None]), ("class", rows)):
+        bad = (values < 0) | (values > largest)
+        if bad.any():
+            at, column = np.unravel_index(int(bad.argmax()), bad.shape)
+            problem = f"row {at}: {what} {values[at, column]} is not in 0..{largest}"
+            raise wrong(problem, remedy=ROWS_FROM_0)
+    ordered = np.sort(rows, axis=1)
+    repeated = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    if repeated.any():
+        row = int(repeated.argmax())
+        raise wrong(f"row {row} holds a class twice: {rows[row].tolist()}", remedy=ROWS_FROM_0)
+    by_column = (rows == labels[:, None]).sum(axis=0)
+    first, last = int(by_column[0]), int(by_column[-1])
+    if not order_is_known and last - first > 4 * np.sqrt(first + last):  # beyond chance
+        raise wrong(
+            f"its columns match {', '.join(map(str, by_column))} labels, as if the least probable "
+            "class came first",
+            remedy="If so, list the model under the dataset's 'reversed'",
+        )
+    return [int(n) for n in np.cumsum(by_column)]
+
+
+def read_integers(path: Path) -> Integers:
+    """Read a JSON list or `.npy` array of classes or labels."""
+    with readable(path, f"readable as {path.suffix}", *UNREADABLE), path.open("rb") as file:
+        if path.suffix.lower() == ".json":
+            return _whole(np.asarray(json.load(file)), path)
+        return _whole(np.lib.format.read_array(file, allow_pickle=False), path)
+
+
+def _read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
+    """Read the names of models, their classes and the labels from an `.npz` archive."""
+    wanted = [options.get(key, key) for key in ("models", "predictions", "labels")]
+    arrays = read_arrays(path, wanted)
+    if missing := [name for name in wanted if name not in arrays]:
+        there = ", ".join(array_names(path))
+        raise InputError(f"no array {' and '.join(missing)}; there are {there}", file=path)
+    names = [str(name) for name in arrays[wanted[0]].ravel()]
+    classes, labels = (_whole(arrays[name], path) for name in wanted[1:])
+    if classes.shape[:2] == (len(labels), len(names)) and len(labels) != len(names):
+        classes = np.swapaxes(classes, 0, 1)
+    if classes.ndim not in (2, 3) or classes.shape[:2] != (len(names), len(labels)):
+        problem = f"has shape {classes.shape}, with {len(names)} models and {len(labels)} labels"
+        raise InputError(problem, file=path, field=wanted[1])
+    return names, classes, labels
+
+
+def _positions_of(names: list[str], wanted: Sequence[str], file: object) -> list[int]:
+    """Find the positions of models in a list of names."""
+    if missing := [model for model in wanted if model not in names]:
+        raise InputError(f"no model {', '.join(missing)}", file=file, field="models")
+    if twice := [model for model in wanted if names.count(model) > 1]:
+        raise InputError(f"model {', '.join(twice)} occurs twice", file=file, field="models")
+    return [names.index(model) for model in wanted]
+
+
+def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
+    if values.dtype.kind not in "iu":
+        remedy = "Give classes as whole numbers"
+        raise InputError(f"values of type {values.dtype}", file=path, remedy=remedy)
+    return values
+
+
+# --- published accuracies
+
+_SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32
+
+
+def _read_accuracies(
+    path: Path, options: Mapping[str, Any], models: Sequence[str]
+) -> Iterator[Accuracy]:
+    """Read the accuracies of some models."""
+    columns = options["columns"]
+    key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
+    values = {int(name[3:]): columns[name] for name in ("top1", "top5") if name in columns}
+    rows = read_csv_rows(path, [*key, *values.values()])
+    at = _positions_of(["-".join(row[part] for part in key) for row in rows], models, path)
+    numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
+    last_digits = {top: last_digit(of_column) for top, of_column in numbers.items()}
+    for model, position in zip(models, at, strict=True):
+        for top, column in values.items():
+            place = {"file": f"{path}, model '{model}'", "field": column}
+            counts = counts_of(numbers[top][position], last_digits[top], options, place)
+            yield Accuracy(model, top, *counts)
+
+
+def _number(text: str) -> Decimal:
+    try:
+        return Decimal(text.strip())
+    except InvalidOperation:
+        return Decimal("nan")
+
+
+def last_digit(numbers: Iterable[Decimal]) -> int:
+    """Return the exponent of the last digit of a column: trailing zeros may have been dropped."""
+    exponents = [int(n.as_tuple().exponent) for n in numbers if n.is_finite()]
+    return min(exponents, default=0)
+
+
+def counts_of(
+    number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
+) -> tuple[float, int, int]:
+    """Return accuracy, number of correct datapoints and number of datapoints of a cell."""
+    unit, n = options.get("unit", "percent"), int(options.get("n", 0))
+    whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
+    if not number.is_finite() or not 0 <= number <= whole:
+        raise InputError(f"'{number}' is not in 0..{whole}", **place)
+    if not n:
+        return float(number / whole), -1, 0
+    exact = number * n / whole
+    rounding = Decimal(0)
+    if unit != "correct":
+        # Half a unit of the last digit, in datapoints; plus the rounding error of single precision.
+        rounding = Decimal(1).scaleb(exponent) / 2 * n / whole + _SINGLE_PRECISION * n
+    least, most = math.ceil(exact - rounding), math.floor(exact + rounding)
+    if least > most:
+        problem = f"{number} is not an accuracy on {n} datapoints"
+        raise InputError(problem, **place, remedy="Check 'n' and 'unit'")
+    if least < most:
+        remedy = "Give more digits, or omit 'n', in which case there are no intervals"
+        problem = f"{number} could be {least} to {most} of {n} datapoints"
+        raise InputError(problem, **place, remedy=remedy)
+    return least / n, least, n

@@ -1,10 +1,13 @@
 """Reading prediction files of any format, and tables in memory, as checked predictions.
 
-`formats` opens a file, `recognition` finds out which of its columns is what, and `layout` has what
-a person says of it. Scores of all classes may take the place of prediction and probability. Rows
-without a column `index` are in dataset order.
+A file passes five steps, in `read_contents`: `formats.load` opens it; `recognition.recognise` finds
+out which column is what; true classes are taken from a file beside, if it has none; `scores` turns
+columns into numbers, and scores of all classes into prediction and probability; rows that repeat a
+datapoint are dropped. `records.check_columns` then checks the values. Rows without a column `index`
+are in dataset order.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,20 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.io.files import check_is_file
-from matcheval.predictions import formats
-from matcheval.predictions.alignment import key_texts
-from matcheval.predictions.class_names import NamedColumn, names_in, one_vocabulary
-from matcheval.predictions.column_names import COLUMNS, KINDS
-from matcheval.predictions.copies import copied_rows, told_copies
-from matcheval.predictions.formats import Column, Source
-from matcheval.predictions.labels_beside import with_labels_beside, with_labels_of
-from matcheval.predictions.layout import Layout, as_numbers
-from matcheval.predictions.recognition import (
-    RawFile,
-    recognise,
-)
+from matcheval.names import NAMED_SUFFIXES, PREDICTION_SUFFIXES
+from matcheval.predictions.column_names import COLUMNS, KINDS, plain
+from matcheval.predictions.datapoints import common_fold, copied_rows, copies_warning, key_texts
+from matcheval.predictions.formats import Column, InMemory, Source, load, stem_of, suffix_of
+from matcheval.predictions.layout import Layout, NamedColumn, as_numbers, names_in, one_vocabulary
+from matcheval.predictions.recognition import RawFile, recognise
 from matcheval.predictions.records import (
     PREDICTIONS,
     ROWS_FROM_0,
@@ -43,21 +40,10 @@ from matcheval.predictions.scores import (
     values_of,
 )
 from matcheval.predictions.softmax import TIED, most_probable, n_tied
-from matcheval.predictions.suspicions import NOTICED, suspicions, told_repeats
+from matcheval.predictions.suspicions import WARNINGS, repeats_warning
 
+LABELS_FILE = "labels_file"  # key of the metadata
 _DEFAULT = Layout()
-
-
-def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
-    """Read a prediction file of any format, with required labels from a file beside if need be."""
-    raw = recognise(formats.load(source), layout)
-    if layout.labels_file is not None and not isinstance(source, formats.InMemory):
-        return with_labels_of(raw, Path(source), Path(layout.labels_file))
-    has_labels = "label" in raw.columns and raw.either is None
-    if isinstance(source, formats.InMemory) or has_labels or labels == "optional":
-        return raw
-    has_more = raw.classes is not None or len({*raw.columns} - {"index"}) > 0
-    return with_labels_beside(raw, Path(source)) if has_more else raw
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,65 +60,13 @@ def read_predictions(
     source: Source, n_classes: int | None = None, layout: Layout = _DEFAULT
 ) -> Predictions:
     """Read and check a prediction file, or a table in memory."""
-    found = read_contents(source, layout)
-    raw = found.raw
+    contents = read_contents(source, layout)
     checked = check_predictions(
-        found.columns, file=source, n_classes=n_classes, metadata=found.metadata,
-        first_label=raw.layout.say("first_label"),
+        contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
+        first_label=layout.say("first_label"),
     )  # fmt: skip
-    _check_accuracy(checked, raw)
-    return with_keys(checked, found.columns, raw)
-
-
-def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
-    """Compare the accuracy that a file states with that of its predictions, as far as it is exact.
-
-    This is how labels in another order than the predictions, or of another set, are found.
-    """
-    if raw.accuracy is None:
-        return
-    (name, stated), counted = raw.accuracy, float(checked.correct.mean())
-    decimals = len(f"{stated:.7g}".partition(".")[2])
-    factor = 100 if stated > 1 else 1
-    errors = (abs(stated - one * counted) for one in (factor, 100))
-    if not min(errors) <= 0.5 * 10.0**-decimals + 1e-9:
-        raise InputError(
-            f"states an accuracy of {stated:.7g}, but {factor * counted:.7g} of the predictions "
-            "are right by the labels", file=raw.file, field=name,
-            remedy="Labels and predictions must be of the same datapoints in the same order. If it "
-            "is the accuracy of something else, leave it out of the file",
-        )  # fmt: skip
-
-
-def with_keys(
-    checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
-) -> Predictions:
-    """Return predictions with keys, groups and copies of their file, in order of the indices."""
-    order = np.argsort(columns["index"], kind="stable") if "index" in columns else None
-    copies = columns.get("copies")
-    keys = None if raw.key is None else _objects(raw.key[1], order)
-    groups = None if raw.groups is None else _objects(raw.groups, order)
-    if groups is not None and len(groups) != len(checked):
-        problem = f"{len(groups)} for {len(checked)} datapoints"
-        raise InputError(problem, file=raw.file, field="group")
-    is_identified = "index" in columns
-    return replace(
-        checked,
-        keys=keys,
-        groups=groups,
-        copies=copies if copies is None or order is None else copies[order],
-        is_identified=is_identified,
-        told=tuple(raw.told),
-        key_name="" if raw.key is None else raw.key[0],
-    )
-
-
-def _objects(column: Column, order: npt.NDArray[np.int64] | None) -> npt.NDArray[Any]:
-    """Return the values of a column as objects, in an order."""
-    values = formats.as_list(column)
-    found = np.empty(len(values), object)
-    found[:] = values
-    return found if order is None else found[order]
+    _check_accuracy(checked, contents.raw)
+    return with_keys(checked, contents.columns, contents.raw)
 
 
 def read_contents(
@@ -144,140 +78,258 @@ def read_contents(
 ) -> Contents:
     """Read a prediction file of any format; with `scores`, also those of all classes."""
     raw = read_raw(source, layout, labels)
-    if raw.either is not None:
-        raw = _decided(raw, labels)
+    if raw.either is not None and labels == "required":
+        raise _missing_error(["label"], raw)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
-    metadata = dict(raw.metadata)
-    matrix, numbers = None, {}
+    metadata, matrix = dict(raw.metadata), None
     if layout.classes is not None:
-        numbers["classes"] = len(layout.classes)
-    is_complete = {"prediction", "probability"} <= set(columns)
-    reads_scores = scores or not is_complete
-    _check_order(raw, scores=reads_scores)
-    if reads_scores:
+        _check_n_classes(metadata, len(layout.classes), "classes", raw)
+    is_complete = {"prediction", "probability"} <= columns.keys()
+    _check_class_order(raw, scores=scores or not is_complete)
+    if scores or not is_complete:
         matrix = find_scores(raw)
-    if matrix is not None:
-        told = [text.replace("scores =", f"{matrix.kind} =", 1) for text in raw.told]
-        raw = replace(raw, told=told)
     if is_complete:
         _check_not_of_class_1(columns, raw)
     if matrix is not None:
-        _check_not_transposed(columns.get("label"), matrix, raw)
-        numbers[matrix.kind] = matrix.values.shape[1]
+        raw = replace(raw, notes=[n.replace("scores =", f"{matrix.kind} =", 1) for n in raw.notes])
+        _check_n_rows(columns.get("label"), matrix, raw)
+        _check_n_classes(metadata, matrix.values.shape[1], matrix.kind, raw)
         if not is_complete:
-            found = most_probable(matrix.values, logits=matrix.kind == "logits")
             if "prediction" in columns:
                 check_predicted(columns["prediction"], matrix, raw.file)
-            columns |= dict(zip(("prediction", "probability"), found, strict=True))
+            columns["prediction"], columns["probability"] = most_probable(
+                matrix.values, logits=matrix.kind == "logits"
+            )
             metadata[TIED] = str(n_tied(matrix.values))
-    for field, n in numbers.items():
-        known = metadata.setdefault("n_classes", str(n))
-        if known != str(n):
-            given = f"{n} classes are given" if field == "classes" else f"has {n} columns"
-            problem = f"{given}, but the file is of {known:.20} classes"
-            raise InputError(problem, file=raw.file, field=field)
     needed = [name for name in PREDICTIONS.names[1:] if name != "label" or labels == "required"]
-    missing = [name for name in needed if name not in columns]
-    if missing:
+    if missing := [name for name in needed if name not in columns]:
         raise _missing_error(missing, raw)
-    return _without_repeated(Contents(columns, metadata, matrix, raw))
+    return _with_warnings(_without_repeats(Contents(columns, metadata, matrix, raw)))
 
 
-def _without_repeated(found: Contents) -> Contents:
-    """Drop rows that repeat a datapoint with all that is predicted of it; refuse others."""
-    raw, metadata = found.raw, dict(found.metadata)
-    noticed = [*raw.noticed]
-    keys = None if raw.key is None else key_texts(formats.as_list(raw.key[1]))
-    if raw.key is not None and keys is not None and len({*keys}) < len(keys):
-        first = {key: row for row, key in reversed([*enumerate(keys)])}
-        label = found.columns.get("label")
-        if label is not None and any(
-            label[row] != label[first[key]] for row, key in enumerate(keys)
-        ):
-            return replace(found, raw=replace(raw, key=None))  # it names something else
-        whole = [*found.columns.values(), *([found.scores.values] if found.scores else [])]
-        for row, key in enumerate(keys):
-            if any(not np.array_equal(column[row], column[first[key]]) for column in whole):
-                raise InputError(
-                    f"'{key:.60}' occurs more than once ({len(keys) - len(first):,} rows repeat "
-                    f"another's), with other values in row {row}", file=raw.file, field=raw.key[0],
-                    remedy="Give each datapoint one row. If this names groups of datapoints, such "
-                    f"as videos, call it group; {ROWS_FROM_0.lower()}",
-                )  # fmt: skip
-        kept = np.array(sorted(first.values()))
-        noticed.append(
-            f"{len(keys) - len(kept):,} rows repeat another's `{raw.key[0]}`, and count once"
-        )
-        raw = replace(
-            raw, key=(raw.key[0], _objects(raw.key[1], kept)),
-            groups=None if raw.groups is None else _objects(raw.groups, kept),
-        )  # fmt: skip
-        columns = {name: column[kept] for name, column in found.columns.items()}
-        scores = found.scores and replace(found.scores, values=found.scores.values[kept])
-        found = replace(found, columns=columns, scores=scores)
-    if found.scores is not None and raw.groups is None:
-        values, kind = found.scores.values, found.scores.kind
-        copies = copied_rows(values, are_probabilities=kind == "probabilities")
-        if copies is not None:
-            found.columns["copies"] = copies
-            noticed += told_copies(copies)
-    elif raw.groups is None:
-        noticed += told_repeats(found.columns)
-    if noticed:
-        metadata[NOTICED] = "\n".join(noticed)
-    return replace(found, raw=raw, metadata=metadata)
+def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
+    """Recognise the columns of a file, with required labels from a file beside if need be."""
+    raw = recognise(load(source), layout)
+    if isinstance(source, InMemory):
+        return raw
+    path = Path(source)
+    if layout.labels_file is not None:
+        return _with_labels_of(raw, path, Path(layout.labels_file))
+    is_empty = raw.classes is None and not {*raw.columns} - {"index"}
+    if "label" in raw.columns or labels == "optional" or is_empty:
+        return raw
+    file = _labels_file(path)
+    return raw if file is None else _with_labels_of(raw, path, file)
 
 
-def _decided(raw: RawFile, labels: LabelRule) -> RawFile:
-    """Take a column that is truth or prediction for the prediction, if truth is not needed."""
-    if labels == "required":
-        say, either = raw.layout.say, str(raw.either)
+def with_keys(
+    checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
+) -> Predictions:
+    """Return predictions with keys, groups and copies of their file, in order of the indices."""
+    is_identified = "index" in columns
+    order = np.argsort(columns["index"], kind="stable") if is_identified else slice(None)
+    copies = columns.get("copies")
+    if raw.groups is not None and len(raw.groups) != len(checked):
+        problem = f"{len(raw.groups)} for {len(checked)} datapoints"
+        raise InputError(problem, file=raw.file, field="group")
+    return replace(
+        checked,
+        keys=None if raw.key is None else raw.key[1].astype(object)[order],
+        groups=None if raw.groups is None else raw.groups.astype(object)[order],
+        copies=None if copies is None else copies[order],
+        is_identified=is_identified,
+        notes=tuple(raw.notes),
+        key_name="" if raw.key is None else raw.key[0],
+    )
+
+
+# --- true classes in a file of their own, such as `labels.npy` beside `logits.npy`
+
+_TRUTHS = (
+    "labels", "label", "targets", "target", "targs", "y_true", "y_test", "y", "ground_truth", "gt",
+    "truth",
+)  # fmt: skip
+_SCORES = re.compile(
+    r"(?<![a-z0-9])(logits?|outputs?|prob(abilitie)?s?|softmax|scores?|pred(iction)?s?|y_(pred|score|prob))"
+    r"(?![a-z0-9])"
+)
+
+
+def _labels_file(path: Path) -> Path | None:
+    """Return the file of the true classes of a prediction file; of two that fit, none is taken."""
+    stem = plain(stem_of(path))
+    own = {f"{stem}_{truth}" for truth in _TRUTHS} | {_SCORES.sub(t, stem) for t in _TRUTHS}
+    readable = {*PREDICTION_SUFFIXES, *NAMED_SUFFIXES}
+    files = [file for file in sorted(path.parent.iterdir()) if suffix_of(file) in readable]
+    stems = {file: plain(stem_of(file)) for file in files if file.is_file() and file != path}
+    for wanted in (own - {*_TRUTHS, stem}, {*_TRUTHS} - {stem}):
+        matches = [file for file, name in stems.items() if name in wanted]
+        if len(matches) > 1:
+            raise InputError(
+                f"has no true classes, and beside it are {listed(file.name for file in matches)}",
+                file=path, remedy="Keep the one that holds its true classes",
+            )  # fmt: skip
+        if matches:
+            return matches[0]
+    return None
+
+
+def _with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
+    """Take the true classes from another file.
+
+    Rows are those of equal key, such as a file name, where both files have one; otherwise both have
+    the same rows.
+    """
+    loaded = load(file)
+    truth = recognise(loaded, replace(raw.layout, columns={}))
+    names = [name for name in loaded.names if truth.key is None or name != truth.key[0]]
+    if "label" in truth.columns:
+        label = truth.columns["label"]
+    elif len(names) == 1:
+        label = loaded.read(names)[names[0]]
+    else:
         raise InputError(
-            f"'{either}' may be the true class or, as in the output of timm and of pipelines of "
-            f"Hugging Face, the predicted one; found {raw.shown}", file=raw.file,
-            remedy="If it is the prediction, name the column of the true classes: "
-            f"{say('columns', prediction=either, label='TRUTH')}, or put them beside the file as "
-            "labels.csv. If it is the true class, name that of the predictions: "
-            f"{say('columns', label=either, prediction='PREDICTED')}",
+            f"is to have the true classes of {path.name}, but has no column of them; "
+            f"found {truth.shown}", file=file, remedy="Name the column 'label'",
         )  # fmt: skip
-    columns = dict(raw.columns)
-    columns["prediction"] = columns.pop("label")
-    return replace(raw, columns=columns, told=[f"prediction = `{raw.either}`", *raw.told])
+    columns = [*raw.columns.values(), *(raw.classes.columns.values() if raw.classes else ())]
+    note = f"label = `{file.name}`"
+    if raw.key is not None and truth.key is not None:
+        rows = np.array(_rows_of(raw.key[1], truth.key[1], file, truth.key[0]))
+        note += f", by `{truth.key[0]}`"
+        if (unused := len(label.values) - len({*rows.tolist()})) > 0:
+            note += f" ({unused:,} further rows are not used)"
+        label = replace(label, values=label.values[rows])
+    elif truth.key is not None:
+        raise InputError(
+            f"names datapoints by '{truth.key[0]}', {path.name} does not", file=file,
+            remedy=f"Give {path.name} this column, or leave it out of both in the same order",
+        )  # fmt: skip
+    elif len(label.values) != len(columns[0].values):
+        problem = f"has {len(label.values):,} rows, {path.name} has {len(columns[0].values):,}"
+        remedy = "Give both the same datapoints, or a column with file names"
+        raise InputError(problem, file=file, remedy=remedy)
+    kept = [text for text in raw.notes if not text.startswith("label =")]
+    return replace(
+        raw, columns={**raw.columns, "label": label}, either=None, notes=[note, *kept],
+        metadata={**raw.metadata, LABELS_FILE: str(file)},
+    )  # fmt: skip
 
 
-def _check_order(raw: RawFile, *, scores: bool) -> None:
+def _rows_of(
+    wanted: npt.NDArray[Any], there: npt.NDArray[Any], file: Path, field: str
+) -> list[int]:
+    """Return the row of each wanted key."""
+    keys, ours = key_texts(there), key_texts(wanted)
+    fold, _ = common_fold(ours, keys)
+    position = {fold(key): row for row, key in enumerate(keys)}
+    if len(position) < len(keys):
+        raise InputError(
+            f"{len(keys) - len(position):,} rows repeat another's", file=file, field=field,
+            remedy="Give each datapoint one row",
+        )  # fmt: skip
+    if missing := [key for key in ours if fold(key) not in position]:
+        problem = f"has no row of {listed([key[:100] for key in missing], 1)}"
+        remedy = "Give every datapoint its true class"
+        raise InputError(problem, file=file, field=field, remedy=remedy)
+    return [position[fold(key)] for key in ours]
+
+
+# --- rows that repeat others
+
+
+def _without_repeats(contents: Contents) -> Contents:
+    """Drop rows that repeat a datapoint with all that is predicted of it; refuse others."""
+    raw, scores = contents.raw, contents.scores
+    if raw.key is None:
+        return contents
+    name, values = raw.key
+    first: dict[str, int] = {}
+    rows = np.array([first.setdefault(key, row) for row, key in enumerate(key_texts(values))])
+    whole = [*contents.columns.values(), *([scores.values] if scores else [])]
+    n = len(rows)
+    if len(first) == n or any(len(column) != n for column in whole):
+        return contents
+    label = contents.columns.get("label")
+    if label is not None and (label != label[rows]).any():
+        return replace(contents, raw=replace(raw, key=None))  # it names something else
+    differs = [(column != column[rows]).reshape(n, -1).any(axis=1) for column in whole]
+    if (bad := np.flatnonzero(np.any(differs, axis=0))).size:
+        raise InputError(
+            f"'{values[bad[0]]!s:.60}' occurs more than once ({n - len(first):,} rows repeat "
+            f"another's), with other values in row {bad[0]}", file=raw.file, field=name,
+            remedy="Give each datapoint one row. If this names groups of datapoints, such as "
+            f"videos, call it group; {ROWS_FROM_0.lower()}",
+        )  # fmt: skip
+    kept = np.unique(rows)
+    warning = f"{n - len(kept):,} rows repeat another's `{name}`, and count once"
+    return Contents(
+        {name: column[kept] for name, column in contents.columns.items()},
+        contents.metadata,
+        scores and replace(scores, values=scores.values[kept]),
+        replace(
+            raw, key=(name, raw.key[1][kept]), warnings=[*raw.warnings, warning],
+            groups=None if raw.groups is None else raw.groups[kept],
+        ),
+    )  # fmt: skip
+
+
+def _with_warnings(contents: Contents) -> Contents:
+    """Find rows that are copies of others, and enter what looks wrong into the metadata."""
+    raw, scores, columns = contents.raw, contents.scores, dict(contents.columns)
+    warnings = [*raw.warnings]
+    if scores is not None and raw.groups is None:
+        is_probability = scores.kind == "probabilities"
+        copies = copied_rows(scores.values, are_probabilities=is_probability)
+        if copies is not None:
+            columns["copies"] = copies
+            warnings += copies_warning(copies)
+    elif raw.groups is None:
+        warnings += repeats_warning(columns)
+    metadata = contents.metadata | ({WARNINGS: "\n".join(warnings)} if warnings else {})
+    return replace(contents, columns=columns, metadata=metadata)
+
+
+# --- checks
+
+
+def _check_n_classes(metadata: dict[str, str], n: int, field: str, raw: RawFile) -> None:
+    """Compare a number of classes with that of the metadata, or enter it there."""
+    stated = metadata.setdefault("n_classes", str(n))
+    if stated != str(n):
+        what = f"{n} classes are given" if field == "classes" else f"has {n} columns"
+        problem = f"{what}, but the file is of {stated:.20} classes"
+        raise InputError(problem, file=raw.file, field=field)
+
+
+def _check_class_order(raw: RawFile, *, scores: bool) -> None:
     """Refuse names of classes beside numbers, or scores in order, if their order is not known."""
     if raw.layout.classes is None or raw.layout.order_is_known:
         return
-    said = dict[bool, str]()  # whether by name
-    for name in ("label", "prediction"):
-        if name in raw.columns:
-            texts = formats.texts_of(raw.columns[name])
-            is_named = texts is not None and as_numbers(texts).dtype == object
-            said[is_named] = f"{name} is {'names' if is_named else 'numbers'}"
+    by_form = dict[bool, str]()  # what are names of classes, and what numbers
+    for role in {"label", "prediction"} & raw.columns.keys():
+        is_named = _holds_names(raw.columns[role])
+        by_form[is_named] = f"{role} is {'names' if is_named else 'numbers'}"
     if scores and raw.classes is not None:
         is_named = not raw.classes.numbered
-        said[is_named] = f"columns of scores have {'names' if is_named else 'numbers'}"
-    elif scores and {*KINDS, "scores"} & {*raw.columns}:
-        said[False] = "scores are in an order that is not told"
-    if len(said) == 2:
+        by_form[is_named] = f"columns of scores have {'names' if is_named else 'numbers'}"
+    elif scores and {*KINDS, "scores"} & raw.columns.keys():
+        by_form[False] = "scores are in an order that is not told"
+    if len(by_form) == 2:
         raise InputError(
-            f"which class has which number is not known: {said[True]}, {said[False]}",
+            f"which class has which number is not known: {by_form[True]}, {by_form[False]}",
             file=raw.file,
             remedy="Give the names of all classes in order of their labels: "
             + raw.layout.say("classes"),
         )
 
 
-def _check_not_transposed(
-    label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile
-) -> None:
+def _check_n_rows(label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile) -> None:
     n, width = scores.values.shape
     if label is not None and len(label) != n and label.size == width:
         raise InputError(
             f"has {n:,} rows and {width:,} columns, for {width:,} labels", file=raw.file,
-            field=scores.kind, remedy="Transpose the arrays: a row per datapoint, as Python reads "
-            "them, is a column in MATLAB",
+            field=scores.kind, remedy="Transpose the arrays: give a row per datapoint",
         )  # fmt: skip
 
 
@@ -287,7 +339,7 @@ def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) ->
     if len(p) < MIN_ROWS or p.shape != predicted.shape or p.dtype.kind != "f":
         return
     classes = (predicted, columns.get("label", predicted))
-    of_two = all(one.min() == 0 and one.max() == 1 for one in classes)
+    of_two = all(column.min() == 0 and column.max() == 1 for column in classes)
     if of_two and (p < 0.5).any() and np.array_equal(p >= 0.5, predicted == 1):
         theirs = raw.names.get("probability", "probability")
         raise InputError(
@@ -297,11 +349,43 @@ def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) ->
         )  # fmt: skip
 
 
+def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
+    """Compare the accuracy that a file states with that of its predictions, as far as it is exact.
+
+    This is how labels in another order than the predictions, or of another set, are found.
+    """
+    if raw.accuracy is None:
+        return
+    (name, stated), counted = raw.accuracy, float(checked.correct.mean())
+    rounding = 0.5 * 10.0 ** -len(f"{stated:.7g}".partition(".")[2]) + 1e-9
+    if not min(abs(stated - counted), abs(stated - 100 * counted)) <= rounding:
+        counted *= 100 if stated > 1 else 1
+        raise InputError(
+            f"states an accuracy of {stated:.7g}, but {counted:.7g} of the predictions are right "
+            "by the labels", file=raw.file, field=name,
+            remedy="Labels and predictions must be of the same datapoints in the same order. If it "
+            "is the accuracy of something else, leave it out of the file",
+        )  # fmt: skip
+
+
 def _missing_error(missing: list[str], raw: RawFile) -> InputError:
     say = raw.layout.say
-    columns = _suggested(missing, raw) or dict.fromkeys(missing, "NAME")
-    remedy = f"If they have other names, say which: {say('columns', **columns)}"
-    if missing == ["label"]:
+    problem = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
+    remedy = (
+        f"If they have other names, say which: {say('columns', **dict.fromkeys(missing, 'NAME'))}"
+    )
+    if raw.either is not None:
+        problem = (
+            f"'{raw.either}' may be the true class or, as in the output of timm and of pipelines "
+            f"of Hugging Face, the predicted one; found {raw.shown}"
+        )
+        remedy = (
+            "If it is the prediction, name the column of the true classes: "
+            f"{say('columns', prediction=raw.either, label='TRUTH')}, or put them beside the file "
+            "as labels.csv. If it is the true class, name that of the predictions: "
+            f"{say('columns', label=raw.either, prediction='PREDICTED')}"
+        )
+    elif missing == ["label"]:
         remedy = (
             "The true classes are needed here; only predictions of accuracy do without. Put them "
             f"beside the file, as labels.csv or labels.npy. {remedy}"
@@ -317,66 +401,40 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
             "Matching needs probabilities; for the replication tables, give classes as datasets of "
             f"kind 'labels' (docs/replication.md). {remedy}"
         )
-    elif list(raw.unused.values()).count("float") > 1 and "probability" in missing:
-        remedy += (
-            f". If columns are named by the classes, give these: {say('classes')}; or begin their "
-            "names with logit_ or prob_"
+    else:
+        remedy = (
+            "Give the prediction and its probability, or the scores of all classes: 'logits' or "
+            "'probabilities', or columns that begin with logit_ or prob_ or are named by the "
+            f"classes, if these are given: {say('classes')}. {remedy}"
         )
-    elif raw.is_arrays:
-        remedy = f"Give 'labels' and one of 'logits' and 'probabilities'. {remedy}"
-        if Path(str(raw.file)).suffix in (".pt", ".pth"):
-            remedy += "; torch.save({'labels': torch.cat(...), 'logits': torch.cat(...)}, file)"
-    what = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
-    return InputError(what, file=raw.file, remedy=remedy)
+    return InputError(problem, file=raw.file, remedy=remedy)
 
 
-def _is_single(column: formats.Column | None) -> bool:
+def _is_single(column: Column | None) -> bool:
     """Whether an array is of one column of numbers that are not whole."""
-    return isinstance(column, np.ndarray) and column.shape[1:] == (1,) and column.dtype.kind == "f"
+    values = np.empty(0) if column is None else column.values
+    return values.shape[1:] == (1,) and values.dtype.kind == "f"
 
 
-def _suggested(missing: list[str], raw: RawFile) -> dict[str, str]:
-    """Return which columns may be the missing ones by their types, if the file can be read so."""
-    form = {"label": ("whole", "text"), "prediction": ("whole", "text"), "probability": ("float",)}
-    unused = dict(raw.unused)
-    matrix = next((name for name, kind in unused.items() if kind == "matrix"), None)
-    wanted = {name: form[name] for name in missing}
-    if matrix is not None and "probability" in missing:
-        wanted = {name: form[name] for name in missing if name == "label"} | {"logits": ("matrix",)}
-    found = {
-        ours: next((name for name, kind in unused.items() if kind in kinds), None)
-        for ours, kinds in wanted.items()
-    }
-    columns = {ours: theirs for ours, theirs in found.items() if theirs is not None}
-    is_new = not {*columns} & {*raw.layout.columns}
-    if len(columns) < len(found) or len({*columns.values()}) < len(found) or not is_new:
-        return {}
-    layout = replace(raw.layout, columns={**raw.layout.columns, **columns})
-    try:
-        read = read_predictions(raw.file, layout=layout)  # type: ignore[arg-type]
-    except InputError:
-        return {}
-    looks_wrong = suspicions(read.label, read.prediction, read.probability, read.metadata)
-    return {} if looks_wrong else columns
+# --- names of classes that files share
 
 
 def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:
     """Return the layout with the names of classes that occur in files to be compared, sorted."""
     by_column, orders = list[NamedColumn](), list[list[str]]()
     for source in sources:
-        if not isinstance(source, formats.InMemory):
+        if not isinstance(source, InMemory):
             path = Path(source)
             check_is_file(path)
-            if formats.suffix_of(path) == ".parquet" and not _may_hold_names(path):
+            if suffix_of(path) == ".parquet" and not _may_hold_names(path):
                 continue
         try:
             raw = read_raw(source, layout)
         except InputError:  # where labels are required, reading it will say what is wrong
             raw = read_raw(source, layout, "optional")
-        for name in {"label", "prediction"} & raw.columns.keys():
-            texts = formats.texts_of(raw.columns[name])
-            if texts is not None and as_numbers(texts).dtype == object:
-                by_column.append(names_in(name, texts, raw.file))
+        for role in {"label", "prediction"} & raw.columns.keys():
+            if _holds_names(raw.columns[role]):
+                by_column.append(names_in(role, raw.columns[role].values, raw.file))
         # Other columns may begin alike where prediction and probability are there.
         if raw.classes and not raw.classes.numbered and "probability" not in raw.columns:
             orders.append(list(raw.classes.columns))
@@ -388,17 +446,21 @@ def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) ->
     return replace(layout, classes=classes, merged=merged, order_is_known=is_known)
 
 
+def _holds_names(column: Column) -> bool:
+    return column.form == "text" and as_numbers(column.values).dtype == object
+
+
 def _may_hold_names(path: Path) -> bool:
     """Whether a Parquet file has columns other than our numbers and lists of them; cheap."""
     import pyarrow.parquet as pq
 
     try:
-        fields = [(str(field.type), field.name) for field in pq.read_schema(path)]
+        schema = pq.read_schema(path)
     except (OSError, ValueError, pa.ArrowException):
         return True  # reading it will say what is wrong
     numbers = ("int", "uint", "float", "double", "halffloat")
     return any(
-        name not in COLUMNS or not kind.startswith(numbers)
-        for kind, name in fields
-        if name not in KINDS
+        field.name not in COLUMNS or not str(field.type).startswith(numbers)
+        for field in schema
+        if field.name not in KINDS
     )

@@ -1,26 +1,41 @@
-"""Read prediction files of any format, and tables in memory, as columns with unchecked values."""
+"""Opening prediction files of any format, and tables in memory, as columns of unchecked values."""
 
+import glob
+import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import check_unpacked
+from matcheval.io.compressed import BROKEN, check_unpacked, open_text
 from matcheval.io.delimited_text import check_has_header, read_delimited
 from matcheval.io.files import check_is_file, readable
 from matcheval.io.tables import read_parquet
-from matcheval.names import COMPRESSED, NAMED_SUFFIXES, PREDICTION_SUFFIXES
+from matcheval.names import COMPRESSED, MODEL, NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.predictions import array_files
 from matcheval.predictions.array_files import Arrays
-from matcheval.predictions.column_names import ACCURACIES, plain
+from matcheval.predictions.column_names import ACCURACIES, is_known, plain
 
-Column: TypeAlias = pa.ChunkedArray | npt.NDArray[Any]
+Form = Literal["matrix", "float", "whole", "text", "other"]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A column or array: unchecked values, what they are, and what messages call their type.
+
+    Numbers are NaN, and texts (objects) None, where a cell is empty.
+    """
+
+    values: npt.NDArray[Any]
+    form: Form
+    type: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +57,7 @@ Source: TypeAlias = str | os.PathLike[str] | InMemory
 class Loaded:
     """The columns or arrays of a file, by their own names; `read` returns some of them.
 
-    `written` says how a text file is written where that is not the usual way.
+    `notes` say how a text file is written where that is not the usual way.
     """
 
     file: object
@@ -50,18 +65,7 @@ class Loaded:
     read: Callable[[Sequence[str]], Mapping[str, Column]]
     metadata: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
-    written: Sequence[str] = ()
-
-
-def suffix_of(path: Path) -> str:
-    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
-    *_, before, last = ["", "", *path.suffixes]
-    return (before + last if last.lower() in COMPRESSED else last).lower()
-
-
-def stem_of(path: Path) -> str:
-    """Return a file's name without this suffix."""
-    return path.name[: len(path.name) - len(suffix_of(path))]
+    notes: Sequence[str] = ()
 
 
 def load(source: Source) -> Loaded:
@@ -69,86 +73,62 @@ def load(source: Source) -> Loaded:
     if isinstance(source, InMemory):
         if isinstance(source.data, pa.Table):
             return _of_table(source.data, source)
-        return _of_arrays(list(source.data), lambda _: source.data, source)
+        arrays = source.data
+        return _of_arrays(list(arrays), lambda _: arrays, source)
     path = Path(source)
     check_is_file(path)
     suffix = suffix_of(path)
     if suffix in array_files.SUFFIXES:
-        found = array_files.read_array_file(path, suffix)
-        return _of_arrays(found.names, lambda names: found.read(list(names)), path)
-    plain = suffix
+        names, read = array_files.open_arrays(path, suffix)
+        return _of_arrays(names, read, path)
     for packed in COMPRESSED:
-        plain = plain.removesuffix(packed)
-    if plain in _TEXT:
-        table, written = read_delimited(path)
+        suffix = suffix.removesuffix(packed)
+    if suffix in _TEXT:
+        table, notes = read_delimited(path)
         check_has_header(table, path)
-        return _of_table(table, path, written)
-    if plain not in _READERS:
+        return _of_table(table, path, notes)
+    if suffix not in _READERS:
         known = ", ".join((*(s for s in PREDICTION_SUFFIXES if s.count(".") == 1), *NAMED_SUFFIXES))
         raise InputError(
             f"unknown format of prediction file '{suffix}'", file=path,
             remedy=f"Use {known}; text may be compressed ({', '.join(COMPRESSED)})",
         )  # fmt: skip
-    return _of_table(_READERS[plain](path), path)
+    return _of_table(_READERS[suffix](path), path)
 
 
 def read_lists(source: Source, names: Sequence[str]) -> dict[str, list[Any]]:
     """Read columns or arrays by their own names, as far as they are there, as lists of values."""
-    loaded = load(source)
-    by_small = {name.casefold().strip(): name for name in reversed(loaded.names)}
-    columns = loaded.read([by_small[name] for name in names if name in by_small])
-    found = {}
-    for name in [name for name in names if name in by_small]:
-        column = columns[by_small[name]]
-        if isinstance(column, np.ndarray) and column.ndim != 1:
-            raise InputError(f"has shape {column.shape}, not (n,)", file=source, field=name)
-        found[name] = as_list(column)
-    return found
+    loaded, lists = load(source), {}
+    theirs = {name.casefold().strip(): name for name in reversed(loaded.names)}
+    for name in [name for name in names if name in theirs]:
+        values = loaded.read([theirs[name]])[theirs[name]].values
+        if values.ndim != 1:
+            raise InputError(f"has shape {values.shape}, not (n,)", file=source, field=name)
+        lists[name] = values.tolist()
+    return lists
 
 
-def _of_table(table: pa.Table, file: object, written: Sequence[str] = ()) -> Loaded:
+def _of_table(table: pa.Table, file: object, notes: Sequence[str] = ()) -> Loaded:
     names = table.schema.names
     metadata = {
         key.decode(errors="replace"): value.decode(errors="replace")
         for key, value in (table.schema.metadata or {}).items()
         if key not in (b"pandas", b"huggingface", b"ARROW:schema")  # which are no provenance
     }
-
     position = {name: at for at, name in reversed(list(enumerate(names)))}
 
     def read(wanted: Sequence[str]) -> Mapping[str, Column]:
-        return {name: _usual(table.column(position[name])) for name in wanted}
+        return {name: _of_arrow(table.column(position[name])) for name in wanted}
 
-    return Loaded(file, names, read, metadata, written=written)
-
-
-def _usual(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return decimal numbers as floats, and texts of newer types of Arrow as usual ones."""
-    if pa.types.is_decimal(column.type):
-        return column.cast(pa.float64())
-    is_view = getattr(pa.types, "is_string_view", lambda _: False)
-    return column.cast(pa.large_string()) if is_view(column.type) else column
+    return Loaded(file, names, read, metadata, notes=notes)
 
 
-def _of_arrays(
-    names: list[str], read: Callable[[Sequence[str]], Arrays], file: object
-) -> Loaded:  # fmt: skip
-    def checked(wanted: Sequence[str]) -> Mapping[str, Column]:
-        arrays = read(wanted)
-        return {name: _usual_shape(arrays[name], name, file) for name in wanted}
+def _of_arrays(names: list[str], read: Callable[[list[str]], Arrays], file: object) -> Loaded:
+    def read_some(wanted: Sequence[str]) -> Mapping[str, Column]:
+        arrays = read(list(wanted))
+        return {name: _of_numpy(arrays[name], name, file) for name in wanted}
 
-    return Loaded(file, names, checked, is_arrays=True)
-
-
-def _usual_shape(array: npt.NDArray[Any], name: str, file: object) -> npt.NDArray[Any]:
-    if array.ndim == 0 and plain(name) in ACCURACIES:
-        return array.reshape(1)
-    if array.ndim == 0:
-        raise InputError("is a single value, not an array", file=file, field=name)
-    if array.dtype.kind == "S":
-        with readable(str(file), "text in UTF-8"):
-            array = np.char.decode(array, "utf-8")
-    return array
+    return Loaded(file, names, read_some, is_arrays=True)
 
 
 def _from_parquet(path: Path) -> pa.Table:
@@ -170,24 +150,14 @@ def _from_arrow(path: Path) -> pa.Table:
         is_stream = file.read(6) != b"ARROW1"
         file.seek(0)
         reader = pa.ipc.open_stream(file) if is_stream else pa.ipc.open_file(file)
-        n = None if is_stream else reader.num_record_batches
+        every = reader if is_stream else map(reader.get_batch, range(reader.num_record_batches))
         batches, unpacked = [], 0
-        batch_of = (reader.get_batch(i) for i in range(n)) if n is not None else iter(reader)
-        for batch in batch_of:
+        for batch in every:
             unpacked += batch.nbytes
             check_unpacked(path.stat().st_size, unpacked, path)
             batches.append(batch)
         table = pa.Table.from_batches(batches, reader.schema)
     return _validated(table, path, "Arrow")
-
-
-def _from_json(path: Path) -> pa.Table:
-    from matcheval.predictions.json_tables import read_json_table
-
-    return read_json_table(
-        path,
-        is_lines=not suffix_of(path).startswith(".json") or suffix_of(path).startswith(".jsonl"),
-    )
 
 
 def _from_xlsx(path: Path) -> pa.Table:
@@ -217,19 +187,155 @@ def _from_xlsx(path: Path) -> pa.Table:
         return pa.Table.from_pandas(sheet, preserve_index=False)
 
 
-def as_list(column: Column) -> list[Any]:
-    """Return the values of a column as objects of Python."""
-    return column.tolist() if isinstance(column, np.ndarray) else column.to_pylist()
+# --- JSON: records or columns, as of pandas, Weights & Biases, FiftyOne, pipelines, and others
+
+_Lists = dict[str, list[Any]]
 
 
-def texts_of(column: Column) -> npt.NDArray[Any] | None:
-    """Return a column of texts as objects; None if it holds anything else."""
-    if isinstance(column, np.ndarray):
-        return column.astype(object) if column.dtype.kind == "U" and column.ndim == 1 else None
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        return None
-    return np.array(column.cast(pa.large_string()).to_pylist(), object)
+def _from_json(path: Path) -> pa.Table:
+    with readable(path, "a readable file", *BROKEN), open_text(path) as stream:
+        content = stream.read()
+        is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
+    columns = _with_class_columns(_json_columns(_parsed(text, path), path), path)
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = pa.array(values)
+        except (pa.ArrowException, OverflowError, TypeError) as error:
+            if not is_known(name):
+                continue  # such as a model's prompt, which nothing here reads
+            reason = str(error).splitlines()[0]
+            problem = f"holds values of several types, or none of a table ({reason:.200})"
+            raise InputError(problem, file=path, field=name) from error
+    return pa.table(arrays)
+
+
+def _parsed(text: str, path: Path) -> Any:
+    """Parse JSON, or JSON Lines, which files that end in `.json` may hold, too."""
+    if suffix_of(path).split(".")[1] == "json":
+        with readable(path, "readable as JSON"):
+            try:
+                return json.loads(text)
+            except json.JSONDecodeError as error:
+                if error.msg != "Extra data":
+                    raise
+    lines = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip():
+            with readable(f"{path}, line {number}", "readable as JSON"):
+                lines.append(json.loads(line))
+    return lines[0] if len(lines) == 1 and isinstance(lines[0], list) else lines
+
+
+def _json_columns(parsed: Any, path: Path) -> _Lists:
+    """Return the columns of one of the forms that docs/cli.md lists."""
+    if isinstance(parsed, list):
+        return _of_records(parsed, path)
+    if not isinstance(parsed, Mapping):
+        raise InputError("holds neither records nor columns", file=path)
+    names, rows = parsed.get("columns"), parsed.get("data")
+    if isinstance(names, list) and isinstance(rows, list):  # pandas, `split`; Weights & Biases
+        if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
+            problem = f"has rows of other lengths than its {len(names)} columns"
+            raise InputError(problem, file=path, field="data")
+        if len({*map(str, names)}) < len(names):
+            raise InputError("names a column twice", file=path, field="columns")
+        return _flat({str(name): [row[at] for row in rows] for at, name in enumerate(names)})
+    lists = [values for values in parsed.values() if isinstance(values, list)]
+    if len(lists) == 1 and lists[0] and all(isinstance(row, Mapping) for row in lists[0]):
+        return _of_records(lists[0], path)  # {"samples": [...]} of FiftyOne, {"data": } of pandas
+    if len(parsed) > 1 and all(isinstance(values, Mapping) for values in parsed.values()):
+        records = list(parsed.values())
+        are_alike = all(row.keys() == records[0].keys() for row in records)
+        if are_alike and not any(map(is_known, parsed)):  # pandas, `index`
+            return {"key": list(parsed), **_of_records(records, path)}
+    return _by_column(parsed, path)
+
+
+def _of_records(records: Sequence[Any], path: Path) -> _Lists:
+    if records and all(map(_is_ranking, records)):  # of pipelines of Hugging Face
+        return {"scores": list(records)}
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, Mapping):
+            raise InputError(
+                f"entry {number} is not a record, but {type(record).__name__}", file=path,
+                remedy="Write records such as {\"label\": 0, \"prediction\": 0, \"probability\": "
+                "0.9}",
+            )  # fmt: skip
+    names = dict.fromkeys(name for record in records for name in record)
+    return _flat({name: [record.get(name) for record in records] for name in names})
+
+
+def _flat(columns: _Lists, depth: int = 0) -> _Lists:
+    """Replace records in a column, such as `ground_truth: {label: ...}`, by columns."""
+    flat: _Lists = {}
+    for name, values in columns.items():
+        records = [value for value in values if value is not None]
+        if not records or depth > 2 or not all(isinstance(value, Mapping) for value in records):
+            flat[name] = values
+            continue
+        parts = {
+            f"{name}.{key}": [None if value is None else value.get(key) for value in values]
+            for key in dict.fromkeys(key for record in records for key in record)
+        }
+        flat |= _flat(parts, depth + 1)
+    return flat
+
+
+def _by_column(columns: Mapping[str, Any], path: Path) -> _Lists:
+    """Take lists by column; where values are by row, all columns must have the same rows."""
+    rows = next((list(values) for values in columns.values() if isinstance(values, Mapping)), None)
+    lists = {}
+    for name, values in columns.items():
+        if isinstance(values, Mapping) and list(values) == rows:
+            lists[name] = list(values.values())
+        elif isinstance(values, list) and rows is None:
+            lists[name] = values
+        elif isinstance(values, list | Mapping):
+            raise InputError("has other rows than the other columns", file=path, field=name)
+    lengths = {name: len(values) for name, values in lists.items()}
+    if len({*lengths.values()}) != 1:
+        raise InputError(f"holds no columns of equal lengths; found {lengths}", file=path)
+    return lists
+
+
+def _is_ranking(value: Any) -> bool:
+    """Whether a value is a list of records of `label` and `score`, of one datapoint."""
+    return bool(value) and isinstance(value, list) and all(
+        isinstance(record, Mapping) and {"label", "score"} <= record.keys() for record in value
+    )  # fmt: skip
+
+
+def _with_class_columns(columns: _Lists, path: Path) -> _Lists:
+    """Replace scores by class, as of Hugging Face's pipelines, by columns."""
+    name = next((name for name, values in columns.items() if any(map(_is_ranking, values))), None)
+    if name is None:
+        return columns
+    rows = [_scores_by_class(ranking, row, path) for row, ranking in enumerate(columns[name])]
+    others = {key: values for key, values in columns.items() if key != name}
+    if all(row.keys() == rows[0].keys() for row in rows):
+        return others | {f"prob_{label}": [row[label] for row in rows] for label in rows[0]}
+    best = [max(row, key=row.__getitem__) for row in rows]  # of the most probable classes only
+    highest = [row[label] for row, label in zip(rows, best, strict=True)]
+    return {"prediction": best, "probability": highest, **others}
+
+
+def _scores_by_class(ranking: Any, row: int, path: Path) -> dict[str, float]:
+    pairs = (
+        [(record["label"], record["score"]) for record in ranking] if _is_ranking(ranking) else []
+    )
+    scores = {
+        label: float(score)
+        for label, score in pairs
+        if isinstance(label, str) and isinstance(score, int | float) and abs(score) < 1e300
+    }
+    if not scores or len(scores) < len(pairs):
+        raise InputError(
+            f"row {row} (from 0): no scores of different classes, but {ranking!r:.100}", file=path,
+            remedy="Give records of 'label' and 'score', or a list of probabilities",
+        )  # fmt: skip
+    return scores
 
 
 _TEXT = (".csv", ".tsv", ".txt", ".psv")
@@ -241,10 +347,108 @@ _READERS: Mapping[str, Callable[[Path], pa.Table]] = {
 }
 
 
-def plain_values(column: pa.ChunkedArray | pa.Array) -> npt.NDArray[Any]:
-    """Return the values of a column without nulls, to be read only."""
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        # Not by `to_numpy`, which imports pandas.
-        whole = column if isinstance(column, pa.Array) else column.combine_chunks()
-        return np.from_dlpack(whole)
-    return np.asarray(column)
+# --- values of columns
+
+
+def _of_arrow(column: pa.ChunkedArray) -> Column:
+    """Take over a column of a table."""
+    name = {"double": "float64"}.get(str(column.type), str(column.type))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_decimal(column.type):
+        column = column.cast(pa.float64())
+    kind = column.type
+    if str(kind) in ("string", "large_string", "string_view"):
+        return Column(_objects(column), "text", "text")
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return Column(_numbers(column), "float" if pa.types.is_floating(kind) else "whole", name)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        lists = column.combine_chunks()
+        lengths = set(lists.value_lengths().to_pylist())
+        inner = lists.flatten()
+        if len(lengths) == 1 and None not in lengths and not pa.types.is_nested(inner.type):
+            values = _of_arrow(pa.chunked_array([inner])).values
+            return Column(values.reshape(len(lists), -1), "matrix", name)
+    values = _objects(column)
+    is_bool = pa.types.is_boolean(kind) and not column.null_count
+    return Column(values.astype(np.bool_) if is_bool else values, "other", name)
+
+
+def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    if column.null_count:
+        return np.array(column.to_pylist(), np.float64)
+    return np.from_dlpack(column.combine_chunks())  # `to_numpy` would import pandas
+
+
+def _objects(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    values = np.empty(len(column), object)
+    values[:] = column.to_pylist()
+    return values
+
+
+def _of_numpy(array: npt.NDArray[Any], name: str, file: object) -> Column:
+    """Take over an array."""
+    if array.ndim == 0 and plain(name) not in ACCURACIES:
+        raise InputError("is a single value, not an array", file=file, field=name)
+    if array.dtype.kind == "S":
+        with readable(str(file), "text in UTF-8"):
+            array = np.char.decode(array, "utf-8")
+    shape = f" {'×'.join(map(str, array.shape))}" if array.ndim > 1 else ""
+    form: Form = "matrix" if array.ndim > 1 else _FORMS.get(array.dtype.kind, "other")
+    if array.dtype.kind == "U":
+        return Column(array.astype(object), form, f"text{shape}")
+    return Column(np.atleast_1d(array), form, f"{array.dtype}{shape}")
+
+
+_FORMS: Mapping[str, Form] = {"f": "float", "i": "whole", "u": "whole", "U": "text"}
+
+
+# --- names of files
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
+    *_, before, last = ["", "", *path.suffixes]
+    return (before + last if last.lower() in COMPRESSED else last).lower()
+
+
+def stem_of(path: Path) -> str:
+    """Return a file's name without this suffix."""
+    return path.name[: len(path.name) - len(suffix_of(path))]
+
+
+PATTERN_REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
+
+
+def check_pattern(pattern: str) -> None:
+    """Check that a pattern of files, one of each model, holds `{model}` once."""
+    if pattern.count(MODEL) != 1:
+        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=PATTERN_REMEDY)
+
+
+def files_by_model(pattern: str) -> dict[str, Path]:
+    """Return the files of a pattern by the names in the place of `{model}`."""
+    before, after = pattern.split(MODEL)
+    name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after), re.DOTALL)
+    # `{model}` may stand for a folder, which `Path.glob` has no pattern for.
+    paths = glob.glob(glob.escape(before) + "*" + glob.escape(after))  # noqa: PTH207
+    matches = ((name.fullmatch(path), path) for path in sorted(paths))
+    return {match[1]: Path(path) for match, path in matches if match}
+
+
+def set_names(original: str, replication: str) -> tuple[str, str] | None:
+    """Return what two sets are called by the last part of their patterns that tells them apart."""
+    parts = [
+        [_without_model(part) for part in reversed(Path(pattern).parts)]
+        for pattern in (original, replication)
+    ]
+    pairs = zip(*parts, strict=False)
+    return next(((a, b) for a, b in pairs if a and b and a != b), None)
+
+
+def _without_model(part: str) -> str:
+    """Return a part of a pattern without the model, its suffix and repeated separators."""
+    path = Path(part)
+    is_file = MODEL in part or suffix_of(path) in PREDICTION_SUFFIXES
+    name = (stem_of(path) if is_file else part).replace(MODEL, "")
+    return re.sub(r"([-_. ])[-_. ]+", r"\1", name).strip("-_. /")

@@ -17,9 +17,9 @@ from matcheval.datasets.label_spaces import label_space, resolve_classes
 from matcheval.downloads.hub import local_file
 from matcheval.errors import InputError, InputWarning
 from matcheval.predictions.column_names import COLUMNS, is_known
+from matcheval.predictions.datapoints import GROUP
 from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.group_files import GROUP
 from matcheval.predictions.layout import LABEL_SPACES, Layout, columns_given
 
 if TYPE_CHECKING:

@@ -1,9 +1,14 @@
-"""How a person's prediction file is laid out: the names of its columns, its classes, its labels."""
+"""How a person's prediction file is laid out: the names of its columns, its classes, its labels.
+
+Class names of all columns and files that are compared have one vocabulary, however they are spelt.
+"""
 
 import difflib
 import json
 import re
-from collections.abc import Mapping
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.label_spaces import label_space, resolve_classes
+from matcheval.datasets.label_spaces import checked_labels, label_space, resolve_classes
 from matcheval.errors import CALLER, Caller, InputError, listed, suggest
+from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
-from matcheval.predictions.class_names import Vocabulary, folded
 from matcheval.predictions.column_names import COLUMNS, our_name
 
 if TYPE_CHECKING:
@@ -103,8 +108,7 @@ class Layout:
         if kind not in "OU":
             return values
         texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
-        strange = [value for value in texts if not isinstance(value, str)]
-        if strange:
+        if strange := [value for value in texts if not isinstance(value, str)]:
             raise wrong(f"holds {strange[0]!r:.60}, neither a number nor a class name")
         if classes is None:
             raise wrong(
@@ -115,22 +119,18 @@ class Layout:
         # A study that lists its classes says how they are spelt.
         fold = str.casefold if self.caller == "study" else folded
         position = Vocabulary(classes, fold).position
-        at = {text: position(text) for text in set(texts)}
-        found = [at[text] for text in texts]
-        if "" in at:
-            raise wrong(
-                f"{texts.count(''):,} of {len(texts):,} cells are empty",
-                remedy="Leave out the rows that have no class, or fill them in",
-            )
-        if None in found:
-            row = found.index(None)
+        if "" in texts:
+            raise _empty_cells(texts, file, field)
+        labels = {text: position(text) for text in set(texts)}
+        if None in labels.values():
+            row = next(row for row, text in enumerate(texts) if labels[text] is None)
             near = difflib.get_close_matches(texts[row], classes, n=1)
             remedy = f"The nearest is '{near[0]}': correct the one that is misspelt" if near else ""
             raise wrong(
                 f"row {row} (from 0): '{texts[row]:.60}' is none of the {len(classes)} classes",
                 remedy=remedy or suggest(texts[row], classes),
             )
-        return np.array(found, np.int64)
+        return np.array([labels[text] for text in texts], np.int64)
 
 
 def class_name(layout: Layout, label: int) -> str:
@@ -163,13 +163,12 @@ def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[
     by_ours = {our_name(name): theirs for name, theirs in columns.items()}
     unknown = [name for name in by_ours if name not in COLUMNS]
     if unknown or len(by_ours) < len(columns):
-        remedy = f"Name {', '.join(COLUMNS)}, as in label=target"
         twice = f"{', '.join(columns)} name a column twice"
         problem = f"there is no column '{unknown[0]}'" if unknown else twice
+        remedy = f"Name {', '.join(COLUMNS)}, as in label=target"
         raise InputError(problem, file=file, field=field, remedy=remedy)
     theirs = list(columns.values())
-    repeated = [name for name in theirs if not name or theirs.count(name) > 1]
-    if repeated:
+    if repeated := [name for name in theirs if not name or theirs.count(name) > 1]:
         raise InputError(f"'{repeated[0]}' is given twice or empty", file=file, field=field)
     return by_ours
 
@@ -218,8 +217,145 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     texts = [value if isinstance(value, str) else "" for value in values.tolist()]
     # Hugging Face's, of classes without names, and tensors that were printed.
-    if all(found := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", one) for one in texts]):
-        texts = [one[1] or one[2] for one in found if one]
+    if all(matches := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", text) for text in texts]):
+        texts = [match[1] or match[2] for match in matches if match]
     if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
         return values
     return np.array(list(map(int, texts)), np.int64)
+
+
+# --- names of classes, however they are spelt
+
+_INVISIBLE = re.compile("[\u200b-\u200d\u2060\ufeff]")
+_ABSENT = ("na", "n/a", "none", "null", "missing")  # what tools write where nothing is known
+_MIN_ROWS = 20
+
+
+def folded(name: str) -> str:
+    """Return a name without what spellings differ in: accents' form, spaces, case, `_` and `-`."""
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", name))
+    return " ".join(re.sub(r"(?<=\w)[_-]+(?=\w)|_", " ", text).split()).casefold() or name
+
+
+class Vocabulary:
+    """Positions of class names, however they are spelt: alike are names of equal `fold`."""
+
+    def __init__(self, classes: Iterable[str], fold: Callable[[str], str] = folded) -> None:
+        names, self._fold = list(classes), fold
+        spellings = [fold(name) for name in names]
+        self._at = {spelling: at for at, spelling in enumerate(spellings)}
+        if len(self._at) < len(names):  # spellings that two classes share tell neither
+            self._at = {s: at for s, at in self._at.items() if spellings.count(s) == 1}
+        self._exact = {name: at for at, name in enumerate(names)}
+
+    def position(self, name: str) -> int | None:
+        """Return the position of the class of a name; None if there is none."""
+        return self._exact.get(name, self._at.get(self._fold(name)))
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """The class names in a column of labels or predictions, or those of columns of scores."""
+
+    role: str
+    names: frozenset[str]
+    n_rows: int
+    file: object
+
+
+def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedColumn:
+    """Return the names in a column, none of which may be empty or a number among names."""
+    cells = [value if isinstance(value, str) else "" for value in values.tolist()]
+    texts = [_INVISIBLE.sub("", cell).strip() for cell in cells]
+    names = frozenset(texts)
+    if "" in names:
+        raise _empty_cells(texts, file, role)
+    numbers = sorted(filter(is_number, names))
+    if numbers and len(numbers) < len(names):
+        name = min(names.difference(numbers))
+        raise InputError(
+            f"holds numbers such as {numbers[0]:.60} and texts such as '{name:.60}' as classes",
+            file=file, remedy="Correct them; if all are names, give the names of all classes",
+        )  # fmt: skip
+    return NamedColumn(role, names, len(texts), file)
+
+
+def _empty_cells(texts: list[str], file: object, field: str) -> InputError:
+    problem = f"{texts.count(''):,} of {len(texts):,} cells are empty"
+    remedy = "Leave out the rows that have no class, or fill them in"
+    return InputError(problem, file=file, field=field, remedy=remedy)
+
+
+def one_vocabulary(
+    columns: Sequence[NamedColumn], option: str
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return the classes that occur in columns, sorted, and those that are spelt in several ways.
+
+    Raises
+    ------
+    InputError
+        If names are not of classes, or if nobody can tell whether two spellings are one class;
+        `option` is how the caller names all classes.
+    """
+    by_role = defaultdict[str, set[str]](set)
+    for column in columns:
+        by_role[column.role] |= frozenset(checked_labels(sorted(column.names), column.file))
+    predicted = {folded(name) for role in ("prediction", "scores") for name in by_role[role]}
+    for column in columns:
+        absent = [n for n in column.names if n.casefold() in _ABSENT and folded(n) not in predicted]
+        if column.role == "label" and absent and predicted:
+            raise InputError(
+                f"'{absent[0]}' is never predicted", file=column.file, field="label",
+                remedy="If it says that the true class is not known, leave these rows out. If it "
+                f"is a class, name all classes: {option}",
+            )  # fmt: skip
+        is_unlike = not {*map(folded, column.names)} & {*map(folded, by_role["label"])}
+        are_unique = len(column.names) > 0.9 * column.n_rows >= _MIN_ROWS
+        if column.role == "prediction" and is_unlike and are_unique and by_role["label"]:
+            raise InputError(
+                f"holds {len(column.names):,} texts in {column.n_rows:,} rows, such as "
+                f"'{min(column.names):.40}': names of images, not predicted classes",
+                file=column.file, field="prediction", remedy="Name the column of the predictions",
+            )  # fmt: skip
+    every = set[str]().union(*by_role.values())
+    spellings = defaultdict[str, set[str]](set)
+    for name in every:
+        spellings[folded(name)].add(name)
+    by_column = [
+        [(column, column.names & names) for column in columns if column.names & names]
+        for names in spellings.values()
+        if len(names) > 1
+    ]
+    merged = dict[str, str]()
+    # Where two spellings are two classes, such as letters, others are not taken for one.
+    for parts in [] if any(map(_are_classes, by_column)) else by_column:
+        first, *others = sorted(set[str]().union(*(names for _, names in parts)))
+        if both := [column for column, names in parts if len(names) > 1]:
+            raise InputError(
+                f"'{first}' and '{others[0]}' may be one class or two", file=both[0].file,
+                field=both[0].role,
+                remedy=f"Spell a class in one way everywhere. If they are two: {option}",
+            )  # fmt: skip
+        merged |= dict.fromkeys(others, first)
+    labels = {*map(folded, by_role["label"])}
+    bare = {_bare(name): name for name in by_role["prediction"] if folded(name) not in labels}
+    for name in sorted(by_role["label"]):
+        other = bare.get(_bare(name), name)
+        if folded(name) not in predicted and folded(other) != folded(name):
+            raise InputError(
+                f"'{name}' is a label only, and '{other}' a prediction only", field="label",
+                file=next(column.file for column in columns if name in column.names),
+                remedy=f"Spell a class in one way everywhere. If they are two: {option}",
+            )  # fmt: skip
+    return tuple(sorted(every - merged.keys())), merged
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"\W|_", "", folded(name))
+
+
+def _are_classes(parts: Sequence[tuple[NamedColumn, frozenset[str]]]) -> bool:
+    """Whether spellings are classes of their own: all columns have all, or columns of scores do."""
+    every = frozenset[str]().union(*(names for _, names in parts))
+    has_scores = any(column.role == "scores" and names == every for column, names in parts)
+    return has_scores or all(names == every for _, names in parts)

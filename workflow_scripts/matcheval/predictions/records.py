@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -64,7 +64,7 @@ class Predictions:
         Whether `index` says which datapoints these are, and not the order of the rows alone.
     key_name : str
         What the file calls `keys`.
-    told : tuple of str
+    notes : tuple of str
         What was recognised in the file by other names than the standard ones.
     """
 
@@ -78,7 +78,7 @@ class Predictions:
     copies: npt.NDArray[np.int64] | None = None
     is_identified: bool = False
     key_name: str = ""
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
@@ -104,10 +104,9 @@ def check_predictions(
     first_label: str = "",
 ) -> Predictions:
     """Check raw columns and convert them to the declared types and order."""
-    checked = check_columns(
+    arrays: dict[str, Any] = check_columns(
         columns, file=file, n_classes=n_classes, metadata=metadata, first_label=first_label
     )
-    arrays: dict[str, Any] = checked
     return Predictions(**arrays, metadata=dict(metadata or {}))
 
 
@@ -119,20 +118,20 @@ def check_columns(
     metadata: Mapping[str, str] | None = None,
     first_label: str = "",
 ) -> dict[str, npt.NDArray[Any]]:
-    """Check raw columns, and convert them to the declared types and order.
+    """Check raw columns, of which `label` may be missing, and convert them as `check_predictions`.
 
     `first_label` is what a message says of labels from 1: how the caller gives the first label.
     """
     lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
+    n = lengths["prediction"]
     if len(set(lengths.values())) > 1:
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
-    n = lengths["prediction"]
     if n == 0:
         raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
     largest = _count_classes(n_classes, metadata or {}, file) - 1
     index = checked_integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
-    index = index[order]
+    index = index[order].astype(np.int32)
     repeated = np.flatnonzero(index[1:] == index[:-1])
     if len(repeated):
         more = f" ({len(repeated):,} rows repeat another's)" if len(repeated) > 1 else ""
@@ -140,28 +139,23 @@ def check_columns(
             f"{index[repeated[0]]} occurs more than once{more}", file=file, field="index",
             remedy="Give each datapoint exactly one row; an index that is none, rename",
         )  # fmt: skip
-    return {
-        "index": index.astype(np.int32),
-        **{
-            name: checked_integers(columns[name], name, largest, file, first_label)[order].astype(
-                np.int16
-            )
-            for name in ("label", "prediction")
-            if name in columns
-        },
-        "probability": _fractions(columns["probability"], file)[order],
-    }
+    checked = {"index": index}
+    for name in ("label", "prediction"):
+        if name in columns:
+            classes = checked_integers(columns[name], name, largest, file, first_label)
+            checked[name] = classes[order].astype(np.int16)
+    return checked | {"probability": _fractions(columns["probability"], file)[order]}
 
 
 def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
     """Return the number of classes: as given, as in the metadata, or as many as int16 can hold."""
-    given = str(metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes)
-    is_short = len(given) <= _MAX_DIGITS and given.isascii() and given.isdecimal()
-    if not is_short or not 1 <= int(given) <= MAX_CLASSES:
-        shown = f"{given:.{_MAX_DIGITS}}{'...' * (len(given) > _MAX_DIGITS)}"
+    text = str(metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes)
+    is_short = len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal()
+    if not is_short or not 1 <= int(text) <= MAX_CLASSES:
+        shown = text if len(text) <= _MAX_DIGITS else f"{text[:_MAX_DIGITS]}..."
         remedy = f"Give a number from 1 to {MAX_CLASSES}"
         raise InputError(f"{shown} classes", file=file, field="n_classes", remedy=remedy)
-    return int(given)
+    return int(text)
 
 
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
@@ -191,41 +185,39 @@ def checked_integers(
     InputError
         If they are not such numbers, naming the first row that is not.
     """
-    values = _checked_values(values, name, "Give classes as whole numbers, 0, 1, ...", file)
+    values = _checked_numbers(values, name, "Give classes as whole numbers, 0, 1, ...", file)
+    wrong = partial(_check_rows, values=values, name=name, file=file)
     if values.dtype.kind == "f":
-        whole = np.isfinite(values) & (values == np.floor(values))
-        _raise_if_any(~whole, values, "is not a whole number", name, file)
-    is_label = name != "index"
-    unknown = "If it marks datapoints without a class, or of other classes, leave them out. "
-    _raise_if_any(values < 0, values, "is negative", name, file, unknown if is_label else "")
-    from_one = (
-        values.min(initial=1) == 1 and values.max(initial=0) == largest + 1 != MAX_CLASSES + 1
-    )
-    is_from_one = is_label and from_one and first_label
-    remedy = f"If labels are counted from 1, say so: {first_label}. " if is_from_one else ""
-    if is_label and largest + 1 == MAX_CLASSES and first_label:
+        wrong(~np.isfinite(values) | (values != np.floor(values)), why="is not a whole number")
+    remedy, is_label = "", name != "index"
+    if is_label:
+        remedy = "If it marks datapoints without a class, or of other classes, leave them out. "
+    wrong(values < 0, why="is negative", remedy=remedy)
+    remedy, lowest, highest = "", values.min(initial=1), values.max(initial=0)
+    if is_label and first_label and largest + 1 == MAX_CLASSES:
         classes = "--classes FILE" if first_label.startswith("--") else "`classes`"
         remedy = f"If these are ids of classes, list all ids in order: {classes}. "
+    elif is_label and first_label and (lowest, highest) == (1, largest + 1):
+        remedy = f"If labels are counted from 1, say so: {first_label}. "
     why = f"is too large; the maximum is {largest}"
-    _raise_if_any(values > largest, values, why, name, file, remedy)
+    wrong(values > largest, why=why, remedy=remedy)
     return values.astype(np.int64)
 
 
 def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32]:
-    # A CSV column with only 0 and 1 is read as integers.
-    name = "probability"
-    values = _checked_values(values, name, "Give floats", file)
-    _raise_if_any(~np.isfinite(values), values, "is not a finite number", name, file)
-    # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
-    outside = (values < 0) | (values > 1 + 1e-6)
-    percent = values.min(initial=0) >= 0 and 50 < values.max(initial=0) <= _PERCENT
+    """Check probabilities; of a CSV file, a column with only 0 and 1 is read as integers."""
+    values = _checked_numbers(values, "probability", "Give floats", file)
+    wrong = partial(_check_rows, values=values, name="probability", file=file)
+    wrong(~np.isfinite(values), why="is not a finite number")
     remedy = "Give the probability of the predicted class, or the scores of all classes. "
-    remedy = "These look like percentages: divide them by 100. " if percent else remedy
-    _raise_if_any(outside, values, "is outside [0, 1]", name, file, remedy)
+    if values.min(initial=0) >= 0 and 50 < values.max(initial=0) <= _PERCENT:
+        remedy = "These look like percentages: divide them by 100. "
+    # Rounding in a softmax, or in the average of an ensemble, may give values slightly above 1.
+    wrong((values < 0) | (values > 1 + 1e-6), why="is outside [0, 1]", remedy=remedy)
     return np.minimum(values.astype(np.float32), np.float32(1))
 
 
-def _checked_values(
+def _checked_numbers(
     values: npt.NDArray[Any], name: str, remedy: str, file: object
 ) -> npt.NDArray[Any]:  # fmt: skip
     """Check that an array is of numbers and of one dimension."""
@@ -233,16 +225,17 @@ def _checked_values(
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind not in "iuf":
-        example = next((v for v in values.tolist() if isinstance(v, str)), None)
-        such = "" if example is None else f": it holds text such as '{example:.60}'"
-        problem = f"has dtype {values.dtype}{such}"
-        if example is not None and example.strip().endswith("%"):
+        text = next((value for value in values.tolist() if isinstance(value, str)), "")
+        problem = f"has dtype {values.dtype}" + (
+            f": it holds text such as '{text:.60}'" * bool(text)
+        )
+        if text.strip().endswith("%"):
             remedy = "Write fractions, such as 0.97 in place of 97%"
         raise InputError(problem, file=file, field=name, remedy=remedy)
     return values
 
 
-def _raise_if_any(
+def _check_rows(
     bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object,
     remedy: str = "",
 ) -> None:  # fmt: skip

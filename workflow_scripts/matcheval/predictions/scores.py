@@ -6,15 +6,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.predictions import formats
-from matcheval.predictions.class_names import Vocabulary
 from matcheval.predictions.column_names import KINDS, Kind
-from matcheval.predictions.formats import Column
-from matcheval.predictions.layout import as_numbers
-from matcheval.predictions.recognition import ClassColumns, RawFile, are_distributions, form_of
+from matcheval.predictions.layout import Vocabulary, as_numbers
+from matcheval.predictions.recognition import ClassColumns, RawFile, are_distributions
 from matcheval.predictions.records import MAX_CLASSES, ROWS_FROM_0
 from matcheval.predictions.softmax import softmax
 
@@ -43,40 +39,36 @@ class ScoreMatrix:
 
 def find_scores(raw: RawFile) -> ScoreMatrix | None:
     """Find the scores in a file: one column of lists, an array, or one column per class."""
-    given = [kind for kind in (*KINDS, "scores") if kind in raw.columns]
-    if raw.classes is not None and given:
-        theirs, prefix = raw.names.get(given[0], given[0]), raw.classes.prefix
+    names = [name for name in (*KINDS, "scores") if name in raw.columns]
+    if raw.classes is not None and names:
         raise InputError(
-            f"holds {given[0]} ({theirs}) and {raw.classes.kind} ({prefix}...)", file=raw.file,
-            remedy="Leave one of them out",
+            f"holds {names[0]} ({raw.names[names[0]]}) and {raw.classes.kind} "
+            f"({raw.classes.prefix}...)", file=raw.file, remedy="Leave one of them out",
         )  # fmt: skip
     if raw.classes is not None:
-        return _by_class(raw.classes, raw)
-    found = [_matrix_of(kind, raw) for kind in given]
-    if len(found) > 1:
-        logits, other = found[0].values, found[1].values
+        return _of_class_columns(raw.classes, raw)
+    matrices = [_matrix_of(name, raw) for name in names]
+    if len(matrices) > 1:
+        logits, other = (matrix.values for matrix in matrices)
         if logits.shape != other.shape or abs(softmax(logits) - other).max(initial=0) > ROUNDING:
-            remedy = (
-                f"Say which: {raw.layout.say('columns', logits='logits')}, without the other one"
-            )
-            problem = (
+            raise InputError(
                 "holds logits and probabilities that are not their softmax: give one of 'logits' "
-            )
-            raise InputError(f"{problem}and 'probabilities'", file=raw.file, remedy=remedy)
-    if not found and "class_1" in raw.columns:
+                "and 'probabilities'", file=raw.file,
+                remedy=f"Say which: {raw.layout.say('columns', logits='logits')}, without the "
+                "other one",
+            )  # fmt: skip
+    if not matrices and "class_1" in raw.columns:
         return _of_class_1(values_of(raw, "class_1"), raw)
-    return found[0] if found else None
+    return matrices[0] if matrices else None
 
 
 def _matrix_of(name: str, raw: RawFile) -> ScoreMatrix:
     column = raw.columns[name]
-    is_single = isinstance(column, np.ndarray) and column.shape[1:] == (1,)
-    is_named = name == "probabilities" and name in raw.layout.columns
-    if is_named and (is_single or form_of(column) in ("float", "whole")):
+    is_single = column.values.shape[1:] == (1,) or column.form in ("float", "whole")
+    if is_single and name == "probabilities" and name in raw.layout.columns:
         return _of_class_1(values_of(raw, name), raw)
-    if not isinstance(column, np.ndarray):
-        column = _of_lists(column, name, raw.file)
-    return _checked_scores(None if name == "scores" else name, column, raw, name)  # type: ignore[arg-type]
+    kind = next((kind for kind in KINDS if kind == name), None)
+    return _checked_scores(kind, column.values, raw, name)
 
 
 def _of_class_1(values: npt.NDArray[Any], raw: RawFile) -> ScoreMatrix:
@@ -90,76 +82,45 @@ def _of_class_1(values: npt.NDArray[Any], raw: RawFile) -> ScoreMatrix:
     return ScoreMatrix("probabilities", np.stack([1 - wide, wide], axis=1))
 
 
-def _by_class(found: ClassColumns, raw: RawFile) -> ScoreMatrix:
+def _of_class_columns(classes: ClassColumns, raw: RawFile) -> ScoreMatrix:
     """Put the columns of single classes into the order of the labels."""
-    names = _in_order(found, raw)
-    kind, prefix = found.kind, found.prefix
-    columns = [_numbers(found.columns[n], f"{prefix}{n}", raw.file) for n in names]
-    return _checked_scores(kind, np.stack(columns, axis=1), raw, kind or f"{prefix}...")
+    kind, columns = classes.kind, [classes.columns[key] for key in _in_order(classes, raw)]
+    values = np.stack([column.values for column in columns], axis=1)
+    # A column of a CSV file with only whole numbers is read as integers.
+    values = values.astype(np.float64) if values.dtype.kind in "iu" else values
+    return _checked_scores(kind, values, raw, kind or f"{classes.prefix}...")
 
 
-def _in_order(found: ClassColumns, raw: RawFile) -> list[str]:
+def _in_order(classes: ClassColumns, raw: RawFile) -> list[str]:
     """Return the keys of the columns of single classes in order of the labels."""
-    first, keys = raw.layout.first_label, list(found.columns)
-    if found.numbered and not set(keys) <= set(raw.layout.classes or ()):
+    first, keys, prefix = raw.layout.first_label, list(classes.columns), classes.prefix
+    names = raw.layout.classes
+    if classes.numbered and not set(keys) <= set(names or ()):
         start = 0 if {"0", "00", "000"} & {*keys} else first
         by_number = {int(key): key for key in keys if len(key) < 10}
-        expected = [start + label for label in range(len(keys))]
-        if sorted(by_number) == expected:
-            return [by_number[number] for number in expected]
-        wrong = next((n for n in expected if n not in by_number), expected[-1])
-        example = f"{found.prefix}{first}, {found.prefix}{first + 1}"
-        remedy = f"Give one per class, named {example}, ... without gaps, or name the classes in "
-        remedy += f"the order of the labels: {raw.layout.say('classes')}"
-        if "0" not in keys and not first:
+        wanted = [str(start + label) for label in range(len(keys))]
+        ordered = [by_number.get(int(number)) for number in wanted]
+        remedy = f"Give one per class, named {prefix}{first}, {prefix}{first + 1}, ... without "
+        remedy += f"gaps, or name the classes in order of the labels: {raw.layout.say('classes')}"
+        if start == first == 0 and 0 not in by_number:
             remedy += f"; if labels are counted from 1, say so: {raw.layout.say('first_label')}"
-        what = f"'{found.prefix}{wrong}' is missing or repeated"
-    elif raw.layout.classes is None:
+    elif names is None:
         raise InputError(
-            f"columns such as '{found.prefix}{keys[0]}' have names of classes", file=raw.file,
+            f"columns such as '{prefix}{keys[0]}' have names of classes", file=raw.file,
             remedy=f"Give the classes in the order of their labels: {raw.layout.say('classes')}",
         )  # fmt: skip
     else:
-        position = Vocabulary(keys).position
-        expected_names = list(raw.layout.classes)
-        ordered = [None if (at := position(n)) is None else keys[at] for n in expected_names]
-        taken = {key for key in ordered if key is not None}
-        if None not in ordered and len(taken) == len(ordered) == len(keys):
-            return [key for key in ordered if key is not None]
+        position, wanted = Vocabulary(keys).position, list(names)
+        ordered = [None if (at := position(name)) is None else keys[at] for name in wanted]
         remedy = "Give one per class, for all classes"
-        lacking = [n for n, key in zip(expected_names, ordered, strict=True) if key is None]
-        strange = [key for key in keys if key not in taken]
-        what = (
-            f"'{found.prefix}{lacking[0]}' is missing or repeated" if lacking
-            else f"'{found.prefix}{(strange or keys)[0]}' is of no class"
-        )  # fmt: skip
-    problem = f"has {len(keys)} columns {found.prefix}..., of which {what}"
+    complete = [key for key in ordered if key is not None]
+    if len({*complete}) == len(ordered) == len(keys):
+        return complete
+    missing = [name for name, key in zip(wanted, ordered, strict=True) if key is None]
+    other = next((key for key in keys if key not in complete), keys[0])
+    what = f"'{prefix}{missing[0]}' is missing" if missing else f"'{prefix}{other}' is of no class"
+    problem = f"has {len(keys)} columns {prefix}..., of which {what}"
     raise InputError(problem, file=raw.file, remedy=remedy)
-
-
-def _of_lists(column: pa.ChunkedArray, name: str, file: object) -> npt.NDArray[Any]:
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(is_kind(column.type) for is_kind in kinds):
-        raise InputError(f"is of type {column.type}, not lists", file=file, field=name)
-    lists = column.combine_chunks()
-    lengths = set(lists.value_lengths().to_pylist())
-    if None in lengths or len(lengths) > 1:
-        raise InputError("has empty rows, or lists of unequal lengths", file=file, field=name)
-    width = lengths.pop() if lengths else 1
-    return _numbers(lists.flatten(), name, file).reshape(len(lists), width)
-
-
-def _numbers(column: Column | pa.Array, name: str, file: object) -> npt.NDArray[Any]:
-    if isinstance(column, np.ndarray):
-        return column
-    if column.null_count:
-        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
-        raise InputError(f"value {row} is empty or NaN", file=file, field=name, remedy=ROWS_FROM_0)
-    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        raise InputError(f"is of type {column.type}", file=file, field=name, remedy="Give numbers")
-    values = formats.plain_values(column)
-    # A column of a CSV file with only whole numbers is read as integers.
-    return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
 def _checked_scores(
@@ -190,8 +151,6 @@ def _checked_scores(
         remedy = "If these are scores before the softmax, name the array 'logits'"
         if (matrix >= 0).all() and (abs(matrix.sum(axis=1, dtype=np.float64) - 100) <= 1).all():
             remedy = "These look like percentages: divide them by 100"
-        elif (matrix <= 0).all() and _are_logarithms(matrix):
-            remedy = "These are logarithms of probabilities: name the array 'logits'"
         raise wrong(
             f"row {row} is not a probability distribution (sum {matrix[row].sum():g}, range "
             f"{matrix[row].min():g} to {matrix[row].max():g})",
@@ -206,19 +165,14 @@ def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
         return "probabilities"
     if not np.isfinite(matrix).all() or matrix.min() < 0:
         return "logits"  # logarithms of probabilities, too: their softmax are these
-    theirs = f"{raw.classes.prefix}*" if raw.classes is not None else raw.names.get(name, name)
+    theirs = f"{raw.classes.prefix}*" if raw.classes is not None else raw.names[name]
     raise InputError(
         f"holds no negative scores, and rows do not sum to 1 (row 0: {matrix[0].sum():g})",
         file=raw.file, field=theirs,
-        remedy="They may be logits, which the softmax is taken of, or other scores, such as "
-        "independent sigmoids, which are not read: give the predicted class and its probability. "
-        f"If they are logits: {raw.layout.say('columns', logits=theirs)}",
+        remedy="They may be logits, or other scores, such as independent sigmoids, which are not "
+        "read: give the predicted class and its probability. If they are logits: "
+        + raw.layout.say("columns", logits=theirs),
     )  # fmt: skip
-
-
-def _are_logarithms(matrix: npt.NDArray[Any]) -> bool:
-    """Whether scores are logarithms of probabilities."""
-    return bool(are_distributions(np.exp(matrix.astype(np.float64))).all())
 
 
 def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
@@ -237,7 +191,7 @@ def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: obje
     """Check that predicted classes have the highest scores, up to rounding."""
     n, width = scores.values.shape
     if predicted.shape != (n,) or predicted.dtype.kind not in "iuf":
-        return  # which checks of the columns tell
+        return  # which checks of the columns refuse
     inside = (predicted >= 0) & (predicted < width)
     rows = np.flatnonzero(~inside | (scores.values.argmax(axis=1) != predicted))
     some = scores.values[rows]
@@ -255,36 +209,29 @@ def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: obje
 def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
     """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
     column = raw.columns[name]
-    if not isinstance(column, np.ndarray):
-        if pa.types.is_nested(column.type):
-            raise InputError("holds lists or records, not values", file=raw.file, field=name)
-        if column.null_count:
-            row = column.is_null().to_numpy().argmax()
-            problem = f"row {row} is empty or NaN"
-            raise InputError(problem, file=raw.file, field=name, remedy=ROWS_FROM_0)
-    elif column.ndim == 2 and column.shape[1] == 1:
-        column = column[:, 0]
-    texts = formats.texts_of(column)
-    if texts is None:
-        values = column if isinstance(column, np.ndarray) else formats.plain_values(column)
-    else:
-        is_open = raw.layout.classes is None or not raw.layout.order_is_known
-        values = as_numbers(texts) if name != "probability" and is_open else texts
+    values = column.values
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    is_empty = values != values if values.dtype.kind == "f" else values == np.array(None)
+    if values.ndim == 1 and is_empty.any():
+        problem = f"row {int(is_empty.argmax())} is empty or NaN"
+        raise InputError(problem, file=raw.file, field=name, remedy=ROWS_FROM_0)
+    if values.dtype == object and column.form != "text" and len(values):
+        problem = f"is of type {column.type}, not of single values"
+        raise InputError(problem, file=raw.file, field=name)
+    is_open = raw.layout.classes is None or not raw.layout.order_is_known
+    if column.form == "text" and name != "probability" and is_open:
+        values = as_numbers(values)
     if name not in ("label", "prediction"):
         return values
-    if name == "label" and values.ndim == 2 and _are_one_hot(values):
-        values = values.argmax(axis=1) + raw.layout.first_label
-    if name == "label" and values.ndim == 2 and values.dtype.kind == "f" and values.shape[0] > 1:
-        raise InputError(
-            f"has {values.shape[1]} numbers a row: soft labels, of which none is the true class",
-            file=raw.file, field=name, remedy="Give one class per datapoint, as a whole number; of "
-            "the most probable one: labels.argmax(axis=1)",
-        )  # fmt: skip
+    if name == "label" and values.ndim == 2 and values.dtype.kind in "iuf":
+        if values.shape[1] > 1 and ((values == 0) | (values == 1)).all():  # one-hot, as of Keras
+            if (values.sum(axis=1) == 1).all():
+                values = values.argmax(axis=1) + raw.layout.first_label
+        elif values.dtype.kind == "f" and values.shape[0] > 1:
+            raise InputError(
+                f"has {values.shape[1]} numbers a row: soft labels, of which none is the true "
+                "class", file=raw.file, field=name, remedy="Give one class per datapoint, as a "
+                "whole number; of the most probable one: labels.argmax(axis=1)",
+            )  # fmt: skip
     return raw.layout.labels(values, raw.file, name)
-
-
-def _are_one_hot(values: npt.NDArray[Any]) -> bool:
-    """Whether rows are 1 at one class and 0 at the others, as labels of Keras."""
-    if values.dtype.kind not in "iuf" or values.shape[1] < 2:
-        return False
-    return bool(((values == 0) | (values == 1)).all() and (values.sum(axis=1) == 1).all())

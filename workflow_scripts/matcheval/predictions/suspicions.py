@@ -15,7 +15,8 @@ from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import TIED
 
-NOTICED = "noticed"  # key of the metadata for what looked wrong when a file was read, by line
+WARNINGS = "noticed"  # key of the metadata for what looked wrong when a file was read, by line
+Integers = npt.NDArray[np.integer]
 
 # Keys of the metadata in which predictions that are compared must agree, and what they mean.
 _KEYS = {
@@ -33,16 +34,15 @@ def check_same_model(
     ours: Mapping[str, str], theirs: Mapping[str, str], names: tuple[str, str], file: object
 ) -> None:
     """Check that two files are of one model, run in the same way, where both tell."""
-    for key, meaning in _KEYS.items():
-        if key in ours and key in theirs:
-            one, other = (_PIXEL_RANGE.sub("uint8", told[key]) for told in (ours, theirs))
-            if one != other:
-                raise InputError(
-                    f"{meaning} is {ours[key]:.200} in {names[0]}, and {theirs[key]:.200} in "
-                    f"{names[1]}", file=file, field=key,
-                    remedy="Both must come from the same model and label space: predict both sets "
-                    "again with one model; two models on one set are no pair of sets",
-                )  # fmt: skip
+    for key in (key for key in _KEYS if key in ours and key in theirs):
+        first, second = (_PIXEL_RANGE.sub("uint8", metadata[key]) for metadata in (ours, theirs))
+        if first != second:
+            raise InputError(
+                f"{_KEYS[key]} is {ours[key]:.200} in {names[0]}, and {theirs[key]:.200} in "
+                f"{names[1]}", file=file, field=key,
+                remedy="Both must come from the same model and label space: predict both sets "
+                "again with one model; two models on one set are no pair of sets",
+            )  # fmt: skip
 
 
 @dataclass
@@ -65,16 +65,16 @@ class SameScores:
     dataset: str
     _first: dict[str, str] = field(default_factory=dict)
 
-    def check(self, model: str, file: object, found: Predictions) -> None:
+    def check(self, model: str, file: object, predictions: Predictions) -> None:
         """Compare a model's predictions with those of the models before it."""
-        p = found.probability
+        p = predictions.probability
         if len(np.unique(p[p < 1])) < _MIN_ROWS:
             return  # rounded or saturated scores may agree by chance
-        digest = hashlib.sha256(found.prediction.tobytes() + p.tobytes()).hexdigest()
+        digest = hashlib.sha256(predictions.prediction.tobytes() + p.tobytes()).hexdigest()
         other = self._first.setdefault(digest, model)
         if other != model:
             raise InputError(
-                f"models '{other}' and '{model}' have the same {len(found):,} predictions and "
+                f"models '{other}' and '{model}' have the same {len(p):,} predictions and "
                 f"probabilities on {self.dataset}", file=file,
                 remedy="One of the files is a copy: replace it, or leave the model out of the "
                 "catalogue",
@@ -84,7 +84,7 @@ class SameScores:
 _MIN_ROWS = 50  # with fewer datapoints, all of this may be chance
 _MANY_ROWS = 100  # of which a model rarely has all right
 _FEW_ROWS = 10
-_SHIFTED = 0.3  # least share of predictions one off the label that is told
+_SHIFTED = 0.3  # least share of predictions one off the label that is warned of
 _RENUMBERED = 0.5  # least share of rows that another numbering of the classes has right
 _MAX_DIGITS = 18  # that are read of a count in the metadata, which may be of a foreign file
 _ROUNDING = 6e-3  # of confidences with two decimals
@@ -94,30 +94,31 @@ _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 
 def check_truth(sets: Iterable[Predictions], layout: Layout, file: object) -> list[str]:
     """Refuse labels that are the predicted classes in all rows of all files; of few rows, warn."""
-    found = list(sets)
-    n = max(map(len, found), default=0)
-    perfect = [len(one) >= _MANY_ROWS and bool(one.correct.all()) for one in found]
+    files = list(sets)
+    n = max(map(len, files), default=0)
     if layout.labels_are_true or n < _FEW_ROWS:
         return []
-    if not all(one.correct.all() for one in found):
-        least = min(float(one.correct.mean()) for one in found)
-        return [] if not any(perfect) or least > 0.99 else [
-            f"of {sum(perfect)} of {len(found)} files, labels equal the predicted class in all "
-            f"rows, of another in {100 * least:.0f} %: are they predictions, or a training set?"
+    accuracies = [float(predictions.correct.mean()) for predictions in files]
+    perfect = [len(p) >= _MANY_ROWS and bool(p.correct.all()) for p in files]
+    if not all(predictions.correct.all() for predictions in files):
+        return [] if not any(perfect) or min(accuracies) > 0.99 else [
+            f"of {sum(perfect)} of {len(files)} files, labels equal the predicted class in all "
+            f"rows, of another in {100 * min(accuracies):.0f} %: are they predictions, or a "
+            "training set?"
         ]  # fmt: skip
-    told = "the labels equal the predicted class in all rows: they look like predictions"
+    problem = "the labels equal the predicted class in all rows: they look like predictions"
     if n < _MANY_ROWS:
-        return [f"{told}, not the truth"]
+        return [f"{problem}, not the truth"]
     raise InputError(
-        told, file=file, field="label",
+        problem, file=file, field="label",
         remedy="Give the true classes, in a column 'label' or in a file beside such as labels.csv. "
         f"If these are the truth: {layout.say('labels_are_true')}",
     )  # fmt: skip
 
 
 def suspicions(
-    labels: npt.NDArray[np.integer] | None,
-    predicted: npt.NDArray[np.integer],
+    labels: Integers | None,
+    predicted: Integers,
     confidences: npt.NDArray[np.floating],
     metadata: Mapping[str, str],
 ) -> list[str]:
@@ -132,8 +133,8 @@ def suspicions(
     confidences : float array, shape (n,)
         Probabilities of these, in [0, 1].
     metadata : mapping of str to str
-        Of the file: what was noticed when it was read; the number of classes and of rows with equal
-        scores, if they are known.
+        Of the file: what looked wrong when it was read; the number of classes and of rows with
+        equal scores, if they are known.
 
     Returns
     -------
@@ -141,29 +142,37 @@ def suspicions(
         Sentences without a period; for fewer than 50 datapoints, only on the file and equal scores.
     """
     n = len(predicted)
-    noticed = [line for line in metadata.get(NOTICED, "").split("\n") if line]
-    ties, told = [], metadata.get(TIED, "")
-    if told.isdecimal() and 0 < (n_tied := int(told[:_MAX_DIGITS])) <= n:
+    warnings = [line for line in metadata.get(WARNINGS, "").split("\n") if line]
+    ties, n_tied = [], _count(metadata, TIED)
+    if 0 < n_tied <= n:
         ties = [
             f"{n_tied:,} of {n:,} row{'s have' if n > 1 else ' has'} two equal highest scores; the "
             "lowest of these classes is the prediction"
         ]
     if n < _MIN_ROWS or labels is None:
-        return noticed + ties
-    given = metadata.get("n_classes") or "0"
-    n_classes = int(given) if given.isdecimal() and len(given) <= _MAX_DIGITS else 0
+        return warnings + ties
+    n_classes = _count(metadata, "n_classes")
     if n_classes < 2:  # those that occur: of many, the model may have others
         occurring = len(np.union1d(labels, predicted))
         n_classes = occurring if occurring <= max(_FEW_CLASSES, n / _MANY_EACH) else 0
-    order = [*_one_off(labels, predicted)] or [*_renumbered(labels, predicted)]
-    found = [*noticed, *(order or _as_by_chance(labels, predicted))]
-    found += _wrong_way(labels == predicted, confidences)
+    warnings += (
+        [*_one_off(labels, predicted)]
+        or [*_renumbered(labels, predicted)]
+        or [*_as_by_chance(labels, predicted)]
+    )
+    warnings += _wrong_way(labels == predicted, confidences)
     if n_classes > 1:
-        found += _no_confidence(labels, predicted, confidences, n_classes)
-    return found + ties
+        warnings += _no_confidence(labels, predicted, confidences, n_classes)
+    return warnings + ties
 
 
-def told_repeats(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
+def _count(metadata: Mapping[str, str], key: str) -> int:
+    """Return a count of the metadata; 0 where there is none."""
+    text = metadata.get(key, "")
+    return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
+
+
+def repeats_warning(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     """Say so if all rows of a file are there several times, by confidences that are not rounded."""
     p, names = columns["probability"], ("label", "prediction", "probability")
     if len(p) < _MIN_ROWS or p.dtype.kind != "f":
@@ -172,8 +181,8 @@ def told_repeats(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
         return []
     rows = [columns[name] for name in names if name in columns]
     for times in (2, 3, 5):
-        blocks = (np.tile(one[: len(p) // times], times) for one in rows)
-        runs = (np.repeat(one[::times], times) for one in rows)
+        blocks = (np.tile(column[: len(p) // times], times) for column in rows)
+        runs = (np.repeat(column[::times], times) for column in rows)
         if any(all(map(np.array_equal, again, rows)) for again in (blocks, runs)):
             return [
                 f"every row is there {times} times: were files joined twice? Intervals take rows "
@@ -183,16 +192,15 @@ def told_repeats(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
 
 
 def _no_confidence(
-    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer],
-    confidences: npt.NDArray[np.floating], n_classes: int,
-) -> Iterator[str]:  # fmt: skip
+    labels: Integers, predicted: Integers, confidences: npt.NDArray[np.floating], n_classes: int
+) -> Iterator[str]:
     """Say by what sign a confidence is not the probability of the predicted class."""
     right, highest = labels == predicted, float(confidences.max())
     steps = [d for d in (1, 2, 3, 4) if abs(confidences - confidences.round(d)).max() < 1e-6]
     rounding = 0.6 * 10.0 ** -steps[0] if steps else 0.005 / n_classes  # of 16 bits
     low = confidences < 1 / n_classes - rounding
     if low.sum() >= max(3, 0.0005 * len(low)):
-        of_class, at_least = np.unique(predicted[low]), f"{1 / n_classes:.2g}"
+        of_class = np.unique(predicted[low])
         if n_classes == 2 and len(of_class) == 1:
             what = f"the probability of class {1 - of_class[0]}, or a prediction by a threshold"
         elif not low[right].any() and (confidences[~right] <= 0.5 + _ROUNDING).all():
@@ -200,8 +208,8 @@ def _no_confidence(
         else:
             what = "another score, such as a margin"
         yield (
-            f"{int(low.sum()):,} confidences are below {at_least}, which the most probable of "
-            f"{n_classes} classes has at least: is it {what}?"
+            f"{int(low.sum()):,} confidences are below {1 / n_classes:.2g}, which the most "
+            f"probable of {n_classes} classes has at least: is it {what}?"
         )
     largest = math.e / (math.e + n_classes - 1)  # a softmax of a distribution is never above
     accuracy = float(right.mean())
@@ -216,27 +224,25 @@ def _wrong_way(
     right: npt.NDArray[np.bool_], confidences: npt.NDArray[np.floating]
 ) -> Iterator[str]:
     """Say so if wrong predictions are the more confident ones, or never above one half."""
-    sure, unsure = (confidences[one].astype(np.float64) for one in (right, ~right))
+    sure, unsure = (confidences[rows].astype(np.float64) for rows in (right, ~right))
     if min(len(sure), len(unsure)) < _FEW_ROWS:
         return
-    error = math.hypot(*(one.std() / math.sqrt(len(one)) for one in (sure, unsure)))
+    error = math.hypot(*(part.std() / math.sqrt(len(part)) for part in (sure, unsure)))
     if sure.mean() < unsure.mean() - 4 * error:
         yield "right predictions are less confident than wrong ones: is it an uncertainty?"
     elif len(unsure) >= _MIN_ROWS and unsure.max() <= 0.5 < np.median(sure):
         yield "no wrong prediction has more than 0.5: is it the probability of the true class?"
 
 
-def _as_by_chance(
-    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
-) -> Iterator[str]:
+def _as_by_chance(labels: Integers, predicted: Integers) -> Iterator[str]:
     """Say so if predictions are constant, or right no more often than in a random order."""
     n, n_right = len(labels), int((labels == predicted).sum())
     if (predicted == predicted[0]).all() and (labels != labels[0]).any():
         yield f"all predictions are class {predicted[0]}: are scores sorted by size, not by class?"
         return
     width = 1 + int(max(labels.max(), predicted.max()))
-    shares = (np.bincount(one, minlength=width) / n for one in (labels, predicted))
-    of_label, of_guess = (n * one for one in shares)
+    shares = (np.bincount(classes, minlength=width) / n for classes in (labels, predicted))
+    of_label, of_guess = (n * share for share in shares)
     agree = float((of_label * of_guess).sum())  # of a random order: agree / n, with this variance
     mixed = agree * n**2 + agree**2 - n * float((of_label * of_guess * (of_label + of_guess)).sum())
     variance, by_chance = max(0.0, mixed / (n**2 * (n - 1))), agree / n**2
@@ -249,16 +255,17 @@ def _as_by_chance(
         )
 
 
-def _one_off(labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]) -> Iterator[str]:
+def _one_off(labels: Integers, predicted: Integers) -> Iterator[str]:
+    """Say so if many labels are one more, or one less, than the prediction."""
     difference, accuracy = labels - predicted.astype(np.int64), float(np.mean(labels == predicted))
-    for sign, later, other in (("+", "labels", "predictions"), ("-", "predictions", "labels")):
-        share = float(np.mean(difference == (1 if sign == "+" else -1)))
+    for step, later, other in ((1, "labels", "predictions"), (-1, "predictions", "labels")):
+        share = float(np.mean(difference == step))
         if share >= _SHIFTED and share > 3 * accuracy:
             best = _best_numbering(labels, predicted)
             if best is not None and best[0] > share + 0.1:
                 return  # more than a shift: see `_renumbered`
             yield (
-                f"{100 * share:.3g} % of the labels are the prediction {sign} 1, and "
+                f"{100 * share:.3g} % of the labels are the prediction {'+-'[step < 0]} 1, and "
                 f"{100 * accuracy:.2g} % the prediction: are {later} counted from 1, and {other} "
                 "from 0?"
             )
@@ -266,7 +273,7 @@ def _one_off(labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
 
 
 def _best_numbering(
-    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
+    labels: Integers, predicted: Integers
 ) -> tuple[float, list[tuple[int, int]]] | None:
     """Return the share of rows with the most frequent prediction of their label, if one-to-one."""
     _, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
@@ -285,22 +292,23 @@ def _best_numbering(
     return sum(count for count, _ in most.values()) / len(labels), moved
 
 
-def _is_another(predicted: npt.NDArray[np.integer], label: int) -> bool:
+def _is_another(predicted: Integers, label: int) -> bool:
     """Whether most rows of a class are predicted as one other class, and hardly any rightly."""
     most, own = int(np.bincount(predicted).max()), int((predicted == label).sum())
     return len(predicted) >= 2 * _FEW_ROWS and most > max(len(predicted) / 2, 4 * own)
 
 
-def _renumbered(
-    labels: npt.NDArray[np.integer], predicted: npt.NDArray[np.integer]
-) -> Iterator[str]:
+def _renumbered(labels: Integers, predicted: Integers) -> Iterator[str]:
     """Say so if another numbering makes most predictions right, or right those of a few classes."""
     best, accuracy = _best_numbering(labels, predicted), float(np.mean(labels == predicted))
     if best is None or len(best[1]) < 2 or not len(np.intersect1d(labels, predicted)):
         return  # or names of two vocabularies
-    if best[0] < max(_RENUMBERED, accuracy + 0.25):
-        clear = {one: guess for one, guess in best[1] if _is_another(predicted[labels == one], one)}
-        swapped = [one for one, guess in clear.items() if guess in clear and one in clear.values()]
+    share, moved = best
+    if share < max(_RENUMBERED, accuracy + 0.25):
+        clear = {
+            label: guess for label, guess in moved if _is_another(predicted[labels == label], label)
+        }
+        swapped = [a for a, guess in clear.items() if guess in clear and a in clear.values()]
         others = ~np.isin(labels, swapped)
         if swapped and others.any() and np.mean(labels[others] == predicted[others]) > 0.5:
             yield (
@@ -308,9 +316,9 @@ def _renumbered(
                 "mostly predicted for each other, and the others rightly: are they swapped?"
             )
         return
-    shown = ", ".join(f"{guess} for {label}" for label, guess in best[1][:3])
+    shown = ", ".join(f"{guess} for {label}" for label, guess in moved[:3])
     yield (
-        f"{100 * best[0]:.3g} % of the predictions are right if classes are numbered in another "
+        f"{100 * share:.3g} % of the predictions are right if classes are numbered in another "
         f"order ({shown}, ...), {100 * accuracy:.2g} % as they are: were folders sorted as text, "
         "or is the order of the classes another one?"
     )
@@ -321,21 +329,21 @@ def suspicions_of_sets(one: Predictions, other: Predictions, names: Sequence[str
     if min(len(one), len(other)) < _MIN_ROWS:
         return []
     (low, high), (other_low, other_high) = (
-        (int(side.label.min()), int(side.label.max())) for side in (one, other)
+        (int(part.label.min()), int(part.label.max())) for part in (one, other)
     )
     if abs(low - other_low) == 1 and low - other_low == high - other_high and high - low >= 2:
         later, first = (names[0], names[1]) if low > other_low else (names[1], names[0])
         return [f"classes are counted from {max(low, other_low)} in {later}, and from "
                 f"{min(low, other_low)} in {first}: are they the same classes?"]  # fmt: skip
-    found = []
+    warnings = []
     sides = ((one, other, names[0], names[1]), (other, one, names[1], names[0]))
     for here, there, other_name, name in sides:
         share = np.bincount(here.label) / len(here)
         has = np.bincount(there.label, minlength=len(share))[: len(share)] > 0
         absent = np.flatnonzero(~has & (share * len(there) >= _LIKELY))
         if len(absent):
-            found.append(
+            warnings.append(
                 f"{name} has no images of {len(absent)} of the {int((share > 0).sum())} classes of "
                 f"{other_name}: part of the gap is then of the mix of classes"
             )
-    return found
+    return warnings

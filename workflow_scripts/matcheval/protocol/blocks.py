@@ -9,9 +9,15 @@ import numpy.typing as npt
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.errors import InputError, configuration_error
-from matcheval.predictions.copies import Numbers, common_copies
+from matcheval.predictions.datapoints import (
+    GROUP,
+    Numbers,
+    Texts,
+    common_copies,
+    groups_of,
+    read_group_file,
+)
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.group_files import GROUP, Texts, groups_of, read_group_file
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol.comparisons import Comparison

@@ -24,7 +24,7 @@ from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.models.rows import CALLABLE
 from matcheval.models.sizes import SPECIFICATIONS
-from matcheval.predictions.group_files import GROUP
+from matcheval.predictions.datapoints import GROUP
 from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources

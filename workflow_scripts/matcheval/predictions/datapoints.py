@@ -1,0 +1,291 @@
+"""Which rows are the same datapoint: in files of several models, as copies, or in a group.
+
+Files are aligned by `index` or by a key, such as file names. Groups, such as writers or videos, are
+a column of prediction files, or a CSV file. Images that are there several times are told by scores
+of all classes that are equal to the last bit: confidences alone are no evidence, as thousands of
+them are 1, or equal when they are rounded.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from matcheval.errors import InputError
+from matcheval.io.user_files import read_csv_rows
+from matcheval.predictions.column_names import KEYS, plain
+from matcheval.predictions.records import Predictions
+
+GROUP = "group"
+Texts = npt.NDArray[np.str_]
+Numbers = npt.NDArray[np.int64]
+
+_LEAST_SHARE = 0.01  # of the rows: fewer copies change no interval
+_LEAST_SCORES, _MOST_SCORES = 3, 16  # least that are not rounded, of those that are looked at
+_SATURATED = 0.999
+
+
+@dataclass
+class Alignment:
+    """Gives datapoints that files name by keys, as file names, the positions of the first file.
+
+    Files without keys, or with those of the first file in its order, stay as they are.
+    """
+
+    _first: npt.NDArray[Any] | None = None
+    _file: object = None
+    _name: str = ""
+    _names: list[str] = field(default_factory=list)
+
+    def place(self, predictions: Predictions, file: object) -> Predictions:
+        """Return predictions with such positions as `index`, in increasing order."""
+        keys = predictions.keys
+        if keys is None:
+            return predictions
+        if self._first is None:
+            self._first, self._file, self._name = keys, file, predictions.key_name
+        elif not self._is_shared(self._first, keys, predictions.key_name):
+            return replace(predictions, keys=None)  # a comment, or the like, unlike in all rows
+        placed = replace(predictions, is_identified=True)
+        if np.array_equal(keys, self._first):
+            return placed
+        if not self._names:
+            _check_unique(self._first, self._file)
+            self._names = key_texts(self._first)
+        _check_unique(keys, file)
+        fold, how = common_fold(self._names, key_texts(keys))
+        positions = {fold(key): row for row, key in enumerate(self._names)}
+        index = list[int]()
+        for key in key_texts(keys):
+            if (name := fold(key)) not in positions:
+                positions[name] = len(positions)
+                self._names.append(key)
+            index.append(positions[name])
+        if how:
+            notes = (*placed.notes, f"datapoints are joined by their names{how}")
+            placed = replace(placed, notes=notes)
+        return _taken(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
+
+    def _is_shared(self, ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> bool:
+        """Whether both files have a key, by its usual name or by equal names and values."""
+        if plain(self._name) in KEYS and plain(name) in KEYS:
+            return True
+        one, other = {*key_texts(ours)}, {*key_texts(theirs)}
+        return self._name == name and 2 * len(one & other) >= min(len(one), len(other))
+
+
+def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
+    """Return keys as texts: 12.0, as numbers in a column with gaps are written, is 12."""
+    values = keys.tolist() if isinstance(keys, np.ndarray) else keys
+    return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
+
+
+def _base(key: str) -> str:
+    return key.replace("\\", "/").rpartition("/")[2]
+
+
+def _stem(key: str) -> str:
+    stem, dot, suffix = _base(key).rpartition(".")
+    return (stem if dot and not suffix.isdecimal() else _base(key)).casefold()
+
+
+_FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
+    (str, ""),
+    (lambda key: key.replace("\\", "/"), ", with / for \\"),
+    (_base, " without folders"),
+    (_stem, " without folders and extensions"),
+    (lambda key: _stem(key).lstrip("0") or "0", " without leading zeros"),
+)
+
+
+def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[str], str], str]:
+    """Return how keys are shortened so that most are in both files, and that in words.
+
+    Keys of one file stay different; of equally good ways, the first is taken.
+    """
+    best, most = _FOLDS[0], -1
+    for fold, how in _FOLDS:
+        one, other = ({*map(fold, keys)} for keys in (ours, theirs))
+        is_one_to_one = len(one) == len({*ours}) and len(other) == len({*theirs})
+        if is_one_to_one and len(one & other) > most:
+            best, most = (fold, how), len(one & other)
+    return best
+
+
+def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
+    counts = Counter(key_texts(keys))
+    key, n = counts.most_common(1)[0]
+    if n > 1:
+        raise InputError(
+            f"'{key:.100}' occurs {n} times ({len(keys) - len(counts):,} rows repeat another's), "
+            "so that files in another order cannot be aligned", file=file,
+            remedy="Give each datapoint one row and a name of its own, or all files the same order",
+        )  # fmt: skip
+
+
+def shared_datapoints(
+    sets: Mapping[str, Predictions],
+) -> tuple[dict[str, Predictions], list[str]]:
+    """Keep the datapoints that all models, or sets, have, and say how many are left out."""
+    parts = list(sets.values())
+    are_same = all(np.array_equal(part.index, parts[0].index) for part in parts[1:])
+    if are_same or not all(part.is_identified for part in parts):
+        return dict(sets), []
+    common = parts[0].index
+    for part in parts[1:]:
+        common = np.intersect1d(common, part.index)
+    if not len(common):
+        return dict(sets), []  # which the caller refuses
+    kept = {name: _taken(part, np.isin(part.index, common)) for name, part in sets.items()}
+    warnings = [
+        f"{name}: {left:,} of {len(part):,} datapoints are left out, which not all files have"
+        for name, part in sets.items()
+        if (left := len(part) - len(common)) > 0
+    ]
+    return kept, warnings
+
+
+def datapoint_names(predictions: Predictions) -> list[str]:
+    """Return what datapoints are called, shape (n,): by their file, or by their index."""
+    return key_texts(predictions.index if predictions.keys is None else predictions.keys)
+
+
+def _taken(predictions: Predictions, rows: npt.NDArray[Any]) -> Predictions:
+    """Return some rows of predictions."""
+    arrays = ("index", "label", "prediction", "probability", "keys", "groups", "copies")
+    whole: dict[str, Any] = {name: getattr(predictions, name) for name in arrays}
+    some: dict[str, Any] = {n: None if v is None else v[rows] for n, v in whole.items()}
+    return replace(predictions, **some)
+
+
+# --- groups
+
+
+def groups_of(predictions: Predictions, file: object) -> Texts | None:
+    """Return the groups that a prediction file names, if it does, in order of its rows."""
+    return None if predictions.groups is None else _group_texts(list(predictions.groups), file)
+
+
+def read_group_file(
+    path: Path, index: npt.NDArray[np.int32], names: Sequence[str] | None = None
+) -> Texts:
+    """Read the groups of a dataset from a CSV file of the user's.
+
+    Parameters
+    ----------
+    path : Path
+        Columns `group`, and `index` (position in the dataset, from 0) or `name` (of the image, as
+        in the dataset's `datapoints.parquet`). Rows of other datapoints are not used.
+    index : int32 array, shape (n,)
+        Positions of the datapoints.
+    names : sequence of str, optional
+        Names of all images of the dataset, by position.
+
+    Raises
+    ------
+    InputError
+        If the file is not readable, names a datapoint twice or one not at all, or a group is empty.
+    """
+    rows = read_csv_rows(path, (GROUP,))
+    key = "index" if rows and "index" in rows[0] else "name"
+    if rows and key not in rows[0]:
+        raise InputError(
+            "has neither a column 'index' nor 'name'", file=path,
+            remedy="Name every datapoint by its position or, if it is an image, by its name",
+        )  # fmt: skip
+    if key == "name" and names is None:
+        raise InputError(
+            "names images, but the set consists of predictions", file=path, field="name",
+            remedy="Give a column 'index' with the positions of the datapoints",
+        )  # fmt: skip
+    groups: dict[str, str] = {}
+    for row in rows:
+        if row[key] in groups:
+            raise InputError(f"'{row[key]}' has two rows", file=path, field=key)
+        groups[row[key]] = row[GROUP]
+    wanted = [str(i) if key == "index" or names is None else names[i] for i in index.tolist()]
+    if missing := [datapoint for datapoint in wanted if datapoint not in groups]:
+        raise InputError(
+            f"has no row of '{missing[0]}' (and {len(missing) - 1} more)", file=path, field=key,
+            remedy="Give every datapoint a group; a datapoint alone is a group of its own",
+        )  # fmt: skip
+    return _group_texts([groups[datapoint] for datapoint in wanted], path)
+
+
+def _group_texts(groups: Sequence[object], file: object) -> Texts:
+    filled = ["" if group is None or group != group else group for group in groups]
+    texts = [text.strip() for text in key_texts(filled)]
+    if not all(texts):
+        raise InputError(f"row {texts.index('')} (from 0) is empty", file=file, field=GROUP)
+    return np.array(texts)
+
+
+# --- copies
+
+
+def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> Numbers | None:
+    """Return, for each row, the first row of the same scores; None if no scores are evidence.
+
+    Parameters
+    ----------
+    scores : float array, shape (n, n_classes)
+        Of all classes, in the precision of the file.
+    are_probabilities : bool
+
+    Returns
+    -------
+    int array, shape (n,), or None
+        `~row` (negative) in place of `row` where scores may be equal by chance, as those that are
+        rounded or saturated; everywhere if fewer than 1 % of the rows are copies.
+    """
+    n = len(scores)
+    if scores.dtype.kind != "f" or scores.dtype.itemsize < 4 or scores.shape[1] < _LEAST_SCORES:
+        return None
+    some = scores[:, :: max(1, scores.shape[1] // _MOST_SCORES)]
+    if len(np.unique(some)) < n / 10:  # shares of a few votes, as of nearest neighbours
+        return None
+    digits = 6 if are_probabilities else 4
+    tells = (some != np.round(some, digits)).sum(axis=1) >= _LEAST_SCORES
+    if are_probabilities:
+        tells &= scores.max(axis=1, initial=0) < _SATURATED
+    _, which, counts = np.unique(scores[:, 0], return_inverse=True, return_counts=True)
+    first, seen = np.arange(n), dict[int, int]()
+    for row in np.flatnonzero(counts[which] > 1).tolist():
+        first[row] = seen.setdefault(hash(scores[row].tobytes()), row)
+    n_copies = (tells & (first != np.arange(n))).sum()
+    return np.where(tells & (n_copies >= max(2, _LEAST_SHARE * n)), first, ~first)
+
+
+def copies_warning(copies: Numbers) -> list[str]:
+    """Say how many rows are copies by their scores."""
+    n = int(((copies >= 0) & (copies != np.arange(len(copies)))).sum())
+    return [
+        f"{n:,} of {len(copies):,} rows have the scores of an earlier one, to the last bit: are "
+        "images there several times? Where no groups are given, rows that are equal for all models "
+        "count as one group in intervals"
+    ] if n else []  # fmt: skip
+
+
+def common_copies(models: Sequence[Predictions]) -> Numbers | None:
+    """Return, for each datapoint, the first one that it is a copy of: all models say the same.
+
+    The scores of one model at least have to be evidence, and those of all equal; of a model
+    without scores, prediction and confidence. None if there are no copies.
+    """
+    n, sizes = len(models[0]), {len(model) for model in models}
+    is_evidence = (model.copies is not None and (model.copies >= 0).any() for model in models)
+    if len(sizes) > 1 or not any(is_evidence):  # unequal sizes are refused by the caller
+        return None
+    shown, numbers, first = np.zeros(n, np.bool_), np.zeros(n, np.int64), np.arange(n)
+    for model in models:
+        ours: npt.NDArray[Any] = 2.0 * model.prediction + model.probability
+        if model.copies is not None:
+            ours, shown = model.copies, shown | (model.copies >= 0)
+        which = np.unique(ours, return_inverse=True)[1]
+        _, first, numbers = np.unique(n * numbers + which, return_index=True, return_inverse=True)
+    copies = np.where(shown, first[numbers], np.arange(n))
+    return copies if (copies != np.arange(n)).any() else None
