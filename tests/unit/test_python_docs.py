@@ -13,7 +13,7 @@ from examples import run_examples
 DOCS = Path(__file__).parents[2] / "docs"
 
 
-@pytest.mark.parametrize("page", ["python.md", "questions.md"])
+XX
 def test_examples_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # examples write files
     number, differences = run_examples(DOCS / page)
