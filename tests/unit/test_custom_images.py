@@ -11,12 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-<<<<<<< HEAD
-from image_sets import SHARED, cifar_images, dataset, encode, npy, npz, prepare, tar, write_files
-from matcheval.analyses.label_audits import PUBLISHED
-=======
 from image_sets import cifar_images, dataset, encode, npy, npz, prepare, tar, write_files
->>>>>>> w-t
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.kinds import DatasetSpec
