@@ -9,12 +9,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from take_over import table
 
 from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.statistics.lines import bootstrap_lines
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS, KEPT = ROOT / "results" / "cifar10.1-published", ROOT / "docs" / "cifar10.1"
@@ -35,13 +33,11 @@ SHOWN_METHODS = (
 N_LARGEST = 2  # classes with a row of their own
 PREDICTED, CALIBRATION = "predicted.csv", "calibration.csv"
 CLASSES = "class_gaps.csv"
-RECHT = "recht-v6-fits.csv"  # of `snakemake replication` with studies/recht-cifar10.yaml
 GROUPS = {
     "plain": "clean images", "augmented": "augmented images",
     "refined": "augmented, then clean images", "all": "all",
 }  # fmt: skip
 CRITERION = "label_probability"
-MIN_ACCURACY = 0.9  # of the second fit, as most of Recht et al.'s networks have
 
 
 def take() -> None:
@@ -126,26 +122,6 @@ def classes() -> str:
     return table(["true class", *list(GROUPS.values())[:-1]], shown)
 
 
-def lines() -> str:
-    """Return the fits of new on old accuracies, of all networks and of the accurate ones."""
-    found = pd.read_csv(KEPT / "accuracies.csv")
-    old, new = found["accuracy_original"].to_numpy(), found["accuracy_replication"].to_numpy()
-    of_recht = pd.read_csv(KEPT / RECHT).set_index("scale").loc["linear"]
-    rows = []
-    for title, chosen in (
-        ("the 84 networks", np.ones(len(old), bool)),
-        (f"of these, above {100 * MIN_ACCURACY:.0f} %", old > MIN_ACCURACY),
-        ("of these, on clean images", (found["model"].map(groups()) == "plain").to_numpy()),
-    ):
-        slope = np.polyfit(old[chosen], new[chosen], 1)[0]
-        drawn = bootstrap_lines(old[chosen], new[chosen], resamples=100_000)
-        low, high = np.nanpercentile(np.asarray(drawn.slope), [2.5, 97.5])
-        rows.append([title, f"{chosen.sum()}", f"{slope:.2f} [{low:.2f}, {high:.2f}]"])
-    mine = f"{of_recht['slope']:.2f} [{of_recht['slope_low']:.2f}, {of_recht['slope_high']:.2f}]"
-    rows.append(["Recht et al.'s, on v6", f"{of_recht['n_models']}", mine])
-    return table(["networks", "number", "slope (points per point)"], rows)
-
-
 def labels() -> str:
     """Return how many labels of CIFAR-10.1 are needed for ± 2 points, and their coverage."""
     drawn = pd.read_csv(KEPT / "few_labels.csv")
@@ -180,7 +156,6 @@ def labels() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "cifar10.1/calibration": calibrated,
     "cifar10.1/classes": classes,
-    "cifar10.1/lines": lines,
     "cifar10.1/labels": labels,
 }
 

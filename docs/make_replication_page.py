@@ -65,7 +65,7 @@ def fits() -> str:
     rows[texts] = rows[texts].astype(object).fillna("")
     by_head = {column.head.split(" [")[0]: column for column in FITS.text_columns(rows)}
     sets = [FITTED[study] for study in rows["study"]]
-    shown = ["Fit", "Slope", "Slope over families", "Offset", "R²", "Models"]
+    shown = ["Fit", "Slope", "Slope over families", "Models"]
     return markdown(
         [
             TextColumn("New set", sets, is_number=False),
@@ -81,8 +81,7 @@ def changes() -> str:
     sets = [NEW_SETS[pair] for pair in rows["pair"]]
     shown = {
         "Mean original accuracy (%)": "Original (%)", "Mean new accuracy (%)": "New (%)",
-        "Average change": "Change", "Spread of changes": "Spread", "Range of models": "Range",
-        "Differ": "Differ", "Spearman's ρ": "Spearman's ρ",
+        "Average change": "Change", "Differ": "Differ", "Spearman's ρ": "Spearman's ρ",
     }  # fmt: skip
     return markdown(
         [

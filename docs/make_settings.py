@@ -3,9 +3,12 @@
 python docs/make_settings.py
 """
 
+import inspect
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ from matcheval.names import NAME_PATTERN
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import json_schema
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
+from matcheval.training.recipe import Recipe
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
@@ -163,6 +167,18 @@ def table(rows: list[str]) -> str:
     return "\n".join([*head, *rows]) + "\n"
 
 
+COLUMNS = """
+## Recipes: columns
+
+Columns of a model catalogue for models of kind `trained`. Those without a default are required.
+
+"""
+# What the docstring says of names in the code, and what the page says.
+IN_CODE = {
+    r"One of `[\w.]+`: ": "",
+    r" \(`[A-Z_]+`\)| \(see `[\w.]+`\)": "",
+    r"(One of|Names in) `[\w.]+`.*": "A name of docs/models.md, or of a table below.",
+}
 RECIPES = """
 ## Recipes: architectures
 
@@ -173,8 +189,8 @@ the side shown.
 OPTIONS = """
 ## Recipes: algorithms and optimisers
 
-For the columns `algorithm`, `optimizer` and `options`. The last column says what an
-algorithm is with one training set.
+For the columns `algorithm`, `optimizer` and `options`. `one set` says what an algorithm
+is with one training set.
 
 """
 METHODS = """
@@ -192,6 +208,24 @@ PREDICTED = {
 SINGLE = {"own": "itself", "erm": "`erm`", "refused": "refused"}
 
 
+def columns() -> str:
+    """A row per column of a recipe, as its docstring explains them."""
+    text = inspect.getdoc(Recipe) or ""
+    for code, words in IN_CODE.items():
+        text = re.sub(code, words, text)
+    described = re.findall(r"^(\w[\w, ]*) : .*\n((?:    .*\n?)+)", text, re.MULTILINE)
+    meanings = {
+        name: " ".join(words.split()) for names, words in described for name in names.split(", ")
+    }
+    defaults = {
+        field.name: "" if field.default is MISSING is field.default_factory
+        else f"`{json.dumps({} if field.default is MISSING else field.default)}`"
+        for field in fields(Recipe)
+    }  # fmt: skip
+    rows = [[f"`{name}`", default, meanings[name]] for name, default in defaults.items()]
+    return COLUMNS + lines(["column", "default", "meaning"], rows)
+
+
 def architectures() -> str:
     """A row per architecture of networks that are trained here."""
     rows = []
@@ -207,10 +241,10 @@ def algorithms() -> str:
     for name, options in {**ALGORITHMS, **OPTIMIZERS}.items():
         meaning = (options.__doc__ or "").splitlines()[0]
         single = SINGLE[options.single_source] if name in ALGORITHMS else ""
-        rows.append([f"`{name}`", "", "", meaning, single])
+        rows.append([f"`{name}`", "", "", single, meaning])
         for option, field in options.model_fields.items():
-            rows.append(["", f"`{option}`", f"{field.default}", field.description or "", ""])
-    return OPTIONS + lines(["name", "option", "default", "meaning", "one set"], rows)
+            rows.append(["", f"`{option}`", f"{field.default}", "", field.description or ""])
+    return OPTIONS + lines(["name", "option", "default", "one set", "meaning"], rows)
 
 
 def methods() -> str:
@@ -236,7 +270,7 @@ def generated() -> dict[Path, str]:
     return {
         SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         RESULTS: json.dumps(results, indent=1, ensure_ascii=False) + "\n",
-        PAGE: SettingsPage(schema).text() + architectures() + algorithms() + methods(),
+        PAGE: SettingsPage(schema).text() + columns() + architectures() + algorithms() + methods(),
         TABLES: make_tables.page(),
     }
 

@@ -38,37 +38,6 @@ def take_over(page: str, read: Callable[[str], str]) -> str:
     return BLOCK.sub(lambda block: f"{block[1]}{read(block[2])}{block[3]}", page)
 
 
-PROSE = re.compile(r"<!-- numbers (\S+) -->\n(.*?)<!-- end -->\n", re.DOTALL)
-_DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
-
-
-def untold_numbers(page: str, further: Callable[[str], set[str]]) -> list[str]:
-    """List the decimal numbers of marked prose that are not in the table that the mark names.
-
-    Prose is marked by `<!-- numbers FILE -->` and `<!-- end -->`; FILE may be that of a block of
-    the same page.
-
-    Parameters
-    ----------
-    page : str
-        Text of the page.
-    further : callable
-        Takes a FILE, and returns the numbers of its table that the block does not show.
-
-    Returns
-    -------
-    list of str
-        File and number, as `digits-shifts: 4.0`.
-    """
-    blocks = {block[2]: set(_DECIMAL.findall(block[0])) for block in BLOCK.finditer(page)}
-    return [
-        f"{file}: {number}"
-        for file, prose in PROSE.findall(page)
-        for number in _DECIMAL.findall(prose)
-        if number not in blocks.get(file, set()) | further(file)
-    ]
-
-
 def update_page(page: Path, read: Callable[[str], str]) -> None:
     """Replace the content of every block of a page on file.
 

@@ -13,7 +13,6 @@ from scipy.special import log_softmax, softmax
 from helpers import told_json
 from matcheval.accuracy_prediction.estimation import (
     DIRECT,
-    N_RESAMPLES,
     choose_methods,
     estimate_accuracies,
 )
@@ -179,7 +178,7 @@ class TestIntervals:
         """The threshold of ATC and the line of DoC vary with base and further sets."""
         big = TARGET.rows(np.tile(np.arange(300), 60))
         names = ("ac", "atc_mc", "doc")
-        found = estimated(*names, target=big, calibration=CALIBRATION, n_resamples=N_RESAMPLES)
+        found = estimated(*names, target=big, calibration=CALIBRATION, n_resamples=200)
         widths = {name: row["predicted_high"] - row["predicted_low"] for name, row in found.items()}
         assert widths["atc_mc"] > 5 * widths["ac"]
         assert widths["doc"] > 5 * widths["ac"]
@@ -288,7 +287,7 @@ class TestCommand:
         blocks = out.split("\n\n")
         base = read_user_file(files["base"]).outputs
         assert blocks[0] == f"base base: 400 datapoints, accuracy {100 * base.accuracy:.2f} %"
-        assert blocks[1].startswith("cannot be told: How accurate the model is on photos")
+        assert blocks[1].startswith("inconclusive: Without labels, accuracy on photos")
         assert blocks[2].startswith("photos: 200 datapoints, no labels\nmethod")
         assert "error" not in blocks[1]
         sketches = read_user_file(files["sketches"]).outputs

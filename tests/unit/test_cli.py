@@ -306,11 +306,18 @@ def test_no_command_prints_the_help(capsys):
     assert fails(capsys)[0] == 0
 
 
-@pytest.mark.parametrize("command", ["compare", "compare-models", "match", "predict-accuracy"])
+@pytest.mark.parametrize(
+    "command",
+    ["compare", "compare-models", "match", "predict-accuracy", "label-plan", "estimate-accuracy"],
+)
 def test_options_are_arguments_of_the_function_with_its_defaults(command):
     (commands,) = [a for a in build_parser(command)._actions if a.dest == "command"]
     parameters = inspect.signature(getattr(me, command.replace("-", "_"))).parameters
-    of_command = {"help", "output", "figures", "fail_if", "json", "pairs"}
+    of_command = {"help", "output", "figures", "fail_if", "json", "pairs", "show_predictions"}
+    if command == "label-plan":
+        of_command |= {"plan", "outside"}  # of the pilot
+    elif command == "estimate-accuracy":
+        of_command |= {"original", "second"}  # of the functions for gaps and differences
     for action in commands.choices[command]._actions:
         assert action.dest in {*parameters} ^ of_command
         stated = re.search(r"\(default: ([\d.]+)\)", action.help)

@@ -108,7 +108,7 @@ def difference(only_first, only_second, n=40, **options):
 class TestStrength:
     @pytest.mark.parametrize(
         ("only", "strength"),
-        [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "cannot be told")],
+        [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "inconclusive")],
     )
     def test_no_surer_than_the_exact_test(self, only, strength):
         """Of 4 : 0, the interval excludes 0, and p = 0.125; of 6 : 0, p = 0.031."""

@@ -25,7 +25,7 @@ from jsonschema import Draft202012Validator
 from safetensors.numpy import save
 
 from damage import damaged
-from matcheval.cli.predictions import read_layout
+from matcheval.cli.options import arguments_of
 from matcheval.datasets.sources import load_plain_pickle
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
@@ -33,6 +33,7 @@ from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.inputs import layout_of
 from matcheval.predictions.softmax import softmax
 from servers import serving
 from studies import ROOT, load
@@ -148,10 +149,13 @@ def test_prediction_files(tmp_path, damage, random):
     write(table, path)
     if damage == "bytes":
         path.write_bytes(damaged(path.read_bytes(), MARKS, random))
-    options["classes"] = options["classes"] and str(classes)
+    if options["classes"]:
+        options["classes"] = str(classes)
+    else:
+        del options["classes"]
     with nullcontext() if damage == "none" else read_or_refused():
         given = argparse.Namespace(**options, labels_are_true=False)
-        layout, n_classes = read_layout(given, [path])
+        layout, n_classes = layout_of([path], **arguments_of(layout_of, given))
         found = read_predictions(path, n_classes, layout)
         assert damage != "cell"
     if damage == "none":

@@ -300,7 +300,8 @@ class TestCommands:
         assert found.upper == pytest.approx(0.116, abs=0.002)
 
     def test_a_gap_to_a_set_whose_labels_are_known(self, files, capsys):
-        old = pd.DataFrame({"label": ["cat"] * 10, "prediction": ["cat"] * 9 + ["dog"]})
+        # Of a class that the set lacks, as classes are those that occur in its own files.
+        old = pd.DataFrame({"label": ["cat"] * 9 + ["ant"], "prediction": ["cat"] * 9 + ["dog"]})
         old.assign(probability=0.9).to_csv("old.csv", index=False)
         told(capsys, "label-plan", "a.csv", "--n", "60", "--output", "p")
         labelled("p", files["truth"])

@@ -19,7 +19,6 @@ from matcheval.few_labels.analysis import (
     plot,
     simulate,
     tabulate,
-    text_columns,
 )
 from matcheval.few_labels.estimators import hypergeometric
 from matcheval.predictions.layout import Layout
@@ -133,7 +132,7 @@ def test_tables_and_figures_of_many_sets(files):
     one = table[table["dataset"] == "set-0"].iloc[0]
     assert table.equals(tabulate(files, **OPTIONS))
     assert not table.equals(tabulate(files, **OPTIONS | {"seed": 3}))
-    columns = {column.head: column.cells for column in text_columns(table)}
+    columns = {column.head: column.cells for column in SCHEMA.text_columns(table)}
     assert columns["Set"] == ["8 sets"] * 3
     figure = plot(table)
     draw(figure)

@@ -10,7 +10,8 @@ from scipy.stats import hypergeom
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import recommend
-from matcheval.protocol.verdicts import Counts, verdicts
+from matcheval.protocol.judgement import Counts
+from matcheval.protocol.verdicts import verdicts
 from matcheval.statistics.claims import Evidence, Strength
 from matcheval.statistics.significance import fisher
 
@@ -209,6 +210,22 @@ class TestModels:
         row = gaps(0.02, matched=0.02, n_original=40)  # four errors
         (verdict,) = judged(gaps(0.0), models=[row, gaps(-0.05, matched=-0.05)])
         assert verdict.claims[3].finding != "mixed"
+
+    def test_their_calibration_is_mixed_unless_few_differ_in_sign(self):
+        def claim(*over):
+            rows = [gaps(0.0, old=value) for value in over]
+            models = pd.DataFrame(rows, index=[f"m{i}" for i in range(len(over))])
+            (verdict,) = judged(gaps(0.0, old=float(np.mean(over))), models=models)
+            return verdict.claims[1]
+
+        most = claim(*[0.05] * 9, -0.05)
+        assert most.finding == "overconfident"
+        assert most.text.endswith(
+            "; of the 10 models, 9 overconfident and 1 underconfident beyond chance."
+        )
+        half = claim(0.05, -0.05)
+        assert half.finding == "mixed"
+        assert "m0 is overconfident by 5.0 points [3.8, 6.2], m1 is underconfident" in half.text
 
     @pytest.mark.parametrize(
         ("values", "said"),

@@ -39,9 +39,9 @@ def test_the_report_holds_figures_and_summary(workflow, tmp_path):
 def test_the_studys_own_report_tells_results_and_where_they_come_from(workflow):
     page = (workflow.results / "digits/report.html").read_text(encoding="utf-8")
     summary = (workflow.results / "digits/summary.md").read_text(encoding="utf-8")
-    claims = re.findall(r"^- \*(?:established|suggested|cannot be told)\*: (.+?\.)", summary, re.M)
-    remaining = re.findall(r"points, (\S+ \[[^]]+\]) remain", summary)
-    assert (len(claims), len(remaining)) == (3, 2)
+    claims = re.findall(r"^- \*(?:established|suggested|inconclusive)\*: (.+?\.)", summary, re.M)
+    remaining = re.findall(r"On matched pairs, (\S+ \[[^]]+\]) remain", summary)
+    assert (len(claims), len(remaining)) == (4, 2)
     for text in (claims[0].removesuffix("."), f"{remaining[0]} points", *remaining):
         assert text in page
     weights = workflow.results / "predictions/digits-known/cnn.v1.parquet"

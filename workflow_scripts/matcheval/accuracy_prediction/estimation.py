@@ -40,7 +40,6 @@ from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.terminal import each
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne", "cot", "cott")
-N_RESAMPLES = 200
 EXTRAPOLATED = "extrapolated: its score is outside those of the sets to calibrate on"
 _PERCENTILES = (2.5, 97.5)
 WHOLE = -1  # the number of the resample that is the data themselves
@@ -92,7 +91,7 @@ def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> li
 def estimate_accuracies(
     base: Outputs, targets: Iterable[tuple[str, Outputs]], *, methods: Sequence[Score],
     calibration: Sequence[Outputs] = (), groups: Sequence[str] = (),
-    n_resamples: int = N_RESAMPLES, seed: int = 0, progress: bool = False,
+    n_resamples: int = 200, seed: int = 0, progress: bool = False,
 ) -> pa.Table:  # fmt: skip
     """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
 

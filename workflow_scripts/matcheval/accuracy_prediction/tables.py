@@ -20,7 +20,7 @@ from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
 from matcheval.errors import configuration_error
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval, write_readable
+from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval
 from matcheval.statistics.intervals import percent
 
 LOGGER = logging.getLogger(__name__)
@@ -348,10 +348,10 @@ def write_predictions(
         in_means, published, published_errors(published, suite), confidence, errors,
         setting_notes(settings, table.loc[table["predicted"].isna(), "reason"]),
     )  # fmt: skip
-    write_readable(
-        tabulated.tabulate_correlations(scored), tabulated.CORRELATIONS,
-        partial(correlation_columns, excluded_from_mean=excluded_from_mean), correlations,
+    tabulated.CORRELATIONS.write(
+        tabulated.tabulate_correlations(scored), correlations,
         setting_notes(settings, scored.loc[scored["score"].isna(), "reason"]),
+        shown=partial(correlation_columns, excluded_from_mean=excluded_from_mean),
     )  # fmt: skip
     of_gaps = partial(gap_columns, excluded_from_mean=excluded_from_mean)
     for rows, schema, columns, paths in (
@@ -361,7 +361,7 @@ def write_predictions(
         (compared.tabulate_differences(in_means, confidence), compared.DIFFERENCES,
          difference_columns, differences),
     ):  # fmt: skip
-        write_readable(rows, schema, columns, paths, setting_notes(settings))
+        schema.write(rows, paths, setting_notes(settings), shown=columns)
     LOGGER.info("%d predictions, %d of them n/a", len(table), table["predicted"].isna().sum())
 
 
@@ -379,7 +379,7 @@ def _write_errors(
         source = f"Columns marked {name} are printed in {SOURCES[paper]}; {more}"
         notes = [*notes, f"{source}; empty cells are not."]
     columns = partial(error_columns, published=printed, paper=name)
-    write_readable(mean_errors, ERRORS, columns, paths, notes)
+    ERRORS.write(mean_errors, paths, notes, shown=columns)
     return mean_errors
 
 
@@ -395,7 +395,7 @@ def write_model_errors(
         setting_notes(settings, table.loc[table["predicted"].isna(), "reason"]),
     )  # fmt: skip
     rows = tabulated.tabulate_counts(mean_errors, table)
-    write_readable(rows, tabulated.COUNTS, count_columns, counts, setting_notes(settings))
+    tabulated.COUNTS.write(rows, counts, setting_notes(settings), shown=count_columns)
 
 
 def write_between_suites(
@@ -404,4 +404,4 @@ def write_between_suites(
     """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
     every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
     table = compared.tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
-    write_readable(table, compared.BETWEEN, between_columns, outputs)
+    compared.BETWEEN.write(table, outputs, shown=between_columns)

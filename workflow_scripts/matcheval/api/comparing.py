@@ -319,10 +319,10 @@ def compare(
         `compare(model, original, replication)` runs a model on both sets first, as `evaluate` does:
         a network, function or name (`hf://user/repository`), and a `DataLoader`, a dataset or
         arrays of each set.
-    source : str, optional
-        `original` or `replication`: the set in which matches are sought for every datapoint of the
-        other. By default the larger one, the original if both are equally large.
-    criteria : str or sequence of str
+    source : {"original", "replication"}, optional
+        The set in which matches are sought for every datapoint of the other. By default the larger
+        one, the original if both are equally large.
+    criteria : {"label_probability", "probability"} or sequence of these
         `label_probability` (predicted label and probability agree, Algorithm 1) and `probability`
         (Algorithm 2).
     epsilon : float
@@ -333,27 +333,27 @@ def compare(
         Random runs per model, with seeds 0, 1, ...; 1 to 10,000. Where more would move the matched
         gap visibly, the result says so.
     model : str
-        Name of the model, where predictions have none; by default that by which it was loaded.
-        Random matches depend on it.
+        Name of the model, where predictions have none; by default that by which it was loaded, or
+        `model`. Random matches depend on it.
     pair : str
         Name of the pair; random matches depend on it.
     names : tuple of str, optional
         What original and replication are called in texts and figures; by default as predictions or
         files say.
     paired : bool
-        Whether both sets show the same images, row by row.
+        Both sets show the same images, row by row.
     groups_shared : bool
-        Whether a name of a group means the same group in both sets.
+        A name of a group means the same group in both sets.
     analyses : str or sequence of str
         Further analyses, as studies make them with default settings: `mcnemar`, `class_gaps`,
-        `epsilon_sweep` and others of a pair's matched predictions
-        (docs/analyses.md). Their tables and figures have their names.
+        `epsilon_sweep` and others of a pair's matched predictions (docs/analyses.md). Their
+        tables and figures have their names.
     columns : mapping of str to str, optional
         Names of the given columns or arrays by ours: `{"label": "target"}`.
     classes : int, str or sequence of str, optional
         Number of classes, to check labels and predictions against; or their names in the order of
         the labels, `cifar10` or `imagenet`. By default names are those that occur, sorted.
-    first_label : int
+    first_label : {0, 1}
         The number of the first class, 0 or 1.
     labels_are_true : bool
         Accept labels that all predictions equal, which otherwise look like predictions.

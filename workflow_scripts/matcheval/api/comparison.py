@@ -44,9 +44,8 @@ class AnalysisTable:
     @property
     def schema(self) -> "TableSchema":
         """The declaration of the table."""
-        from matcheval.study.tables import schema_of
-
-        return schema_of(self.module)
+        schema: TableSchema = self.module.SCHEMA
+        return schema
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""

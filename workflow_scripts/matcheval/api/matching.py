@@ -170,13 +170,15 @@ def match(
     ----------
     original, replication : path-like, table or mapping of arrays
         One model's predictions on each set, as for `compare`.
-    source : str, optional
-        `original` or `replication`: the set in which matches are sought for every datapoint of the
-        other. By default the larger one, the original if both are equally large.
-    criterion : str
+    source : {"original", "replication"}, optional
+        The set in which matches are sought for every datapoint of the other. By default the larger
+        one, the original if both are equally large.
+    criterion : {"label_probability", "probability"}
         `label_probability`: the predicted label agrees, and the probability up to `epsilon`
         (Algorithm 1); `probability`: the latter (Algorithm 2).
-    epsilon, seeds, model, pair, columns, classes, first_label, labels_are_true
+    seeds : int
+        Random runs, with seeds 0, 1, ...; 1 to 10,000.
+    epsilon, model, pair, columns, classes, first_label, labels_are_true
         As for `compare`.
 
     Returns

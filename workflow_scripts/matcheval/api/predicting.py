@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.estimation import (
-    N_RESAMPLES,
-    choose_methods,
-    estimate_accuracies,
-)  # fmt: skip
+from matcheval.accuracy_prediction.estimation import choose_methods, estimate_accuracies
 from matcheval.accuracy_prediction.output_files import UserFile, check_comparable, read_user_file
 from matcheval.accuracy_prediction.recommendation import Recommendation, describe, recommend
 from matcheval.accuracy_prediction.scores.outputs import Outputs
@@ -152,7 +148,7 @@ def predict_accuracy(
     methods: str | Sequence[str] = (),
     calibration: Mapping[str, Data] | Sequence[Data] = (),
     calibration_groups: Sequence[str] = (),
-    resamples: int = N_RESAMPLES,
+    resamples: int = 200,
     seed: int = 0,
     columns: Mapping[str, str] | None = None,
     classes: int | str | Sequence[str] | None = None,

@@ -53,29 +53,29 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 def run_doctor(arguments: argparse.Namespace) -> None:
     """Look at this machine, and say what works."""
-    found = [*findings(arguments.results), *check_presence()]
+    results = [*findings(arguments.results), *check_presence()]
     if arguments.gpu:
-        found += check_gpus()
+        results += check_gpus()
     if arguments.slurm:
-        found += check_profile(arguments.results, arguments.profile)
-    problems = sum(one.state == PROBLEM for one in found)
+        results += check_profile(arguments.results, arguments.profile)
+    problems = sum(finding.state == PROBLEM for finding in results)
     if arguments.json:
-        told = {"works": not problems, "versions": versions()}
-        print_json("doctor", told | {"findings": [asdict(one) for one in found]})
+        values = {"works": not problems, "versions": versions()}
+        print_json("doctor", values | {"findings": [asdict(finding) for finding in results]})
     else:
-        for one in found:
-            print_text(_described(one))
-        notes = sum(one.state == NOTE for one in found)
+        for finding in results:
+            print_text(_described(finding))
+        notes = sum(finding.state == NOTE for finding in results)
         print_text(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
     if problems:
         raise SystemExit(1)
 
 
-def _described(one: Finding) -> str:
+def _described(finding: Finding) -> str:
     indent = " " * 10
-    lines = [f"{one.state:10}{one.subject}: {one.found}"]
-    if one.remedy:
-        lines.append(f"{indent}-> {one.remedy}")
+    lines = [f"{finding.state:10}{finding.subject}: {finding.found}"]
+    if finding.remedy:
+        lines.append(f"{indent}-> {finding.remedy}")
     return "".join(
         textwrap.fill(
             line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
@@ -93,8 +93,8 @@ def add_check_study(parser: argparse.ArgumentParser) -> None:
 
 def run_check_study(arguments: argparse.Namespace) -> None:
     """Check a study file, and print what it holds."""
-    given = read_yaml(arguments.study)
-    if "study" not in given:
+    settings = read_yaml(arguments.study)
+    if "study" not in settings:
         remedy = "Name the study: 'study: mine'"
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
@@ -103,16 +103,16 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     from matcheval.study.configuration import load_study
     from matcheval.study.opened import open_some
 
-    study = load_study(given, default_study="config.yaml", analyses=ANALYSES)
+    study = load_study(settings, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)
-    opened, noticed = open_some(study)
-    for text in noticed:
+    opened, warnings = open_some(study)
+    for text in warnings:
         LOGGER.warning("warning: %s", text)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
     if arguments.json:
         print_json("check-study", {"study": study.name, **parts, "opened": opened})
     else:
-        held = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
-        looked = f" (opened: {opened})" if opened else ""
-        state = "see the warnings" if noticed else "nothing wrong was found"
-        print_text(f"study '{study.name}': {held}; {state}{looked}\n")
+        counts = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
+        of_files = f" (opened: {opened})" if opened else ""
+        state = "see the warnings" if warnings else "nothing wrong was found"
+        print_text(f"study '{study.name}': {counts}; {state}{of_files}\n")

@@ -2,21 +2,25 @@
 
 import argparse
 import logging
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
-from matcheval.cli.options import add_options
-from matcheval.cli.predictions import FILES, MAX_WARNINGS, add_layout, check_outputs, read_layout
+from matcheval.cli.options import (
+    add_layout,
+    add_options,
+    add_output,
+    arguments_of,
+    check_files,
+    tell,
+)
+from matcheval.cli.predictions import FILES, check_outputs
 from matcheval.errors import InputError
-from matcheval.io.files import check_is_file
 from matcheval.io.terminal import add_json, json_rows, print_json, print_text
 
 if TYPE_CHECKING:
     from matcheval.few_labels.accuracy import AccuracyEstimate
     from matcheval.few_labels.differences import AccuracyDifference
-    from matcheval.few_labels.plans import LabelPlan
 
 LOGGER = logging.getLogger(__name__)
 _PLAN = "matcheval.few_labels.plans.label_plan"
@@ -30,12 +34,15 @@ _OF_ONE_MODEL = {
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     """Add the arguments that both commands share."""
-    parser.epilog = (
-        "PREDICTIONS are of all datapoints of a set, a row each, as other tools write them; labels "
-        "are not\nneeded. SECOND has those of another model on the same datapoints.\n\n" + FILES
-    )
-    parser.add_argument("predictions", type=Path, metavar="PREDICTIONS")
-    parser.add_argument("second", type=Path, metavar="SECOND", nargs="?")
+    parser.epilog = FILES
+    parser.add_argument(
+        "predictions", type=Path, metavar="PREDICTIONS",
+        help="predictions on all datapoints of a set, as other tools write them; no labels needed",
+    )  # fmt: skip
+    parser.add_argument(
+        "second", type=Path, metavar="SECOND", nargs="?",
+        help="those of another model on the same datapoints",
+    )  # fmt: skip
     add_layout(parser)
     add_json(parser)
 
@@ -53,9 +60,7 @@ def add_label_plan(parser: argparse.ArgumentParser) -> None:
         "--pilot", type=Path, metavar="FILE",
         help="labels so far, with the --plan that drew them, which is extended",
     )  # fmt: skip
-    parser.add_argument(
-        "--output", type=Path, metavar="DIR", help="write worklist.csv and plan.json to DIR"
-    )
+    add_output(parser, "worklist.csv and plan.json")
     parser.add_argument(
         "--show-predictions", action="store_true",
         help="write predictions and confidences, which may bias who labels, to the worklist",
@@ -90,24 +95,19 @@ def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
 
 def run_label_plan(arguments: argparse.Namespace) -> None:
     """Print a plan, and optionally write its worklist."""
-    if (arguments.pilot is None) != (arguments.plan is None):
+    if (arguments.pilot is None) == ("plan" in arguments):
         raise InputError("--pilot and --plan go together", remedy="Give both, or neither")
     if arguments.output is not None:
         check_outputs(arguments.output, ("worklist.csv", "plan.json"), ())
-    layout = _read_layout(arguments, ("predictions", "second", "base"))
+    check_files(arguments)
     from matcheval.few_labels.plans import label_plan
 
-    pilot = None
+    options = arguments_of(label_plan, arguments)
     if arguments.pilot is not None:
-        pilot = _estimated(arguments, layout, arguments.pilot)
-    options = {
-        name: getattr(arguments, name)
-        for name in ("half_width", "n", "design", "level", "seed", "base")
-    }
-    plan = label_plan(
-        arguments.predictions, arguments.second, pilot=pilot, **layout, **options
-    )  # fmt: skip
-    _log(plan)
+        of_pilot = vars(arguments) | {"labels": arguments.pilot, "half_width": None}
+        options["pilot"] = _estimated(argparse.Namespace(**of_pilot))
+    plan = label_plan(**options)
+    tell(plan)
     written = []
     if arguments.output is not None:
         paths = plan.save(arguments.output, show_predictions=arguments.show_predictions)
@@ -130,20 +130,19 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
     """Print an accuracy, or a difference, from few labels."""
     if arguments.second is not None:
         for name, default in _OF_ONE_MODEL.items():
-            if getattr(arguments, name) != default:
+            if vars(arguments).get(name, default) != default:
                 option = "--watch" if name == "half_width" else f"--{name}"
                 raise InputError(f"{option} is for one model", remedy="Leave it or SECOND out")
-    layout = _read_layout(arguments, ("predictions", "second", "base", "original"))
-    result = _estimated(
-        arguments, layout, arguments.labels, assume_random=arguments.assume_random,
-        **{k: getattr(arguments, k) for k in ("method", "estimand", "half_width")},
-    )  # fmt: skip
-    gap = None
+    check_files(arguments)
+    result, gap = _estimated(arguments), None
+    tell(result)
     if arguments.original is not None:
         from matcheval.few_labels.differences import estimate_gap
 
-        gap = estimate_gap(arguments.original, result, **layout)
-    _log(result)
+        options = arguments_of(estimate_gap, arguments)
+        gap = estimate_gap(**options | {"target": result})
+        for note in gap.notes:
+            LOGGER.info("%s", note)
     if arguments.json:
         of_gap = {} if gap is None else {"gap": _numbers(gap)}
         print_json("estimate-accuracy", _numbers(result) | of_gap)
@@ -158,40 +157,17 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
         raise SystemExit(EXIT_CODE)
 
 
-def _read_layout(arguments: argparse.Namespace, roles: Iterable[str]) -> dict[str, Any]:
-    """Check that all files are there, and return what the functions take of their layout."""
-    sources = [path for role in roles if (path := getattr(arguments, role)) is not None]
-    others = [getattr(arguments, name, None) for name in ("plan", "pilot", "labels")]
-    for path in [*sources, *others]:
-        if path is not None:
-            check_is_file(path)
-    layout, n_classes = read_layout(arguments, sources)
-    return {"columns": layout, "classes": n_classes}
-
-
-def _estimated(
-    arguments: argparse.Namespace, layout: dict[str, Any], labels: Path,
-    assume_random: bool = False, **of_one_model: Any,
-) -> Any:  # fmt: skip
+def _estimated(arguments: argparse.Namespace) -> Any:
     """Estimate from labels: the accuracy, or the difference where there are two models."""
     from matcheval.few_labels.accuracy import estimate_accuracy
     from matcheval.few_labels.differences import estimate_difference
 
-    options = {name: getattr(arguments, name) for name in ("plan", "level", "outside")}
-    options |= layout | {"assume_random": assume_random}
-    if arguments.second is not None:
-        return estimate_difference(arguments.predictions, arguments.second, labels, **options)
-    options |= of_one_model | {"base": arguments.base}
-    return estimate_accuracy(arguments.predictions, labels, **options)
+    if arguments.second is None:
+        return estimate_accuracy(**arguments_of(estimate_accuracy, arguments))
+    options = arguments_of(estimate_difference, arguments)
+    return estimate_difference(**options | {"first": arguments.predictions})
 
 
 def _numbers(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:
     """Return all numbers as JSON values."""
     return json_rows(result.to_pandas(all=True))[0] | {"warnings": list(result.warnings)}
-
-
-def _log(result: "AccuracyEstimate | AccuracyDifference | LabelPlan") -> None:
-    for text in result.notes:
-        LOGGER.info("%s", text)
-    for text in result.warnings[:MAX_WARNINGS]:
-        LOGGER.warning("warning: %s", text)

@@ -1,10 +1,11 @@
 """The command `init`: a first study file, from two sets, a paper's name or an example."""
 
 import argparse
+import logging
 from pathlib import Path
 from typing import Any
 
-from matcheval.cli.predictions import add_layout, read_layout
+from matcheval.cli.options import add_layout, arguments_of
 from matcheval.errors import InputError
 from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
@@ -18,6 +19,7 @@ ORIGINAL and OTHER are both
 or ORIGINAL alone is a part of the paper on the protocol (Anzaku et al. 2022), with few models:
 cifar10 (four to train) or imagenet (five pretrained ones).
 """
+LOGGER = logging.getLogger(__name__)
 _PAPERS = ("cifar10", "imagenet")
 
 
@@ -34,7 +36,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", type=Path, help="the study file (default: [studies/]<name>.yaml)")
     parser.add_argument("--models", type=Path, help="a catalogue of your models, not to be trained")
     parser.add_argument("--force", action="store_true", help="replace these files, but no others")
-    add_layout(parser)
+    add_layout(parser, "labels_are_true")
     add_json(parser)
     parser.set_defaults(run=run_init, parser=parser)
 
@@ -91,10 +93,14 @@ def _check_places(arguments: argparse.Namespace, name: str, file: Path, data: Pa
 
 def _layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
     """Return how prediction files are laid out, as options of sets."""
-    layout, _ = read_layout(arguments, files)
+    from matcheval.predictions.inputs import layout_of
+
+    layout, _ = layout_of(files, **arguments_of(layout_of, arguments))
+    for note in layout.notes:
+        LOGGER.info("%s", note)
     options = {
         "columns": dict(layout.columns), "classes": list(layout.classes or ()),
-        "first_label": layout.first_label, "labels_are_true": arguments.labels_are_true,
+        "first_label": layout.first_label, "labels_are_true": layout.labels_are_true,
     }  # fmt: skip
     return {name: value for name, value in options.items() if value}
 

@@ -2,40 +2,149 @@
 
 import argparse
 import ast
+import inspect
+import logging
 import re
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from matcheval.cli.parser import Several
+from matcheval.errors import InputError
+from matcheval.io.files import check_is_file
+from matcheval.names import MODEL
+from matcheval.protocol import criteria
+
+LOGGER = logging.getLogger(__name__)
+COMPARE = "matcheval.api.comparing.compare"
+_MAX_WARNINGS = 5  # on the terminal, where all are written elsewhere
 _PARAMETER = re.compile(r"^(\w[\w, ]*) : (.+)\n((?: {4}.+\n?)+)", re.MULTILINE)
 _TYPES = {"int": int, "float": float, "path-like": Path}
 
 
-def add_options(parser: argparse.ArgumentParser, function: str, *names: str) -> None:
-    """Add arguments of a function as options; those without a default are required.
+def add_options(
+    parser: argparse.ArgumentParser, function: str, *names: str, **settings: dict[str, Any]
+) -> None:  # fmt: skip
+    """Add arguments of a function as options, with further settings of `add_argument` by name.
 
-    The function is read, not imported, so that help texts do not wait for what it needs.
+    The function is read, not imported, so that help texts do not wait for what it needs. An option
+    that is not given is left to the function's default.
     """
     module, _, function_name = function.rpartition(".")
     file = getattr(find_spec(module), "origin", None)
     body = ast.parse(Path(str(file)).read_text(encoding="utf-8")).body
     (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == function_name)
     values = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    defaults = {name.arg: ast.literal_eval(value) for name, value in values if value is not None}
-    for parameters, kind, text in _PARAMETER.findall(ast.get_docstring(node) or ""):
-        for parameter in set(parameters.split(", ")) & set(names):
-            option, default = f"--{parameter.replace('_', '-')}", defaults.get(parameter)
-            words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
-            words = words[0].lower() + words[1:]
-            if kind == "bool":
-                parser.add_argument(option, action="store_true", help=words)
-                continue
-            more: dict[str, Any] = {"choices": re.findall(r'"(\w+)"', kind) or None}
-            if more["choices"] is None:
-                more["type"] = _TYPES.get(kind.partition(",")[0], str)
-                more["metavar"] = "FILE" if more["type"] is Path else parameter.upper()
-            shown = "" if default is None else f" (default: {default})"
-            parser.add_argument(
-                option, default=default, required=parameter not in defaults, help=words + shown,
-                **more,
-            )  # fmt: skip
+    defaults = {name.arg: _default(value) for name, value in values if value is not None}
+    documented = {
+        name: (kind, text)
+        for parameters, kind, text in _PARAMETER.findall(ast.get_docstring(node) or "")
+        for name in parameters.split(", ")
+    }
+    for name in names:
+        kind, text = documented[name]
+        words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
+        default = defaults.get(name)
+        if kind != "bool" and default not in (None, "", ()):
+            shown = " ".join(default) if isinstance(default, tuple) else default
+            words += f" (default: {shown})"
+        keywords = {
+            "default": argparse.SUPPRESS, "required": name not in defaults,
+            "help": words[0].lower() + words[1:], **_of_type(kind),
+        } | settings.get(name, {})  # fmt: skip
+        parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
+
+
+def _default(node: ast.expr) -> Any:
+    """Return the value of a default, which is a literal or a setting of the paper."""
+    if not isinstance(node, ast.Name):
+        return ast.literal_eval(node)
+    return getattr(criteria, node.id)
+
+
+def _of_type(kind: str) -> dict[str, Any]:
+    """Return what `add_argument` takes for a type as docstrings name it."""
+    if kind == "bool":
+        return {"action": "store_true"}
+    listed = re.match(r"\{(.+)\}", kind)
+    choices = ast.literal_eval(f"[{listed[1]}]") if listed else None
+    if re.match(r"((str|\{.+\}) or )?sequence", kind):
+        return {"action": Several, "known": choices, "metavar": "NAME"}
+    if choices:
+        return {"choices": choices, "type": type(choices[0])}
+    value_type = _TYPES.get(kind.partition(",")[0], str)
+    return {"type": value_type} | ({"metavar": "FILE"} if value_type is Path else {})
+
+
+def add_layout(parser: argparse.ArgumentParser, *more: str) -> None:
+    """Add the options that say how files are laid out, and more of `compare`."""
+    add_options(
+        parser, COMPARE, "classes", "columns", "first_label", *more,
+        classes={
+            "type": str, "metavar": "N|FILE", "help": "number of classes, to check the files "
+            "against; or the names of the classes, in the order of their labels: a file with a "
+            "name per line, cifar10 or imagenet (default: if the files hold names, all that occur, "
+            "sorted)",
+        },
+        columns={
+            "action": Several, "metavar": "OURS=THEIRS", "help": "names of the files' columns: "
+            "label=target prediction=pred probability=conf; scores with a column per class by what "
+            "these begin with: 'probabilities=score_*'",
+        },
+    )  # fmt: skip
+
+
+def add_output(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
+    """Add the option that names a folder for what is written."""
+    parser.add_argument(
+        "--output", type=Path, required=required, metavar="DIR", help=f"write {text} to DIR"
+    )
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Check that all files that a command line names are there, unless they are patterns."""
+    values = [value for name, value in vars(arguments).items() if name != "output"]
+    lists = [value if isinstance(value, list) else [value] for value in values]
+    files = [value for values in lists for value in values if isinstance(value, Path)]
+    if not any(MODEL in str(file) for file in files):
+        for file in files:
+            check_is_file(file)
+
+
+def arguments_of(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of a function that the command line gives."""
+    names = inspect.signature(function).parameters
+    options = vars(arguments) | _layout(arguments)
+    return {name: value for name, value in options.items() if name in names}
+
+
+def _layout(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the values of `add_layout` as Python functions take them."""
+    from matcheval.predictions.layout import read_classes
+
+    values = dict[str, Any]()
+    if "classes" in arguments:
+        values["classes"] = read_classes(arguments.classes)
+    if "columns" in arguments:
+        values["columns"] = {}
+        for part in arguments.columns:
+            ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
+            if not is_pair or ours in values["columns"]:
+                raise InputError(
+                    f"--columns: '{part}' is not of the form ours=theirs, or occurs twice",
+                    remedy="Write it like --columns label=target prediction=pred probability=conf",
+                )
+            values["columns"][ours] = theirs
+    return values
+
+
+def tell(result: Any, where: str = "") -> None:
+    """Tell what was recognised in files, and what looks wrong; `where` has all, if it is given."""
+    for note in result.notes:
+        LOGGER.info("%s", note)
+    shown = result.warnings[:_MAX_WARNINGS] if where else result.warnings
+    for warning in shown:
+        LOGGER.warning("warning: %s", warning)
+    if (more := len(result.warnings) - len(shown)) > 0:
+        LOGGER.warning("warning: and %d more like these: %s", more, where)

@@ -1,37 +1,42 @@
 """The commands `compare`, `compare-models`, `match` and `predict-accuracy`.
 
-Each calls the Python function of its name. Options have the names of the function's arguments; one
-that is not given is not passed, so that defaults are those of the function.
+Each calls the Python function of its name, whose arguments are its options.
 """
 
 import argparse
-import inspect
 import logging
 import os
 import shlex
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
+from matcheval.cli.options import (
+    COMPARE,
+    add_layout,
+    add_options,
+    add_output,
+    arguments_of,
+    check_files,
+    tell,
+)  # fmt: skip
 from matcheval.cli.parser import Several
 from matcheval.errors import InputError
-from matcheval.io.files import check_is_file, check_place
+from matcheval.io.files import check_place
 from matcheval.io.terminal import add_json, json_rows, print_json, print_text
-from matcheval.names import MODEL
-from matcheval.protocol.criteria import EPSILON, N_SEEDS, N_SEEDS_COMPARED, Criterion
+from matcheval.protocol.criteria import Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
     from matcheval.api.comparing import ComparisonResult
-    from matcheval.predictions.formats import InMemory
-    from matcheval.predictions.layout import Layout
 
 LOGGER = logging.getLogger(__name__)
-MAX_WARNINGS = 5  # on the terminal
+_MATCH = "matcheval.api.matching.match"
+_PREDICT = "matcheval.api.predicting.predict_accuracy"
 _CRITERIA = [criterion.value for criterion in Criterion]
 # What --fail-if knows, and the columns of what depends on the matching.
 _OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
@@ -85,124 +90,6 @@ def _points(text: str) -> float:
     return value / 100
 
 
-# Names, help texts, and what else `add_argument` takes.
-_Options = Sequence[tuple[str, str, dict[str, Any]]]
-_LAYOUT: _Options = (
-    ("--classes", "number of classes, to check the files against; or the names of the classes, in "
-     "the order of their labels: a file with a name per line, cifar10 or imagenet (default: if the "
-     "files hold names, all that occur, sorted)", {"default": None, "metavar": "N|FILE"}),
-    ("--columns", "names of the files' columns: label=target prediction=pred probability=conf; "
-     "scores with a column per class by what these begin with: 'probabilities=score_*'",
-     {"default": [], "action": Several, "metavar": "OURS=THEIRS"}),
-    ("--first-label", "number of the first class in the files (default: 0)",
-     {"default": 0, "type": int, "choices": [0, 1]}),
-    ("--labels-are-true", "labels that all predictions equal are the true classes all the same",
-     {"default": False, "action": "store_true"}),
-)  # fmt: skip
-_PAIR: _Options = (
-    ("--source", "the set in which a match is sought for each datapoint of the other (default: the "
-     "larger set, the original if both are equally large)",
-     {"choices": ["original", "replication"]}),
-    ("--epsilon", "largest difference between matched probabilities, in (0, 1] (default: "
-     f"{EPSILON})", {"type": float}),
-    ("--seeds", "number of runs, with seeds 0 to N - 1 (default of compare: "
-     f"{N_SEEDS_COMPARED}, of match: {N_SEEDS})", {"type": int, "metavar": "N"}),
-    ("--model", "name of the model (default: the name in the files, or 'model')", {}),
-    ("--pair", "name of the pair; random matches depend on it and on the model's name (default: "
-     "pair)", {}),
-)  # fmt: skip
-_CRITERION = {"dest": "criteria", "action": Several, "known": _CRITERIA, "metavar": "NAME"}
-_COMPARE: _Options = (
-    ("--criteria", f"matching criteria: {', '.join(_CRITERIA)} (default: both)", _CRITERION),
-    ("--criterion", argparse.SUPPRESS, _CRITERION),  # its name in 0.2
-    ("--paired", "both sets show the same images, row by row: indices and labels must agree",
-     {"action": "store_true"}),
-    ("--groups-shared", "a name in the columns `group` means the same group in both sets (default: "
-     "in each by itself)", {"action": "store_true"}),
-    ("--analyses", "further analyses of the matched predictions, with default settings, such as "
-     "mcnemar class_gaps epsilon_sweep; an unknown name lists all (docs/analyses.md)",
-     {"action": Several, "metavar": "NAME"}),
-    ("--margin", "differences of accuracy below it do not matter, for the verdict (default: 1)",
-     {"type": _points, "metavar": "POINTS"}),
-    ("--output", "write a report, tables and figures to DIR, in place of what an earlier "
-     "comparison wrote there", {"default": None, "type": Path, "metavar": "DIR"}),
-    ("--figures", "formats of the figures in DIR beside SVG: pdf, png",
-     {"default": [], "action": Several, "known": ("pdf", "png"), "metavar": "FORMAT"}),
-)  # fmt: skip
-_COMPARE_MODELS: _Options = (
-    ("--output", "write the datapoints on which the models disagree to DIR: disagreements.csv and "
-     "disagreements.parquet", {"default": None, "type": Path, "metavar": "DIR"}),
-)  # fmt: skip
-_MATCH: _Options = (
-    ("--criterion", f"default: {_CRITERIA[0]}", {"choices": _CRITERIA}),
-    ("--output", "write the table of runs to DIR: runs.csv and runs.parquet",
-     {"type": Path, "required": True, "metavar": "DIR"}),
-    ("--pairs", "also write pairs.parquet: the matched pairs of indices",
-     {"default": False, "action": "store_true"}),
-)  # fmt: skip
-_PREDICT_ACCURACY: _Options = (
-    ("--methods", "methods, or variants as method:variant (default: those that need no further "
-     "sets, and with --calibrate-on all)", {"action": Several, "metavar": "NAME"}),
-    ("--calibrate-on", "predictions on at least 3 further labelled sets, which regressions are "
-     "fitted on", {"dest": "calibration", "default": [], "type": Path, "nargs": "+",
-                   "action": "extend", "metavar": "FILE"}),
-    ("--calibration-groups", "the group of each of these files, such as its corruption, for "
-     "intervals over groups of sets (default: each file is a group)",
-     {"nargs": "+", "metavar": "NAME"}),
-    ("--resamples", "resamples of the datapoints for the intervals; 0 for none (default: 200)",
-     {"type": int, "metavar": "N"}),
-    ("--seed", "of the resamples and splits (default: 0)", {"type": int}),
-)  # fmt: skip
-
-
-def _add(parser: argparse.ArgumentParser, *tables: _Options) -> None:
-    for name, text, settings in (option for options in tables for option in options):
-        keywords: dict[str, Any] = {"default": argparse.SUPPRESS, "help": text} | settings
-        parser.add_argument(name, **keywords)
-
-
-def add_layout(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how files are laid out."""
-    _add(parser, _LAYOUT)
-
-
-def _arguments_of(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a function that the command line gives."""
-    names = inspect.signature(function).parameters
-    return {k: v for k, v in vars(arguments).items() if k in names} | _layout(arguments)
-
-
-def _layout(arguments: argparse.Namespace) -> dict[str, Any]:
-    from matcheval.predictions.layout import read_classes
-
-    columns = dict[str, str]()
-    for part in arguments.columns:
-        ours, is_pair, theirs = (piece.strip() for piece in part.partition("="))
-        if not is_pair or ours in columns:
-            raise InputError(
-                f"--columns: '{part}' is not of the form ours=theirs, or occurs twice",
-                remedy="Write it like --columns label=target prediction=pred probability=conf",
-            )
-        columns[ours] = theirs
-    return {
-        "columns": columns,
-        "classes": None if arguments.classes is None else read_classes(arguments.classes),
-        "first_label": arguments.first_label, "labels_are_true": arguments.labels_are_true,
-    }  # fmt: skip
-
-
-def read_layout(
-    arguments: argparse.Namespace, sources: "Sequence[Path | InMemory]"
-) -> "tuple[Layout, int | None]":
-    """Read the options of `add_layout`, and tell which classes were recognised."""
-    from matcheval.predictions.inputs import layout_of
-
-    layout, n_classes = layout_of(sources, **_layout(arguments))
-    for note in layout.notes:
-        LOGGER.warning("%s", note)
-    return layout, n_classes
-
-
 def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
     """Check that files can be written to a folder, and that none of them is read."""
     if folder.suffix in (".csv", ".parquet") and not folder.is_dir():
@@ -213,17 +100,6 @@ def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) ->
         check_place(folder / name)
         if os.path.realpath(folder / name) in read:
             raise InputError("is read, and would be overwritten", file=folder / name)
-
-
-def _tell(result: Any, where: str = "") -> None:
-    """Tell what was recognised in files, and what looks wrong."""
-    for note in result.notes:
-        LOGGER.info("%s", note)
-    shown = result.warnings[:MAX_WARNINGS] if where else result.warnings
-    for warning in shown:
-        LOGGER.warning("warning: %s", warning)
-    if (more := len(result.warnings) - len(shown)) > 0:
-        LOGGER.warning("warning: and %d more like these: %s", more, where)
 
 
 def _add_files(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -237,7 +113,23 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.description = "Compare a model's accuracy on two sets before and after matching."
     parser.epilog = _PAIR_FILES + _PATTERNS
     _add_files(parser, "original", "replication")
-    _add(parser, _PAIR, _LAYOUT, _COMPARE)
+    add_options(
+        parser, COMPARE, "source", "criteria", "epsilon", "seeds", "model", "pair", "paired",
+        "groups_shared", "analyses", "margin", margin={
+            "type": _points, "metavar": "POINTS", "help": "differences of accuracy below it do not "
+            "matter, for the verdict (default: 1)",
+        },
+    )  # fmt: skip
+    add_layout(parser, "labels_are_true")
+    parser.add_argument(  # its name in 0.2
+        "--criterion", dest="criteria", action=Several, known=_CRITERIA, default=argparse.SUPPRESS,
+        help=argparse.SUPPRESS,
+    )  # fmt: skip
+    add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
+    parser.add_argument(
+        "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
+        help="formats of the figures in DIR beside SVG: pdf, png",
+    )  # fmt: skip
     add_fail_if(
         parser, [*_OF_PAIRS, *(f"{name}:{c}" for name in _OF_MATCHING for c in _CRITERIA)],
         "; those of matching are of the first criterion, others are named like "
@@ -253,19 +145,17 @@ def run_compare(arguments: argparse.Namespace) -> None:
         criterion = condition.quantity.partition(":")[2]
         if criterion and criterion not in getattr(arguments, "criteria", _CRITERIA):
             arguments.parser.error(f"--fail-if '{condition.text}' needs --criteria {criterion}")
-    files, folder = (arguments.original, arguments.replication), arguments.output
-    if not any(MODEL in str(file) for file in files):
-        for file in files:
-            check_is_file(file)
+    check_files(arguments)
+    folder = arguments.output
     if folder is not None:
         from matcheval.api.comparison_output import check_folder
 
         check_folder(folder)
     from matcheval.api.comparing import compare
 
-    result = compare(**_arguments_of(compare, arguments), progress=True)
+    result = compare(**arguments_of(compare, arguments), progress=True)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-    _tell(result, where)
+    tell(result, where)
     written = []
     if folder is not None:
         result = replace(result, _asked=shlex.join(["matched-eval", *sys.argv[1:]]))
@@ -316,7 +206,8 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
         "second", type=Path, metavar="SECOND",
         help="those of another model; differences are FIRST minus SECOND",
     )  # fmt: skip
-    _add(parser, _LAYOUT, _COMPARE_MODELS)
+    add_layout(parser, "labels_are_true")
+    add_output(parser, "disagreements.csv and .parquet, where the models disagree,")
     add_fail_if(parser, _OF_MODELS)
     add_json(parser)
     parser.set_defaults(run=run_compare_models)
@@ -325,14 +216,13 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
 def run_compare_models(arguments: argparse.Namespace) -> None:
     """Print a comparison of two models, and optionally write where they disagree."""
     files, output = (arguments.first, arguments.second), arguments.output
-    for file in files:
-        check_is_file(file)
+    check_files(arguments)
     from matcheval.api.comparing_models import OUTPUT_FILES, compare_models, describe
 
     if output is not None:
         check_outputs(output, OUTPUT_FILES, files)
-    result = compare_models(**_arguments_of(compare_models, arguments))
-    _tell(result)
+    result = compare_models(**arguments_of(compare_models, arguments))
+    tell(result)
     written = [] if output is None else result.save(output)
     (row,) = result.to_pandas(all=True).to_dict("records")
     numbers = {str(name): value for name, value in row.items()}
@@ -351,7 +241,14 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description, parser.epilog = "Match a model's predictions on two sets.", _PAIR_FILES
     _add_files(parser, "original", "replication")
-    _add(parser, _PAIR, _LAYOUT, _MATCH)
+    add_options(parser, _MATCH, "source", "criterion", "seeds")
+    add_options(parser, COMPARE, "epsilon", "model", "pair")
+    add_layout(parser, "labels_are_true")
+    add_output(parser, "the table of runs, runs.csv and runs.parquet,", required=True)
+    parser.add_argument(
+        "--pairs", action="store_true",
+        help="also write pairs.parquet: the matched pairs of indices",
+    )  # fmt: skip
     add_json(parser)
     parser.set_defaults(run=run_match)
 
@@ -359,14 +256,13 @@ def add_match(parser: argparse.ArgumentParser) -> None:
 def run_match(arguments: argparse.Namespace) -> None:
     """Match a model's predictions on two sets, and write the runs, and optionally the pairs."""
     files = arguments.original, arguments.replication
-    for file in files:
-        check_is_file(file)
+    check_files(arguments)
     from matcheval.api.matching import PAIRS_FILE, RUN_FILES, match
 
     check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), files)
-    result = match(**_arguments_of(match, arguments))
+    result = match(**arguments_of(match, arguments))
     written = [str(path) for path in result.save(arguments.output, pairs=arguments.pairs)]
-    _tell(result)
+    tell(result)
     if arguments.json:
         names = ("model", "criterion", "epsilon")
         values = {name: getattr(result, name) for name in names} | {"pair": result._pair}
@@ -386,7 +282,13 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
     )
-    _add(parser, _PREDICT_ACCURACY, _LAYOUT)
+    add_options(parser, _PREDICT, "methods", "calibration_groups", "resamples", "seed")
+    parser.add_argument(
+        "--calibrate-on", dest="calibration", type=Path, nargs="+", action="extend", default=[],
+        metavar="FILE", help="predictions on at least 3 further labelled sets, which regressions "
+        "are fitted on",
+    )  # fmt: skip
+    add_layout(parser, "labels_are_true")
     add_json(parser)
     parser.set_defaults(run=run_predict_accuracy)
 
@@ -398,9 +300,9 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         "--calibrate-on": arguments.calibration,
     }  # fmt: skip
     roles_of = defaultdict[Path, list[str]](list)
+    check_files(arguments)
     for role, files in roles.items():
         for file in files:
-            check_is_file(file)
             roles_of[file.resolve()].append(role)
     for file, names in roles_of.items():
         if len(set(names)) < len(names):
@@ -409,8 +311,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
             LOGGER.warning("warning: %s is in %s", file, " and in ".join(names))
     from matcheval.api.predicting import predict_accuracy
 
-    result = predict_accuracy(**_arguments_of(predict_accuracy, arguments), progress=True)
-    _tell(result)
+    result = predict_accuracy(**arguments_of(predict_accuracy, arguments), progress=True)
+    tell(result)
     if arguments.json:
         advice = [asdict(recommendation) for recommendation in result.recommendations]
         values = {"base": result.base, "recommendations": advice}

@@ -27,7 +27,7 @@ from matcheval.few_labels.methods import Question, choose, estimate_by
 from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
 from matcheval.io import tables
-from matcheval.io.text_tables import TextColumn, counted, lay_out
+from matcheval.io.text_tables import counted
 from matcheval.predictions.softmax import softmax
 from matcheval.settings import Count, Integer, Names, Number, Seed, SomeUnique
 from matcheval.statistics.intervals import LEVEL, FloatArray, percent
@@ -58,6 +58,26 @@ _LOOKS = {
     Design.MIXED: style.MATCHED_REPLICATION,
 }  # fmt: skip
 
+
+def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column that names each row's figure panel: its set, or all of them if they are many."""
+    n_sets = table["dataset"].nunique()
+    return table.assign(panel=table["dataset"] if n_sets <= _PANELS else f"{n_sets} sets")
+
+
+def _summary(table: pd.DataFrame) -> pd.DataFrame:
+    """Summarize the results over models and sets, for each panel and design."""
+    rows, keys = _by_panel(table), ["panel", "design"]
+    once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
+    coverage = rows.groupby(keys, sort=False)["coverage"]
+    summary = once[["planned", "labels_needed"]].median().assign(
+        least=once["labels_needed"].min(), most=once["labels_needed"].max(),
+        saving=once["saving"].mean(), coverage=coverage.mean(), lowest=coverage.min(),
+        points=100 * table["wish"].iloc[0],
+    )  # fmt: skip
+    return summary.reset_index()
+
+
 SCHEMA = tables.TableSchema(
     "accuracy from few labels",
     (
@@ -71,7 +91,10 @@ SCHEMA = tables.TableSchema(
             "temperature", pa.float64(), "1",
             "of the confidences; NaN: as stored, as the study keeps no logits",
         ),
-        tables.text("design", "random, control (random draw, confidences as control) or mixed"),
+        tables.text(
+            "design", "random, control (random draw, confidences as control) or mixed",
+            label=lambda design: LABELS[Design(design)],
+        ),
         tables.Column("labels", pa.int32(), "labels", "number"),
         tables.Column("repetitions", pa.int32(), "1", "draws of so many labels"),
         tables.fraction("half_width", "of the interval, mean over draws"),
@@ -90,6 +113,13 @@ SCHEMA = tables.TableSchema(
         tables.Column("seed", pa.int64(), "1", "of the draws"),
         tables.CONFIDENCE_LEVEL,
     ),
+    {
+        "Set": "{panel}", "Labels drawn": "{design}",
+        "Labels for ± {points:g} points": "{labels_needed:,.0f} ({least:,} to {most:,})",
+        "Planned": "{planned:,.0f}", "Saved (%)": "{saving:.0%}", "Coverage (%)": "{coverage:.1%}",
+        "Lowest (%)": "{lowest:.1%}",
+    },
+    _summary,
 )  # fmt: skip
 
 
@@ -200,35 +230,6 @@ def labels_at(
         return numbers[0]
     share = (squares[at - 1] - half_width**2) / (squares[at - 1] - squares[at])
     return int(np.ceil(1 / (inverse[at - 1] + share * (inverse[at] - inverse[at - 1])) - 1e-9))
-
-
-def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column that names each row's figure panel: its set, or all of them if they are many."""
-    n_sets = table["dataset"].nunique()
-    return table.assign(panel=table["dataset"] if n_sets <= _PANELS else f"{n_sets} sets")
-
-
-def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarize the results over models and sets, for each panel and design."""
-    rows, keys = _by_panel(table), ["panel", "design"]
-    once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
-    coverage = rows.groupby(keys, sort=False)["coverage"]
-    summary = once[["planned", "labels_needed"]].median().assign(
-        least=once["labels_needed"].min(), most=once["labels_needed"].max(),
-        saving=once["saving"].mean(), coverage=coverage.mean(), lowest=coverage.min(),
-    )  # fmt: skip
-    return summary.reset_index()
-
-
-def text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format what designs need, as medians over models and sets, for a readable table."""
-    rows = _summary(table)
-    head = f"Labels for ± {100 * table['wish'].iloc[0]:g} points"
-    return lay_out(rows.assign(design=rows["design"].map(LABELS)), {
-        "Set": "{panel}", "Labels drawn": "{design}",
-        head: "{labels_needed:,.0f} ({least:,} to {most:,})", "Planned": "{planned:,.0f}",
-        "Saved (%)": "{saving:.0%}", "Coverage (%)": "{coverage:.1%}", "Lowest (%)": "{lowest:.1%}",
-    })  # fmt: skip
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":

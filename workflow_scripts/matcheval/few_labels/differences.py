@@ -240,7 +240,8 @@ def estimate_difference(
         guarantee="exact" if is_exact else "approximate" if n > 1 else "none", n_labelled=n, n=size,
         n_disagree=n_differ, only_first=only_first, only_second=only_second,
         mcnemar_p=float(mcnemar(only_first, only_second)), warnings=tuple(warnings),
-        notes=(*model_a.notes, *model_b.notes), _plan=read.plan, _labels=read.labels,
+        notes=tuple(dict.fromkeys((*model_a.notes, *model_b.notes))), _plan=read.plan,
+        _labels=read.labels,
         _pilot=estimates[0] if is_frame and n > 1 else None,
     )  # fmt: skip
 
@@ -333,5 +334,5 @@ def _of_all_labels(
     return replace(
         target, name=inputs.name_of(source), estimate=n_correct / n, lower=bounds.lower,
         upper=bounds.upper, guarantee="exact", n_labelled=n, n=n, warnings=(),
-        notes=predictions.notes,
+        notes=(*layout.notes, *predictions.notes),
     )  # fmt: skip

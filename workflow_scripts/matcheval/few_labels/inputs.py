@@ -71,12 +71,12 @@ def read_sets(
     Confidences are calibrated by the plan's temperature; without a plan, on a labelled base.
     """
     sources = {role: source_of(table, role) for role, table in data.items() if table is not None}
-    base_source = None if base is None else source_of(base, "base")
-    every = [*sources.values(), *([] if base_source is None else [base_source])]
-    layout, n_classes = layout_of(every, columns, classes, first_label)
+    layout, n_classes = layout_of([*sources.values()], columns, classes, first_label)
     temperature = None if plan is None else plan.temperature
-    if plan is None and base_source is not None:
-        temperature = _temperature(base_source, layout)
+    if plan is None and base is not None:
+        base_source = source_of(base, "base")
+        of_base, _ = layout_of([base_source], columns, classes, first_label)
+        temperature = _temperature(base_source, of_base)
     sets = [_read_set(source, layout, n_classes, temperature) for source in sources.values()]
     return sets if len(sets) < 2 else [sets[0], _aligned(*sets)]
 
@@ -89,7 +89,7 @@ def _read_set(
         contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
         first_label=contents.raw.layout.say("first_label"),
     )  # fmt: skip
-    notes = list(contents.raw.notes)
+    notes = [*layout.notes, *contents.raw.notes]
     if columns.pop("label", None) is not None:
         notes.append(f"the labels in {source} do not count here")
     unknown = np.full(len(columns["index"]), -1, np.int16)

@@ -168,6 +168,7 @@ class TableSchema:
         paths: Iterable[str | os.PathLike[str]],
         notes: Sequence[str] = (),
         page: str = "",
+        shown: "Callable[[pd.DataFrame], list[TextColumn]] | None" = None,
     ) -> None:
         """Write a table in one or several formats, by their suffixes.
 
@@ -181,6 +182,8 @@ class TableSchema:
             Sentences below the text tables.
         page : str
             What the Markdown file holds, if it is more than the table.
+        shown : callable, optional
+            Lays out the text tables, in place of what the schema declares.
         """
         texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
         for path in paths:
@@ -189,7 +192,8 @@ class TableSchema:
                 write_table(self.from_frame(table), path)
                 continue
             layout, note = texts[suffix]
-            text = page if page and suffix == ".md" else layout(self.text_columns(table))
+            columns = shown or self.text_columns
+            text = page if page and suffix == ".md" else layout(columns(table))
             with atomic_file(path) as partial:
                 partial.write_text(text + "".join(map(note.format, notes)), encoding="utf-8")
 

@@ -1,10 +1,9 @@
 """Tables for human readers: Markdown and LaTeX (booktabs), rounded as in papers."""
 
 import math
-import os
 import string
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -37,18 +36,6 @@ class TextColumn:
     head: str
     cells: Sequence[str]
     is_number: bool = True
-
-
-def write_readable(
-    table: "pd.DataFrame",
-    schema: Any,
-    readable: "Callable[[pd.DataFrame], list[TextColumn]]",
-    paths: Iterable[str | os.PathLike[str]],
-    notes: Sequence[str] = (),
-    page: str = "",
-) -> None:
-    """Write a table with a layout of its own; `TableSchema.write` takes that of the schema."""
-    replace(schema, shown=readable).write(table, paths, notes, page)
 
 
 class _Cell(string.Formatter):

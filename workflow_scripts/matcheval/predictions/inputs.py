@@ -206,18 +206,15 @@ def is_number(value: object) -> TypeGuard[float]:
 
 def layout_of(
     sources: Sequence[Path | InMemory],
-    columns: Mapping[str, str] | Layout | None,
-    classes: int | str | Sequence[str] | None,
-    first_label: int,
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
     labels_are_true: bool = False,
 ) -> tuple[Layout, int | None]:
     """Return how predictions are laid out, and the number of classes if it is given.
 
-    Names of classes are those that occur, sorted, where none are given. Commands, which have read
-    the layout, give it in place of columns, and the number of classes as `classes`.
+    Names of classes are those that occur, sorted, where none are given.
     """
-    if isinstance(columns, Layout):
-        return columns, classes if isinstance(classes, int) else None
     by_ours = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")

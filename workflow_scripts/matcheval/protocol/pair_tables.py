@@ -1,24 +1,14 @@
 """Analyses with one table per pair, computed from all models' predictions on both sets."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-import pandas as pd
 from pydantic import Field
 
-from matcheval.io.text_tables import TextColumn, lay_out
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
-from matcheval.protocol.settings import matching_label
 from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
-
-
-def lay_out_matched(table: pd.DataFrame, columns: Mapping[str, str]) -> list[TextColumn]:
-    """Lay out a table for readers (`lay_out`), with the names that they know matchings by."""
-    return lay_out(table.assign(matching=table["matching"].map(matching_label)), columns)
-
 
 _MatchedPair = Annotated[Name, Ref("pair", Need.PROBABILITIES)]
 

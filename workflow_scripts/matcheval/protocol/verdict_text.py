@@ -4,7 +4,7 @@ import math
 from functools import cached_property
 
 from matcheval.io.text_tables import signed, supported_digits
-from matcheval.protocol.verdicts import (
+from matcheval.protocol.judgement import (
     ALL_OF_A_LOSS,
     FEW_EVENTS,
     Counts,
@@ -18,6 +18,7 @@ _ORIGINS = ("original", "replication")
 _MOST_NAMED = 3  # models in a sentence
 _CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
 _POWER = f"{100 * POWER:g} %"
+_SIDES_OF_MODELS = ("is overconfident", "is underconfident")
 _CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
 _SIDES = {True: "overconfident", False: "underconfident"}  # by whether confidence is higher
 
@@ -84,7 +85,15 @@ class VerdictText:
             text += f"no difference is shown ({size})"
         else:
             text += "apparently " * self._seems("calibration") + size
-        return f"{text}{self._calibration_before()}."
+        return f"{text}{self._calibration_before()}{self._calibration_counts()}."
+
+    def _calibration_counts(self) -> str:
+        """Say how many of several models are off beyond chance."""
+        if not (counts := self._judged.counts.get("calibration")):
+            return ""
+        sides = zip((counts.lost, counts.gained), ("over", "under"), strict=True)
+        shown = [f"{len(names)} {side}confident" for names, side in sides if names]
+        return f"; of the {counts.n} models, {' and '.join(shown)} beyond chance" if shown else ""
 
     def _calibration_before(self) -> str:
         old = self._old_calibration
@@ -182,7 +191,7 @@ class VerdictText:
     def _mixed(self, question: Question, counts: Counts) -> str:
         """Say by how much each of a few models changes; of more, the range."""
         is_calibration = question == "calibration"
-        verbs = ("is over", "is under") if is_calibration else ("falls", "rises")
+        verbs = _SIDES_OF_MODELS if is_calibration else ("falls", "rises")
         said = []
         for names, verb in zip((counts.lost, counts.gained), verbs, strict=True):
             rows = self._judged.models.loc[list(names)].iterrows()
@@ -194,7 +203,7 @@ class VerdictText:
                 ]
                 continue
             ends = [self._rounded(f(abs(one.value) for one in found.values())) for f in (min, max)]
-            plural = verb.replace("is ", "are ") if is_calibration else verb.removesuffix("s")
+            plural = f"are{verb[2:]}" if is_calibration else verb.removesuffix("s")
             said.append(f"{len(found)} models {plural} by {' to '.join(ends)} points")
         n_open = counts.n - len(counts.lost) - len(counts.gained)
         rest = f"; {n_open} of {counts.n} could be chance" if n_open else ""
@@ -202,9 +211,9 @@ class VerdictText:
         subject = {
             "accuracy": f"The models {differ} on {self._new} beyond chance: accuracy of ",
             "left": f"At equal confidence, the models {differ} on {self._new}: accuracy of ",
-            "calibration": f"On {self._new}, the models {differ} in calibration: confidence of ",
+            "calibration": f"On {self._new}, the models {differ} in calibration: ",
         }[question]
-        return f"{subject}{', of '.join(said)}{rest}."
+        return f"{subject}{(', ' if is_calibration else ', of ').join(said)}{rest}."
 
     # --- reasons
 

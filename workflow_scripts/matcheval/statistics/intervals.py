@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.tables import TableSchema
 from matcheval.io.text_tables import level_text
 
 FloatArray = npt.NDArray[np.float64]
@@ -49,11 +48,6 @@ def at_level(text: str, level: float) -> str:
     """Fill `{level}` and `{factor}`, the level of intervals and its normal quantile, in a text."""
     factor = f"{normal_factor(level):.4g}"
     return text.replace("{level}", percent(level)).replace("{factor}", factor)
-
-
-def schema_at_level(schema: TableSchema, level: float) -> TableSchema:
-    """Return a schema whose columns mean bounds of intervals of another level than 95 %."""
-    return schema.at_level(level)
 
 
 def check_level(level: object) -> None:

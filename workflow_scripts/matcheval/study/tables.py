@@ -7,12 +7,11 @@ convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
@@ -37,7 +36,6 @@ from matcheval.settings import (
     SuiteName,
     UniqueTuple,
 )
-from matcheval.statistics.intervals import LEVEL
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Rule, Wildcards, call, function_name
 
@@ -122,7 +120,6 @@ class TableAnalysis(Analysis):
     def rule(self) -> Rule:
         """The rule of the table, and of the figure if there is one."""
         names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
-        names += ["text_columns"] * hasattr(import_module(self.module), "text_columns")
         read = type(self).read
         return Rule(
             name=f"tabulate_{self.name}",
@@ -149,13 +146,6 @@ def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., 
     return partial(function, confidence=confidence) if asks else function
 
 
-def schema_of(module: ModuleType, level: float = LEVEL) -> TableSchema:
-    """Return the schema of an analysis's table for intervals of a level."""
-    schema: TableSchema = module.SCHEMA.at_level(level)
-    own = getattr(module, "text_columns", None)
-    return replace(schema, shown=for_level(own, level)) if own else schema
-
-
 def make_table(
     *, read: Call, analysis: str, options: Mapping[str, Any], confidence: float,
     outputs: Sequence[Path], figure: Sequence[Path],
@@ -165,7 +155,8 @@ def make_table(
     files: Any = function(**converted(function, read["arguments"]))
     table = module.tabulate(*files, **options)
     write_page = getattr(module, "write_page", lambda *_: "")
-    schema_of(module, confidence).write(table, outputs, page=write_page(table, *files))
+    schema: TableSchema = module.SCHEMA.at_level(confidence)
+    schema.write(table, outputs, page=write_page(table, *files))
     logging.info("%d rows", len(table))
     if figure:
         plot = for_level(module.plot, confidence)

@@ -11,7 +11,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.io.formulas import marked_frame
 from matcheval.io.tables import Column, TableSchema, text, write_table
-from matcheval.io.text_tables import TextColumn, write_readable
+from matcheval.io.text_tables import TextColumn
 from matcheval.io.user_files import read_yaml_list
 from matcheval.names import is_name
 from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
@@ -107,7 +107,23 @@ _TABLES: dict[str, tuple[Any, ...]] = {
         Column("reason", pa.string(), "", "reviewers' reason", nullable=True),
     ),
 }  # fmt: skip
-SCHEMAS = {key: TableSchema(name, tuple(columns)) for key, (name, *columns) in _TABLES.items()}
+
+
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out any of these tables for readers."""
+    columns = []
+    for name in table.columns:
+        values = table[name].tolist()
+        is_number = any(isinstance(value, int | float) for value in values)
+        cells = [_cell(value) for value in values]
+        columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
+    return columns
+
+
+SCHEMAS = {
+    key: TableSchema(name, tuple(columns), shown=_text_columns)
+    for key, (name, *columns) in _TABLES.items()
+}
 
 _PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
@@ -123,7 +139,7 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     tables = tabulate(warehouse, images, duplicates)
     for name, table in tables.items():
         paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
-        write_readable(table, SCHEMAS[name], _text_columns, paths)
+        SCHEMAS[name].write(table, paths)
     settings, kept = warehouse.settings, images[images["status"] == KEPT]
     pages = {"NOTICE.md": _notice(settings, kept)}
     for side in settings.export.sides:
@@ -293,17 +309,6 @@ def _noise(images: pd.DataFrame) -> pd.DataFrame:
     noise = images[relabelled | (rejected & (images["reason"] != LICENCE))].copy()
     noise.loc[rejected.reindex(noise.index), "class"] = ""
     return noise
-
-
-def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out any of these tables for readers."""
-    columns = []
-    for name in table.columns:
-        values = table[name].tolist()
-        is_number = any(isinstance(value, int | float) for value in values)
-        cells = [_cell(value) for value in values]
-        columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
-    return columns
 
 
 def _cell(value: object) -> str:
