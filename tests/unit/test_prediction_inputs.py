@@ -149,6 +149,46 @@ def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
         read_predictions(path, layout=layout)
 
 
+def test_rankings_are_lists_of_falling_probabilities(tmp_path):
+    ranked = {"filename": ["a", "b"], "label": [[2, 0], [1, 0]], "prob": [[0.8, 0.1], [0.5, 0.5]]}
+    ranked |= {"index": ranked["label"], "target": [2, 0]}
+    found = read_predictions(written(tmp_path / "p.jsonl", json_lines(ranked)))
+    assert found.label.tolist() == [2, 0]
+    assert found.prediction.tolist() == [2, 1]
+    assert found.probability.tolist() == pytest.approx([0.8, 0.5])
+    rising, short = [[0.1, 0.8], [0.5, 0.5]], [[0.8], [0.5]]
+    unnamed = {name: values for name, values in ranked.items() if name != "filename"}
+    for columns in (ranked | {"prob": rising}, ranked | {"prob": short}, unnamed):
+        with pytest.raises(InputError):
+            read_predictions(written(tmp_path / "p.jsonl", json_lines(columns)))
+
+
+@pytest.mark.parametrize(
+    ("form", "columns"),
+    [
+        (lambda y, z: z, {}),
+        (lambda y, z: (z, y), {"logits": "[0]", "label": "[1]"}),
+        (lambda y, z: {"y": y, "logits": z, "loss": z.mean(), "path": ["a.png"] * len(y)}, {}),
+    ],
+)
+def test_batches_of_lightning_are_joined(tmp_path, form, columns):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    y, z = torch.tensor(rng.integers(0, 3, 12)), torch.tensor(rng.normal(size=(12, 3)))
+    np.save(tmp_path / "val_labels.npy", y.numpy())
+    batches = [form(y[at : at + 5], z[at : at + 5]) for at in (0, 5, 10)]
+    path = tmp_path / "val_logits.pt"
+    for content in (batches, tuple(batches)):
+        torch.save(content, path)
+        found = read_predictions(path, layout=Layout(columns))
+        assert np.array_equal(found.label, y)
+        assert np.array_equal(found.prediction, z.argmax(dim=1))
+    for content in ([], [1, 2], [*batches, z[:, :2]], [batches, batches], [batches[0], {"z": z}]):
+        torch.save(content, path)
+        with pytest.raises(InputError, match=r"batches of the same tensors.*torch\.cat"):
+            read_predictions(path)
+
+
 def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
     columns = {"label": [7, 3], "prediction": [3, 3], "probability": [0.5, 1]}
     path = written(tmp_path / "p.csv", csv_text(columns))

@@ -1,7 +1,7 @@
 """Files of arrays: NumPy's `.npz` and `.npy`, torch's `.pt`, safetensors and HDF5."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -85,21 +85,38 @@ def _safetensors(path: Path) -> Opened:
 
 
 def _torch(path: Path) -> Opened:
-    """Read a tensor, or a dict of tensors or lists of numbers; no code of the file is run."""
+    """Read a tensor, a dict of them or of lists, or batches; no code of the file is run."""
     torch = imported("torch", "workflow", path)
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # of pickle, zipfile and torch: without a common base
         problem = "is damaged, or holds other objects than tensors, which could run code"
         raise InputError(problem, file=path, remedy=_AS_TENSORS) from error
+    if isinstance(content, list | tuple):
+        return _in_memory(_joined(content, path))
     tensors = content if isinstance(content, Mapping) else {_name_of(path): content}
     for name, value in tensors.items():
-        is_list = isinstance(value, list | tuple)
-        if is_list and (value is content or any(map(torch.is_tensor, value))):
+        if isinstance(value, list | tuple) and any(map(torch.is_tensor, value)):
             problem = f"is a {type(value).__name__}, as of batches"
             raise InputError(problem, file=path, field=name, remedy=_AS_TENSORS)
     arrays = {str(name): _of_tensor(value) for name, value in tensors.items()}
     return _in_memory({name: array for name, array in arrays.items() if array is not None})
+
+
+def _joined(batches: Sequence[Any], path: Path) -> Arrays:
+    """Join batches, as of `trainer.predict` of Lightning: tensors, or tuples or dicts of them."""
+    parts = []
+    for batch in batches:
+        named = batch if isinstance(batch, Mapping) else {_name_of(path): batch}
+        if isinstance(batch, tuple):
+            named = {f"[{position}]": value for position, value in enumerate(batch)}
+        arrays = {str(name): _of_tensor(value) for name, value in named.items()}
+        parts.append({name: a for name, a in arrays.items() if a is not None and a.ndim})
+    if not parts or not parts[0] or any(part.keys() != parts[0].keys() for part in parts):
+        problem = f"is a {type(batches).__name__}, but not of batches of the same tensors"
+        raise InputError(problem, file=path, remedy=_AS_TENSORS)
+    with readable(path, "a list of batches of the same tensors", remedy=_AS_TENSORS):
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
 def _of_tensor(value: Any) -> npt.NDArray[Any] | None:

@@ -4,6 +4,7 @@ Rules are tried in order; a column that one rule has taken is not looked at by l
 rule fits two columns with different values, the file is refused with the option that decides.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,7 @@ from matcheval.predictions.column_names import (
     plain,
     split_prefix,
 )
-from matcheval.predictions.formats import Column, Loaded
+from matcheval.predictions.formats import Column, Form, Loaded
 from matcheval.predictions.layout import Layout, folded
 
 _SHOWN = 3  # columns that a message names
@@ -119,6 +120,8 @@ class _Recognition:
         if not wanted and len(names) <= _SHOWN:
             wanted = list(names)  # for the message that says what there is
         self.columns = dict(self.loaded.read(wanted))
+        self._read_lists_in_text()
+        self._split_rankings()
         self._take_standard_names()
         self._take_other_names()
         classes = None
@@ -179,6 +182,33 @@ class _Recognition:
         kinds = {"prediction": "iu", "label": "iuf"}.get(role, "")  # top k classes; one-hot labels
         return values.shape[1:] == (1,) or values.dtype.kind in kinds
 
+    def _read_lists_in_text(self) -> None:
+        """Read scores of all classes in a cell, as pandas and NumPy write them: `[0.1, 0.9]`."""
+        for name, column in self.columns.items():
+            texts = column.values if column.form == "text" and plain(name) in MATRICES else ()
+            if len(texts) and all(text is not None and text.startswith("[") for text in texts):
+                rows = [text.strip("[] ").replace(",", " ").split() for text in texts]
+                with contextlib.suppress(ValueError):  # which stay texts
+                    self.columns[name] = Column(np.array(rows, np.float64), "matrix", "lists")
+
+    def _split_rankings(self) -> None:
+        """Leave the first of lists of ranked classes, as of timm, whose probabilities fall."""
+        names = {plain(name): name for name in self._free()}
+        lists = {key: name for key, name in names.items() if self._form(name) == "matrix"}
+        best = lists.get("label", lists.get("index"))
+        if best is None or not ("prob" in lists and {"filename", "key"} & names.keys()):
+            return
+        ranked = self.columns[lists["prob"]].values
+        are_alike = ranked.dtype.kind == "f" and ranked.shape == self.columns[best].values.shape
+        if not are_alike or not (np.diff(ranked) <= 0).all():
+            return
+        for name in [lists[key] for key in ("label", "index", "prob") if key in lists]:
+            column = self.columns.pop(name)
+            first = column.values[:, 0]
+            form: Form = "text" if first.dtype == object else "whole"
+            form = "float" if first.dtype.kind == "f" else form
+            self.columns[f"{name}[0]"] = Column(first, form, column.type)
+
     def _take_standard_names(self) -> None:
         """Take columns by our own names, whatever their case."""
         for role in COLUMNS:
@@ -225,7 +255,7 @@ class _Recognition:
         """Take the first of timm's ranked classes: `filename`, `label_0`, ..., `prob_0`, ...."""
         names = {plain(name): name for name in self._free()}
         best = names.get("label_0", names.get("index_0"))
-        if best is None or not {"filename", "prob_0"} <= names.keys():
+        if best is None or "prob_0" not in names or not {"filename", "key"} & names.keys():
             return False
         self.roles["prediction"], self.roles["probability"] = best, names["prob_0"]
         return True
