@@ -15,7 +15,7 @@ from make_published_page import KEPT as NETWORKS
 from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
-from matcheval.protocol.verdicts import verdicts, with_accuracies
+from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
 from matcheval.protocol.words import percent, with_interval
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,12 +65,20 @@ def overview() -> str:
     return table(heads, cells)
 
 
+def verdict_of(folder: Path, model: str = "") -> Verdict:
+    """Judge the pair of a study, by the mean over its models or by one of them."""
+    means, models = pd.read_csv(folder / "gaps.csv"), pd.read_csv(folder / "gaps_of_models.csv")
+    of_pair = with_accuracies(models, pd.read_csv(folder / "accuracies.csv"))
+    if model:
+        of_pair = of_pair.loc[[model]]
+        means = of_pair.rename(columns={"criterion": "matching"})
+    first = means.assign(remarks=means["remarks"].astype(object).fillna("")).iloc[0]
+    return verdicts([first], {(first["pair"], first["matching"]): of_pair})[0]
+
+
 def in_words() -> str:
     """Return what the example network shows on CIFAR-10.1, a claim per row."""
-    models = pd.read_csv(NETWORKS / "gaps_of_models.csv").rename(columns={"criterion": "matching"})
-    of_one = with_accuracies(models, pd.read_csv(NETWORKS / "accuracies.csv")).loc[[NETWORK]]
-    row = of_one.assign(remarks=of_one["remarks"].astype(object).fillna("")).iloc[0]
-    judged = verdicts([row], {(row["pair"], row["matching"]): of_one})[0]
+    judged = verdict_of(NETWORKS, NETWORK)
     rows = [[str(claim.strength), claim.text] for claim in judged.claims]
     return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
