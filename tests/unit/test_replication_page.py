@@ -28,13 +28,6 @@ PAGE = ROOT / "docs" / "replication.md"
 STUDIES = ("recht-cifar10", "recht-imagenet", "recht-revisions")
 
 
-def test_blocks_are_replaced_and_nothing_else(tmp_path):
-    text = "a\n<!-- begin x/y.md -->\nold\n<!-- end -->\nb\n<!-- begin z -->\n<!-- end -->\n"
-    new = taking.take_over(text, lambda file: f"of {file}\n")
-    assert new.replace("of x/y.md\n", "old\n").replace("of z\n", "") == text
-    assert new.count("of ") == 2
-
-
 class Results:
     """The tables of a study, by their paths below its folder, without the workflow."""
 
