@@ -1,4 +1,4 @@
-"""Catalogues with algorithms, optimisers, options and training sets; what studies do of them."""
+"""Catalogues with algorithms, optimisers, options and training sets."""
 
 import json
 
