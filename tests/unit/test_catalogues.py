@@ -1,4 +1,4 @@
-"""Catalogues with algorithms, optimisers, options and training sets; what studies do of them."""
+"""Catalogues with algorithms, optimisers, options and training sets."""
 
 import json
 
@@ -7,9 +7,12 @@ import yaml
 
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
+<<<<<<< HEAD
 from matcheval.study.stages import StageJobs
 from matcheval.study.stored import meanings
 from studies import configuration, load
+=======
+>>>>>>> w-t
 
 ROW = {
     "name": "m", "kind": "trained", "architecture": "linear", "width": 0, "depth": 0,
@@ -93,6 +96,7 @@ def test_yaml_catalogues_that_are_none(tmp_path, text, message):
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_catalogue(tmp_path / "m.yaml")
+<<<<<<< HEAD
 
 
 def digits(tmp_path, rows, **training):
@@ -129,3 +133,5 @@ def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
     ]  # fmt: skip
     known = {name: each["training"]["train"] for name, each in meanings(study)["model"].items()}
     assert known == {"m": "digits-train", "own": "digits-new-writers+digits-known"}
+=======
+>>>>>>> w-t

@@ -257,6 +257,12 @@ class TestDownloadsThatEnd:
             get(UNKNOWN, name="data.npz")
         assert [request.range for request in server.requests] == [None] * 3
 
+    def test_too_slow_a_server(self, get, monkeypatch):
+        monkeypatch.setattr(fetching, "_RATE_WINDOW_S", 0.0)
+        with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
+            get(least_rate=1e15)
+        assert get.waits == [1, 2, 4, 8]
+
 
 FORMATS = {
     "a.npz": npz(a=np.arange(9)),

@@ -9,18 +9,26 @@ import pytest
 from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, lines_of
+<<<<<<< HEAD
 from helpers import predictions
 from matcheval.accuracy_prediction import errors, figures, predicting
 from matcheval.accuracy_prediction.errors import tabulate_errors
 from matcheval.accuracy_prediction.figures import KINDS
 from matcheval.accuracy_prediction.output_files import OutputFiles
+=======
+from matcheval.accuracy_prediction import errors, figures, predicting
+from matcheval.accuracy_prediction.errors import tabulate_errors
+from matcheval.accuracy_prediction.figures import KINDS
+>>>>>>> w-t
 from matcheval.accuracy_prediction.plots import Results
 from matcheval.accuracy_prediction.scores import ALL_SCORES
-from matcheval.accuracy_prediction.scores.outputs import ClassRule
-from matcheval.accuracy_prediction.scoring import SCORES, SuiteOutputs
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Member, Suite
+<<<<<<< HEAD
 from matcheval.predictions.records import write_predictions
+=======
+>>>>>>> w-t
 
 CALIBRATED = ("calibrated", "linear", "Syn")
 METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
@@ -165,6 +173,7 @@ def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure()
     assert "ac-and-doc-by-model-leave-one-out" not in found
     of_outputs = figures.figures_of_outputs(settings.suites["s"])
     assert of_outputs == {"confidences-of-both-on-a": ("confidences", histogram)}
+<<<<<<< HEAD
 
 
 def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch):
@@ -187,3 +196,5 @@ def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch
         mean, accuracy = (line.get_xdata()[0] for line in axes.lines)
         assert mean == pytest.approx(100 * np.mean(values), abs=1e-4)
         assert accuracy == pytest.approx(200 / 3)
+=======
+>>>>>>> w-t

@@ -51,7 +51,7 @@ def test_hand_computed_values(name, parameter, hard, soft):
     assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
 def test_mmce_equals_the_sums_of_the_papers_and_of_the_code(seed, n, n_classes):
     rng = np.random.default_rng(seed)

@@ -11,8 +11,11 @@ import pytest
 
 from matcheval.accuracy_prediction import differences, errors
 from matcheval.analyses.published_values import compare_published
+<<<<<<< HEAD
 from matcheval.datasets.corruptions.names import EXTRA, STANDARD
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
+=======
+>>>>>>> w-t
 from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
 
@@ -138,6 +141,7 @@ def test_the_warehouses_sets_are_those_of_the_papers_columns():
     assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
 
 
+<<<<<<< HEAD
 @pytest.mark.slow
 def test_the_twelve_models_and_the_shifts_of_imagenet():
     study = load_study("doc-imagenet")
@@ -161,6 +165,8 @@ def test_the_twelve_models_and_the_shifts_of_imagenet():
         assert len(members[name].classes) == 200
 
 
+=======
+>>>>>>> w-t
 @pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
 def test_no_image_is_in_calibration_sets_and_test_sets(name):
     study = load(configuration(f"{name}-disjoint"))

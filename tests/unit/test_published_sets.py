@@ -59,6 +59,7 @@ class TestCifar10:
         assert not (tmp_path / "owned").exists()
 
 
+<<<<<<< HEAD
 def test_cifar10_1(make):
     labels = LABELS.astype(np.int32)
     files = {"cifar10.1_v6_data.npy": npy(IMAGES), "cifar10.1_v6_labels.npy": npy(labels)}
@@ -69,6 +70,8 @@ def test_cifar10_1(make):
         make("cifar10_1", {"version": "v4"})
 
 
+=======
+>>>>>>> w-t
 @pytest.mark.parametrize("kind", [str, object])
 def test_cifar10_2(make, kind):
     right, wrong = (
@@ -93,6 +96,7 @@ def test_cifar10_c(make):
     assert np.array_equal(made.labels, LABELS)
     joined = make("cifar10_c", options | {"severity": "all"})
     assert np.array_equal(joined.pixels, np.concatenate(levels))
+<<<<<<< HEAD
 
 
 def test_cinic10_in_order_of_class_and_name(make):
@@ -105,6 +109,8 @@ def test_cinic10_in_order_of_class_and_name(make):
     assert np.array_equal(made.pixels, IMAGES[rows])
     assert np.array_equal(made.labels, LABELS[rows])
     assert made.names[0] == f"test/airplane/n{rows[0]:04d}.png"
+=======
+>>>>>>> w-t
 
 
 def tiny_jpeg(value, height=12, width=16):

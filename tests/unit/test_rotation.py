@@ -64,13 +64,13 @@ class TestOrientations:
 
     def test_the_head_depends_on_no_images_but_those_it_is_fitted_on(self):
         """Half of the base is kept out, the same half for the same seed."""
-        features = self.features(20, noise=1.0)
+        features = self.features(12, noise=1.0)
         head, n_used = fit_rotation_head(features, seed=3), 0
         for i in range(len(features)):
             changed = features.copy()
             changed[i] += np.random.default_rng(i).normal(size=(4, 6)) * 50
             n_used += (fit_rotation_head(changed, seed=3).weights != head.weights).any()
-        assert 8 <= n_used <= 10
+        assert 4 <= n_used <= 6
 
     def test_auc_is_the_mean_over_orientations_of_one_against_the_rest(self):
         logits = np.random.default_rng(0).normal(size=(9, 4, 4)).astype(np.float32)

@@ -252,3 +252,21 @@ def test_what_cannot_be_sampled_is_said_before_any_job(pool, message):
     config["sampling"]["pools"]["new-writers"] |= pool
     with pytest.raises(InputError, match=message):
         load(config)
+<<<<<<< HEAD
+=======
+
+
+def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
+    known = digits["known"]
+    centres = workers.class_centres(known.pixels, known.labels, 10)
+    np.testing.assert_allclose(
+        centres[3], known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
+    )
+    right = workers.likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
+    wrong = workers.likeness_probabilities(
+        known.pixels, (known.labels + 1).astype(np.int64) % 10, centres
+    )
+    assert right.mean() > 0.8
+    assert wrong.mean() < 0.15
+    assert 0.1 < (right < 0.7).mean() < 0.4
+>>>>>>> w-t

@@ -69,6 +69,7 @@ def test_whether_there_is_a_cluster(commands, told, monkeypatch):
     (found,) = slurm_checks.check_presence()
     assert found.state == OK  # jobs run on this machine
     assert told()["SLURM"][0] == PROBLEM
+<<<<<<< HEAD
 
 
 def test_a_cluster_that_takes_the_jobs(commands, told, tmp_path):
@@ -78,6 +79,8 @@ def test_a_cluster_that_takes_the_jobs(commands, told, tmp_path):
     given = (tmp_path / "given").read_text()
     assert "--begin=now+1hour" in given
     assert {"--partition=cpu", "--account=mine", "--qos=short"} <= {*given.split()}
+=======
+>>>>>>> w-t
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,7 @@ def test_what_does_not_fit(commands, told, resources, message):
     assert message in "; ".join(problems)
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(
     ("command", "script", "state", "said"),
     [
@@ -106,6 +110,8 @@ def test_what_slurm_itself_says(commands, told, command, script, state, said):
     assert (found, said in text) == (state, True)
 
 
+=======
+>>>>>>> w-t
 def test_how_the_end_of_jobs_is_noticed(commands, told):
     assert told()["status"][0] == OK
     assert told(slurm_status_command="sacct")["status"][0] == PROBLEM

@@ -100,14 +100,17 @@ def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> I
 
 def _source(study: StudyContents, name: str) -> str:
     """The dataset that one is derived or built from: the first one, where there are several."""
-    while True:
+    seen: set[str] = set()
+    while name not in seen:  # sets that are made of each other are refused elsewhere
+        seen.add(name)
         if name in study.derivations:
             name = study.derivations[name].of[0]
             continue
         built = study.built_datasets.get(name)
         if built is None or not built.sources or built.is_vectors:
-            return name
+            break
         name = built.sources[0]
+    return name
 
 
 def _guess(kind: str, settings: DatasetKind) -> ImageSet:
