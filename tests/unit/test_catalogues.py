@@ -7,12 +7,6 @@ import yaml
 
 from matcheval.errors import InputError
 from matcheval.study.catalogue import read_catalogue
-<<<<<<< HEAD
-from matcheval.study.stages import StageJobs
-from matcheval.study.stored import meanings
-from studies import configuration, load
-=======
->>>>>>> w-t
 
 ROW = {
     "name": "m", "kind": "trained", "architecture": "linear", "width": 0, "depth": 0,
@@ -96,42 +90,3 @@ def test_yaml_catalogues_that_are_none(tmp_path, text, message):
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_catalogue(tmp_path / "m.yaml")
-<<<<<<< HEAD
-
-
-def digits(tmp_path, rows, **training):
-    """The digits, with models of one's own."""
-    path = tmp_path / "models.yaml"
-    path.write_text(yaml.safe_dump([ROW | row for row in rows]))
-    config = configuration("digits") | {"models": str(path), "results": str(tmp_path / "results")}
-    config["training"] |= training
-    config["matching"] = {}
-    return load(config)
-
-
-def test_models_are_trained_on_the_studys_sets_or_their_own(tmp_path):
-    own = {"name": "own", "train": ["digits-new-writers", "digits-known"]}
-    study = digits(tmp_path, [{}, own])
-    assert study.used == [
-        f"digits-{one}" for one in ("known", "new-writers", "train", "validation")
-    ]
-    jobs, folder = StageJobs(study), f"{tmp_path}/results/datasets"
-    option, trainings, *places = jobs.training_arguments(list(study.models))
-    assert option == "--trainings"
-    assert places == [
-        "--datasets", folder, "--checkpoints", f"{tmp_path}/results/checkpoints",
-        "--links", f"{study.folder}/checkpoints",
-    ]  # fmt: skip
-    (m, recipe, *of_study), (own, _, *of_own) = json.loads(trainings)
-    assert (m, own) == ("m", "own")
-    assert json.loads(recipe)["architecture"] == "linear"
-    assert of_study == [["digits-train"], ["digits-validation"]]
-    assert of_own == [["digits-new-writers", "digits-known"], ["digits-validation"]]
-    files = jobs.training_inputs(["own"])
-    assert [file for file in files["train"] if file.endswith(".json")] == [
-        f"{folder}/digits-new-writers/dataset.json", f"{folder}/digits-known/dataset.json",
-    ]  # fmt: skip
-    known = {name: each["training"]["train"] for name, each in meanings(study)["model"].items()}
-    assert known == {"m": "digits-train", "own": "digits-new-writers+digits-known"}
-=======
->>>>>>> w-t

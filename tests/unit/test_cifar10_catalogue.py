@@ -3,22 +3,10 @@ from types import SimpleNamespace
 
 import make_cifar10_models
 
-<<<<<<< HEAD
-from matcheval.models.building import build_model
-from matcheval.study.catalogue import read_catalogue
-=======
->>>>>>> w-t
 from matcheval.study.stages import StageJobs
 from matcheval.training.settings import TrainingSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
-<<<<<<< HEAD
-MODELS = read_catalogue(STUDIES / "cifar10-models.csv")
-OTHERS = read_catalogue(STUDIES / "cifar10-warehouse-models.csv")
-BUILT = [model.recipe for models in (MODELS, OTHERS) for model in models.values() if model.recipe]
-SIZES = sorted({(r.architecture, r.width, r.depth, r.groups) for r in BUILT})
-=======
->>>>>>> w-t
 
 
 def test_is_what_the_script_writes(tmp_path, monkeypatch):
@@ -28,20 +16,6 @@ def test_is_what_the_script_writes(tmp_path, monkeypatch):
     assert written == (STUDIES / "cifar10-models.csv").read_bytes()
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize("size", SIZES, ids=str)
-def test_every_network_can_be_built(size):
-    architecture, width, depth, groups = size
-    with torch.device("meta"):
-        model = build_model(
-            architecture, width=width, depth=depth, groups=groups, input_shape=(32, 32, 3),
-            n_classes=10,
-        )  # fmt: skip
-        assert model.eval()(torch.empty(1, 3, 32, 32)).shape == (1, 10)
-
-
-=======
->>>>>>> w-t
 def test_engine_options_are_those_of_the_command_line():
     assert StageJobs(SimpleNamespace(training=None)).training_options == ""
     settings = TrainingSettings(

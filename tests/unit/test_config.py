@@ -135,10 +135,6 @@ class TestCustomStudy:
 
 
 BAD = [
-<<<<<<< HEAD
-    ({"replication": {"seed": 2**32}}, "4294967296 must be at most 4294967295"),
-=======
->>>>>>> w-t
     ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
     ({"matching": {"epsilon": float("nan")}}, "'matching.epsilon': nan is not a finite number"),
     ({"matching": {"epsilon": "small"}}, "'matching.epsilon': 'small' is not a number"),
@@ -164,10 +160,6 @@ ARCHIVE = {"kind": "label_archive", "file": "all.npz", "predictions": "p", "labe
 CINIC10 = {"kind": "cinic10", "part": "test"}
 BAD_CUSTOM = [
     ({"groups/datasets/old": "f.csv"}, "f.csv: no column group in the header ['index', 'writer']"),
-<<<<<<< HEAD
-    ({"results": "models.csv"}, "is not a folder. Name a folder"),
-=======
->>>>>>> w-t
     ({"datasets/old/files": "m.csv"}, "'datasets.old.files': 'm.csv' has no '{model}'"),
     ({"datasets/old/files": "no/{model}.csv"}, "no predictions of model 'm.v1' at no/m.v1.csv"),
     ({"pairs/both/replication": "newer"}, "'pairs.both.replication': unknown dataset 'newer'"),
@@ -290,27 +282,6 @@ def test_class_folders_of_images(tmp_path):
     (tmp_path / "empty" / "a.png").touch()
     with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' not among the classes"):
         check_custom_images(study)
-<<<<<<< HEAD
-
-
-def test_predictions_are_opened_with_the_classes_of_the_study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("m.csv").write_text("name,kind\nm,predictions\n")
-    sets = {}
-    for name in "ab":
-        Path(name).mkdir()
-        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.5\n2,1,0.6\n")
-        sets[name] = {
-            "kind": "predictions",
-            "files": f"{name}/{{model}}.csv",
-            "classes": ["x", "y"],
-        }
-    pairs = {"p": {"original": "a", "replication": "b"}}
-    study = load({"study": "s", "models": "m.csv", "datasets": sets, "pairs": pairs})
-    with pytest.raises(InputError, match=r"a/m\.csv: 'label': row 1: 2 is too large; the maximum"):
-        open_some(study)
-=======
->>>>>>> w-t
 
 
 @pytest.mark.parametrize(

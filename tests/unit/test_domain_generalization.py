@@ -149,16 +149,6 @@ class TestResults:
         chosen = only(results, "source_validation", "design")
         assert chosen[chosen.algorithm == "sd"].gain.tolist() == pytest.approx([-0.02] * 4)
 
-<<<<<<< HEAD
-=======
-    def test_tables_have_their_columns_and_layouts(self, worked):
-        _, _, _, chosen, results = worked
-        assert len(compared.tabulate_gains(chosen)) == 7 * 3
-        assert len(compared.tabulate_spread(results)) == 7 * 4
-        page = markdown(tables.by_domain(only(results, "default", "design")))
-        assert "| SD | 56.0 ± 2.8 | 66.0 ± 2.8 | 76.0 ± 2.8 | 66.0 ± 2.8 |" in page
-
->>>>>>> w-t
 
 def test_one_run_and_equal_runs():
     one = mean_over_runs([0.3], 0.95)

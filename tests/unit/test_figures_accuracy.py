@@ -9,26 +9,14 @@ import pytest
 from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, lines_of
-<<<<<<< HEAD
-from helpers import predictions
 from matcheval.accuracy_prediction import errors, figures, predicting
 from matcheval.accuracy_prediction.errors import tabulate_errors
 from matcheval.accuracy_prediction.figures import KINDS
-from matcheval.accuracy_prediction.output_files import OutputFiles
-=======
-from matcheval.accuracy_prediction import errors, figures, predicting
-from matcheval.accuracy_prediction.errors import tabulate_errors
-from matcheval.accuracy_prediction.figures import KINDS
->>>>>>> w-t
 from matcheval.accuracy_prediction.plots import Results
 from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Member, Suite
-<<<<<<< HEAD
-from matcheval.predictions.records import write_predictions
-=======
->>>>>>> w-t
 
 CALIBRATED = ("calibrated", "linear", "Syn")
 METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
@@ -173,28 +161,3 @@ def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure()
     assert "ac-and-doc-by-model-leave-one-out" not in found
     of_outputs = figures.figures_of_outputs(settings.suites["s"])
     assert of_outputs == {"confidences-of-both-on-a": ("confidences", histogram)}
-<<<<<<< HEAD
-
-
-def test_confidences_are_counted_of_the_classes_that_count(tmp_path, monkeypatch):
-    confidence = {"base": [0.31, 0.99, 0.92], "a": [0.51, 0.72, 0.33]}
-    for name, values in confidence.items():
-        made = predictions(values, prediction=[0, 1, 1], label=[0, 0, 1])
-        write_predictions(made, tmp_path / name / "m.parquet")
-    shown, stems = [], {name: f"{tmp_path}/{name}/{{model}}" for name in confidence}
-    monkeypatch.setattr(figures, "save_figure", lambda figure, *_: shown.append(figure))
-    figures.plot_outputs(
-        kind="confidences", options={"model": "m", "dataset": "a"},
-        stored=SuiteOutputs(SUITE, "base", ["ape", "bee"], ClassRule(), OutputFiles(stems)),
-        members=["m"], outputs=[],
-    )  # fmt: skip
-    draw(shown[0])
-    for axes, (name, values) in zip(shown[0].axes, confidence.items(), strict=True):
-        assert axes.get_title() == f"{name}, n = 3"
-        heights, edges, _ = axes.patches[0].get_data()
-        np.testing.assert_allclose(heights, 100 * np.histogram(values, edges / 100)[0] / 3)
-        mean, accuracy = (line.get_xdata()[0] for line in axes.lines)
-        assert mean == pytest.approx(100 * np.mean(values), abs=1e-4)
-        assert accuracy == pytest.approx(200 / 3)
-=======
->>>>>>> w-t

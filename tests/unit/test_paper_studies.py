@@ -11,11 +11,6 @@ import pytest
 
 from matcheval.accuracy_prediction import differences, errors
 from matcheval.analyses.published_values import compare_published
-<<<<<<< HEAD
-from matcheval.datasets.corruptions.names import EXTRA, STANDARD
-from matcheval.datasets.label_spaces import class_subset, imagenet_classes
-=======
->>>>>>> w-t
 from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
 
@@ -141,32 +136,6 @@ def test_the_warehouses_sets_are_those_of_the_papers_columns():
     assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
 
 
-<<<<<<< HEAD
-@pytest.mark.slow
-def test_the_twelve_models_and_the_shifts_of_imagenet():
-    study = load_study("doc-imagenet")
-    assert len(study.models) == 12
-    members = {member.dataset: member for member in study.suites["shifts"].members}
-    assert Counter(m.group for m in members.values()) == {
-        "Syn1": 55, "Syn2": 40, "Natural": 6, "Adv": 1
-    }  # fmt: skip
-    # Guillory et al. (2021), section 8.
-    second = "motion_blur defocus_blur glass_blur zoom_blur gaussian_blur speckle_noise spatter"
-    syn2 = {*second.split(), "saturate"}
-    assert {m.subgroup for m in members.values() if m.group == "Syn2"} == syn2
-    syn1 = {*STANDARD, *EXTRA} - syn2
-    assert {m.subgroup for m in members.values() if m.group == "Syn1"} == syn1
-    groups = dict(members["imagenet-vid-robust"].groups)
-    assert len(groups) == 30
-    assert len({one for group in groups.values() for one in group} & set(imagenet_classes())) == 288
-    assert (len(groups["dog"]), groups["zebra"]) == (118, ("n02391049",))
-    for name in ("imagenet-a", "imagenet-r"):
-        assert members[name].classes == class_subset(name)
-        assert len(members[name].classes) == 200
-
-
-=======
->>>>>>> w-t
 @pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
 def test_no_image_is_in_calibration_sets_and_test_sets(name):
     study = load(configuration(f"{name}-disjoint"))

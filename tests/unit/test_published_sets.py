@@ -59,19 +59,6 @@ class TestCifar10:
         assert not (tmp_path / "owned").exists()
 
 
-<<<<<<< HEAD
-def test_cifar10_1(make):
-    labels = LABELS.astype(np.int32)
-    files = {"cifar10.1_v6_data.npy": npy(IMAGES), "cifar10.1_v6_labels.npy": npy(labels)}
-    made = make("cifar10_1", {"version": "v6"}, files)
-    assert np.array_equal(made.pixels, IMAGES)
-    assert np.array_equal(made.labels, LABELS)
-    with pytest.raises(InputError, match=r"unknown file 'cifar10.1_v4_data.npy'|no such file"):
-        make("cifar10_1", {"version": "v4"})
-
-
-=======
->>>>>>> w-t
 @pytest.mark.parametrize("kind", [str, object])
 def test_cifar10_2(make, kind):
     right, wrong = (
@@ -96,21 +83,6 @@ def test_cifar10_c(make):
     assert np.array_equal(made.labels, LABELS)
     joined = make("cifar10_c", options | {"severity": "all"})
     assert np.array_equal(joined.pixels, np.concatenate(levels))
-<<<<<<< HEAD
-
-
-def test_cinic10_in_order_of_class_and_name(make):
-    order = np.random.default_rng(0).permutation(len(IMAGES))  # of the files in the archive
-    files = {"./README.md": b"text", "./train/airplane/x.png": encode(IMAGES[0])}
-    files |= {f"./test/{CIFAR10[LABELS[i]]}/n{i:04d}.png": encode(IMAGES[i]) for i in order}
-    made = make("cinic10", {"part": "test"}, {"CINIC-10.tar.gz": tar(files, "w:gz")}, n_threads=2)
-    rows = np.lexsort((np.arange(40), LABELS))
-    assert made.stored == "array"
-    assert np.array_equal(made.pixels, IMAGES[rows])
-    assert np.array_equal(made.labels, LABELS[rows])
-    assert made.names[0] == f"test/airplane/n{rows[0]:04d}.png"
-=======
->>>>>>> w-t
 
 
 def tiny_jpeg(value, height=12, width=16):

@@ -252,8 +252,6 @@ def test_what_cannot_be_sampled_is_said_before_any_job(pool, message):
     config["sampling"]["pools"]["new-writers"] |= pool
     with pytest.raises(InputError, match=message):
         load(config)
-<<<<<<< HEAD
-=======
 
 
 def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
@@ -269,4 +267,3 @@ def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
     assert right.mean() > 0.8
     assert wrong.mean() < 0.15
     assert 0.1 < (right < 0.7).mean() < 0.4
->>>>>>> w-t

@@ -69,18 +69,6 @@ def test_whether_there_is_a_cluster(commands, told, monkeypatch):
     (found,) = slurm_checks.check_presence()
     assert found.state == OK  # jobs run on this machine
     assert told()["SLURM"][0] == PROBLEM
-<<<<<<< HEAD
-
-
-def test_a_cluster_that_takes_the_jobs(commands, told, tmp_path):
-    commands("sbatch", f"echo \"$@\" > {tmp_path}/given; echo '7;cluster2'")
-    found = told({"slurm_account": "mine", "qos": "short"})
-    assert {state for state, _ in found.values()} == {OK}
-    given = (tmp_path / "given").read_text()
-    assert "--begin=now+1hour" in given
-    assert {"--partition=cpu", "--account=mine", "--qos=short"} <= {*given.split()}
-=======
->>>>>>> w-t
 
 
 @pytest.mark.parametrize(
@@ -95,23 +83,6 @@ def test_what_does_not_fit(commands, told, resources, message):
     assert message in "; ".join(problems)
 
 
-<<<<<<< HEAD
-@pytest.mark.parametrize(
-    ("command", "script", "state", "said"),
-    [
-        ("sbatch", "echo 'Invalid account' >&2; exit 1", PROBLEM, "Invalid account"),
-        ("srun", "echo '/here cannot be written to'", PROBLEM, "/here cannot be written to"),
-        ("srun", "echo 'Requested nodes are busy' >&2; exit 1", NOTE, ""),
-    ],
-)
-def test_what_slurm_itself_says(commands, told, command, script, state, said):
-    commands(command, script)
-    found, text = told()["slurm_partition"]
-    assert (found, said in text) == (state, True)
-
-
-=======
->>>>>>> w-t
 def test_how_the_end_of_jobs_is_noticed(commands, told):
     assert told()["status"][0] == OK
     assert told(slurm_status_command="sacct")["status"][0] == PROBLEM
