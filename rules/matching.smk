@@ -106,7 +106,8 @@ rule estimate_gaps:
         ),
         means=expand(f"{OWN}/gaps/{{{{pair}}}}.{{format}}", format=["parquet", "csv"]),
         calibration=expand(
-            f"{OWN}/gaps/{{{{pair}}}}/calibration.{{format}}", format=["parquet", "csv"]
+            f"{OWN}/gaps/{{{{pair}}}}/calibration.{{format}}",
+            format=["parquet", "csv"],
         ),
     log:
         f"{OWN}/logs/estimate_gaps/{{pair}}.log",

@@ -10,7 +10,14 @@ from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.json_files import read_json
 from matcheval.io.self_digests import verify_file
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
+from matcheval.protocol.schemas import (
+    CALIBRATION,
+    COMPARISON_RUNS,
+    GAPS,
+    MEAN_GAPS,
+    MODEL_TABLE,
+    PAIRS,
+)
 from matcheval.replication.tables import CHANGES, FITS, REGION, RESULTS
 
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
@@ -98,7 +105,7 @@ def gaps(results):
     """Gaps by pair and matching: of the models, and of their means."""
     paths = matched_files(results, "gaps", ".parquet")
     folder, gaps = results.study / "gaps", {}
-    for path in (path for path in paths if path.parent != folder):
+    for path in (p for p in paths if p.parent != folder and p.stem != "calibration"):
         means = MEAN_GAPS.read(folder / f"{path.parent.name}.parquet").to_pandas()
         mean = means.set_index("matching").loc[path.stem]
         gaps[path.parent.name, path.stem] = GAPS.read(path).to_pandas(), mean
@@ -123,6 +130,16 @@ def test_terms_and_parts_add_up_to_gaps(gaps):
             terms = found.matched_gap + found.source_selection + found.dropped_targets
             for total in (terms, found.confidence_part + found.conditional_part):
                 np.testing.assert_allclose(total, found.gap, atol=1e-12)
+
+
+def test_tenths_are_of_the_sets_whose_calibration_is_told(results):
+    for path in matched_files(results, "gaps", "calibration.parquet"):
+        curves = CALIBRATION.read(path).to_pandas()
+        mean = MEAN_GAPS.read(path.parents[1] / f"{path.parent.name}.parquet").to_pandas().iloc[0]
+        for origin, tenths in curves.groupby("origin"):
+            excess = (tenths["confidence"] - tenths["accuracy"]).mean()
+            # Tenths of few datapoints are not of equal size.
+            assert abs(excess - mean[f"overconfidence_{origin}"]) < 10 / mean[f"n_{origin}"]
 
 
 def test_missing_values_of_gaps_have_reasons(gaps):

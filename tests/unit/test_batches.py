@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError, StoppedError
 from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
-from matcheval.io.kept import is_made_from, origin_of, publish
+from matcheval.io.kept import is_made_from, origin_of
 from matcheval.study.study import in_batches
 
 
@@ -94,18 +94,6 @@ def test_what_no_time_is_left_for_is_named(made, tmp_path):
     ]
     with pytest.raises(StoppedError, match="b: stopped as its time is nearly over"):
         make_members(members, is_to_stop=lambda: True)
-
-
-def test_a_declared_output_is_a_link_that_moves_with_the_folder(tmp_path):
-    kept, declared = tmp_path / "r/kept/a.txt", tmp_path / "r/study/x/a.txt"
-    kept.parent.mkdir(parents=True)
-    kept.write_text("1")
-    for _ in range(2):
-        publish(kept, declared)
-    (tmp_path / "r").rename(tmp_path / "moved")
-    moved = tmp_path / "moved/study/x/a.txt"
-    assert moved.is_symlink()
-    assert moved.read_text() == "1"
 
 
 def test_small_members_are_put_together_and_large_ones_left_out():

@@ -4,13 +4,9 @@ import io
 import json
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,8 +23,6 @@ from matcheval.errors import InputError
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
-from matcheval.study.requests import Machine, Requests
-from matcheval.study.sizes import ImageSet, _prepared_size, dataset_size
 from photos import encoded_dataset, jpeg, photo
 from studies import load
 
@@ -124,9 +118,7 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
     made = corrupted(folder, "photos", corruption="contrast", severity=2)
     shifted = corrupt(cropped.pixels[:], "contrast", 2, [0, 1], size=224)
     np.testing.assert_array_equal(made.pixels[:], as_jpeg(shifted))
-    for of, side, parameters, quality in (
-        ("photos", 32, 32, None), ("colour", 64, 32, None), ("colour", 65, 224, 85),
-    ):  # fmt: skip
+    for of, side, parameters, quality in (("photos", 64, 32, None), ("colour", 65, 224, 85)):
         recipe = json.loads(corrupted(folder, of, **NOISE, size=side).images.recipe)
         assert (recipe["parameters"], recipe["jpeg_quality"]) == (parameters, quality)
     forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
@@ -153,14 +145,6 @@ def rows_of(reader, start, stop):
     return out
 
 
-@pytest.mark.parametrize(("crop", "as_they_are"), [(224, True), (299, False)])
-def test_images_that_were_cropped_before_are_not_cropped_again(folder, crop, as_they_are):
-    made = corrupted(folder, "photos", **NOISE)
-    geometry = Geometry("short", (crop + 32, crop + 32), (crop, crop), "bilinear")
-    read = rows_of(open_reader(made, geometry, 1), 0, 1)
-    assert np.array_equal(read, made.images[0:1]) == as_they_are
-
-
 def test_all_severities_follow_each_other(folder):
     single = [corrupted(folder, "colour", **NOISE | {"severity": s}) for s in (1, 2, 3, 4, 5)]
     joined = corrupted(folder, "colour", **NOISE | {"severity": "all"})
@@ -171,16 +155,6 @@ def test_all_severities_follow_each_other(folder):
     rows = [170, 3, 90, 43, 3]  # of several severities at once, in any order
     expected = [np.asarray(single[row // 40].images[row % 40]) for row in rows]
     assert np.array_equal(joined.images[rows], expected)
-
-
-def test_few_images_are_made_at_a_time(folder):
-    made = corrupted(folder, "photos", corruption="contrast", severity=1).images
-    sizes = []
-    counted = replace(made, shape=(50, 224, 224, 3), make=lambda rows: sizes.append(len(rows)) or 0)
-    for _ in images_module.chunks(counted):
-        pass
-    assert sum(sizes) == 50
-    assert max(sizes) <= (1 << 20) // (3 * 224 * 224)
 
 
 def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
@@ -240,22 +214,14 @@ def study(made, results="results", **datasets):
     [
         (NOISE | {"of": "digit"}, r"datasets\.made\.of.*unknown dataset 'digit'.*'digits'"),
         (NOISE | {"of": "made"}, "'made' is made from itself"),
-        (NOISE | {"of": "other"}, "is made from itself"),
-        (NOISE | {"of": "known"}, "'known' has predictions only"),
-        (NOISE | {"severity": 6}, r"'datasets\.made\.severity': '6' is none of 1, 2, 3, 4, 5, all"),
         ({"corruption": "fogg", "severity": 1}, "unknown value 'fogg'. Did you mean 'fog'"),
         ({"corruption": "fog"}, "corruption 'fog' needs a severity"),
         ({"corruption": "none", "severity": 1}, "corruption 'none' has no severity"),
-        (NOISE | {"parameters": 64}, "'64' is none of auto, 32, 224"),
-        (NOISE | {"jpeg_quality": 0}, "jpeg_quality"),
-        (NOISE | {"per_class": 3}, "unknown key 'per_class'"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_job(options, message):
-    other = {"kind": "corrupted", "of": "made", **NOISE}
-    known = {"kind": "predictions", "files": "{model}.csv"}
     with pytest.raises(InputError, match=message):
-        study(options, other=other, known=known)
+        study(options)
 
 
 def test_what_a_made_set_consists_of_and_depends_on():
@@ -268,48 +234,6 @@ def test_what_a_made_set_consists_of_and_depends_on():
     assert found.dataset_identity("digits") in found.dataset_identity("made")
     kept = study(NOISE | {"stored": True})
     assert "results/datasets/made/images.npy" in kept.dataset_files("made")
-
-
-def test_the_size_of_a_set_is_known_from_its_source(tmp_path):
-    found = study(NOISE | {"size": 32}, tmp_path)
-    assert dataset_size(found, "made") == ImageSet(600, 32, made=True)
-    for name, spec in found.datasets.items():
-        folder = Path(found.dataset_folder(name))
-        options = {**spec.options, **({"rows": [0, 50]} if name == "digits" else {})}
-        prepare_dataset(name, spec.kind, options, folder, tmp_path)
-    _prepared_size.cache_clear()
-    assert dataset_size(found, "made").images == 50
-
-
-def test_the_size_of_ones_own_images_is_known_from_the_settings(tmp_path):
-    pq.write_table(pa.table({"image": [b""] * 70, "label": [0] * 70}), tmp_path / "a.parquet")
-    mine = {"kind": "parquet", "files": str(tmp_path / "a.parquet"), "classes": "cifar10"}
-    folder = {"kind": "image_folder", "path": "photos", "classes": "cifar10", "resize": 96}
-    some = mine | {"rows": [20, 60], "resize": 32}
-    found = study(NOISE, tmp_path / "results", mine=mine, some=some, photos=folder)
-    photographs = ImageSet(50_000, 224, classes=1000, encoded=True)
-    assert dataset_size(found, "mine") == replace(photographs, images=70)
-    assert dataset_size(found, "some") == replace(photographs, images=40, side=32, encoded=False)
-    assert dataset_size(found, "photos") == replace(photographs, side=96, encoded=False)
-
-
-def test_no_memory_for_all_images_is_asked_for(tmp_path):
-    """600 images of 400 × 400 pixels are 288 MB, which are counted twice where they are arrays."""
-    both = (NOISE | {"size": 400, "stored": stored} for stored in (False, True))
-    made, kept = (Requests(study(options, tmp_path), Machine()) for options in both)
-    job = SimpleNamespace(dataset="made", model="linear-ce")
-    running = [each.of("predict_dataset", job).mem_mb for each in (made, kept)]
-    assert running[1] - running[0] > 500
-
-
-def test_a_pattern_makes_many_sets():
-    member = {
-        "dataset": {"kind": "corrupted", "of": "digits", "corruption": "{x}", "severity": "{s}"},
-        "values": {"x": ["fog", "snow"], "s": [1, 5]},
-    }
-    found = load(BASE | {"datasets": {"digits": DIGITS}, "suites": {"all": {"members": [member]}}})
-    severities = {name: found.datasets[name].options["severity"] for name in found.evaluated}
-    assert severities == {"fog-1": 1, "fog-5": 5, "snow-1": 1, "snow-5": 5}
 
 
 @pytest.mark.parametrize("kind", ["arrays", "image_folder"])
@@ -339,3 +263,11 @@ def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
         prepared(rows=[8, 13])
     with pytest.raises(InputError, match="no image is from 3 on and before 3"):
         prepared(rows=[3, 3])
+
+
+@pytest.mark.parametrize(("crop", "as_they_are"), [(224, True), (299, False)])
+def test_images_that_were_cropped_before_are_not_cropped_again(folder, crop, as_they_are):
+    made = corrupted(folder, "photos", **NOISE)
+    geometry = Geometry("short", (crop + 32, crop + 32), (crop, crop), "bilinear")
+    read = rows_of(open_reader(made, geometry, 1), 0, 1)
+    assert np.array_equal(read, made.images[0:1]) == as_they_are

@@ -5,7 +5,6 @@ import json
 import zipfile
 import zlib
 from functools import cache
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,13 +14,12 @@ from sklearn.datasets import load_sample_images
 
 import corruption_references
 from image_sets import SHARED, encode
-from matcheval.datasets.corruptions import applying, names
+from matcheval.datasets.corruptions import applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.names import ARCHIVE, EXTRA, PROCEDURAL, SEVERITIES, STANDARD
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import edges, load_textures
-from matcheval.datasets.published import Cifar10C
 from matcheval.errors import InputError
 
 VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
@@ -158,13 +156,6 @@ def test_noise_has_the_distribution_of_its_formula(name, size):
             assert np.abs(shares[0] - shares[1]).max() < 0.005, (severity, level)  # n = 270,000
 
 
-def test_every_value_has_noise_of_its_own():
-    noise = corrupt(np.full((2, 64, 64, 3), 128, np.uint8), "gaussian_noise", 5, [0, 1])
-    values = noise.ravel().astype(float)
-    for lag in (1, 2, 3, 192, 64 * 64 * 3):
-        assert abs(np.corrcoef(values[:-lag], values[lag:])[0, 1]) < 0.03, lag
-
-
 @pytest.mark.parametrize("name", CORRUPTIONS)
 def test_seed_and_index_decide_and_not_the_other_images(name, textures, monkeypatch):
     images, indices = photos(6, 32), np.array([0, 9, 4, 49_999, 2, 7])
@@ -202,12 +193,6 @@ def test_grey_and_black_as_the_formulas_have_them():
     np.testing.assert_array_equal(
         corrupt(image, "saturate", 5, [0])[0, 0], [[0] * 3, [100, 80, 80]]
     )
-
-
-def test_names_and_groups():
-    assert set(CORRUPTIONS) == set(names.ALL)
-    assert set(STANDARD + EXTRA) == set(get_args(Cifar10C.model_fields["corruption"].annotation))
-    assert len(STANDARD) == 15
 
 
 FILES = {
@@ -254,9 +239,7 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
     path = tmp_path / "a.whl"
     for content, told in (
         (archive({n: FILES[n] for n in TEXTURES[:4]}), "no frost5.jpg for 'frost'. Name the"),
-        (archive(FILES | {"frost2.png": b"text"}), "a.whl.*frost2.png: not a readable image"),
         (archive(FILES | {"frost2.png": eps()}), "a.whl.*frost2.png: not a readable .*identify"),
-        (b"PK", "not a readable archive .File is not a zip file.. Name the folder"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=told):

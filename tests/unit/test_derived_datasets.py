@@ -87,8 +87,3 @@ def test_a_class_with_too_few_images_is_named_with_its_shortfall():
         derive(part("one", 1, 8, seed=0), sources[:1])
     with pytest.raises(InputError, match="per_set"):
         derive(origins("test", per_set=6), sources)
-
-
-def test_derivations_are_read_back_from_json():
-    for derivation in (part("a", 1, 2, 0), union("a", "b"), origins("test")):
-        assert Derivation.from_json(derivation.json) == derivation

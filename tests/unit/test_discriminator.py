@@ -44,18 +44,17 @@ def told_apart(halves, change, seed):
     return clopper_pearson(round(last.validation_accuracy * n), n)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_without_a_shift_the_interval_holds_one_half(halves, seed):
     interval = told_apart(halves, lambda images: images, seed)
     assert interval.low <= 0.5 <= interval.high
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     "change",
     [lambda images: np.roll(images, 1, axis=2), lambda images: np.minimum(images, 12)],
     ids=["moved by a pixel", "less contrast"],
 )
-def test_a_shift_is_found(halves, change, seed):
-    interval = told_apart(halves, change, seed)
+def test_a_shift_is_found(halves, change):
+    interval = told_apart(halves, change, seed=0)
     assert interval.low > 0.55

@@ -205,41 +205,6 @@ class TestLiteralLoops:
         assert median == pytest.approx(sigma, rel=1e-12)
 
 
-@pytest.mark.slow
-def test_joint_product_divergence_removes_a_feature_that_domains_disagree_on():
-    """A "colour" agrees with 95 and 75 % of the labels, and in the target domain with 10 %."""
-
-    def domain(n, agreement, generator):
-        y = torch.randint(0, 2, (n,), generator=generator)
-        signal = 0.8 * (2 * y - 1)[:, None] + 1.6 * torch.randn(n, 4, generator=generator)
-        shown = torch.where(torch.rand(n, generator=generator) < agreement, y, 1 - y)
-        colour = 2.0 * (2 * shown - 1)[:, None] + 0.3 * torch.randn(n, 2, generator=generator)
-        return torch.cat([signal, colour], dim=1), y
-
-    def accuracy(weight):
-        torch.manual_seed(0)
-        generator = torch.Generator().manual_seed(0)
-        body = torch.nn.Sequential(torch.nn.Linear(6, 32), torch.nn.ReLU(), torch.nn.Linear(32, 16))
-        head = torch.nn.Linear(16, 2)
-        optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=3e-3)
-        numbers = torch.arange(2).repeat_interleave(64)
-        for _ in range(400):
-            sides = zip(*(domain(64, share, generator) for share in (0.95, 0.75)), strict=True)
-            x, y = map(torch.cat, sides)
-            z = body(x)
-            divergence = feature.joint_product_divergence(z, y, numbers, alpha=0.5, ridge=0.01)
-            loss = torch.nn.functional.cross_entropy(head(z), y) + weight * divergence
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        x, y = domain(4000, 0.1, generator)
-        return (head(body(x)).argmax(1) == y).float().mean().item()
-
-    without, with_penalty = accuracy(weight=0), accuracy(weight=100)
-    assert without < 0.65
-    assert with_penalty > 0.72
-
-
 def test_content_of_others_is_constant():
     x = drawn(3, 4).requires_grad_()
     permutation = torch.tensor([1, 2, 0])

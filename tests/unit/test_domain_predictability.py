@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction.scores.outputs import from_logits, joined, pooled
+from matcheval.accuracy_prediction.scores.outputs import pooled
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization import predictability
-from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.predictability import scores_of_runs, tabulate_near_far
 from matcheval.domain_generalization.results import tabulate_image_counts
 from matcheval.domain_generalization.tables import PREDICTABILITY
@@ -37,16 +36,6 @@ def test_statistics_of_several_sets_are_those_of_their_union():
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-7)
     expected = np.cov(features.T.astype(np.float64))
     np.testing.assert_allclose(whole.feature_covariance, expected, rtol=1e-9)
-
-
-def test_outputs_on_several_sets_are_one_after_the_other():
-    rng = np.random.default_rng(1)
-    logits, labels = rng.normal(size=(9, 3)), rng.integers(0, 3, 9)
-    whole = from_logits(logits, labels)
-    both = joined([from_logits(logits[:4], labels[:4]), from_logits(logits[4:], labels[4:])])
-    assert both.accuracy == whole.accuracy
-    np.testing.assert_array_equal(both.probabilities, whole.probabilities)
-    assert joined([from_logits(logits, labels), from_logits(logits)]).labels is None
 
 
 SETS = {
@@ -141,26 +130,10 @@ def study_with(scores, **changes):
 KEPT, CORAL = {"inference": {"outputs": ["statistics"]}}, {"algorithms": ["coral"]}
 
 
-def test_models_of_blocks_are_scored_on_request():
-    study = study_with(CORAL, **KEPT)
-    analysis = study.analysis(DomainGeneralization)
-    models = {name for _, name in analysis.expansion.scored}
-    # ERM of one source; ERM and CORAL of two; two seeds.
-    assert len(models) == 3 * 2
-    one = "digit-domains.plain.erm-0.seed-1"
-    batch = analysis.expansion.scored["shifted", one].source_batch
-    assert analysis.expansion.tested_on_sources[batch].datasets == (
-        "plain.without-1-of-5.seed-1", "plain.part-1-of-5.seed-1",
-    )  # fmt: skip
-    assert not load(digit_domains()).analysis(DomainGeneralization).expansion.scored
-
-
 @pytest.mark.parametrize(
     ("scores", "changes", "message"),
     [
         ({}, {}, r"'inference.outputs': 'nuclear_norm' needs .*Add logits or statistics"),
-        ({"methods": ["nuclear_nrom"]}, KEPT, "unknown method 'nuclear_nrom'.*nuclear_norm"),
-        ({"methods": ["rotation"]}, KEPT, "'rotation' runs models again over rotated"),
         ({"algorithms": ["sd"]}, KEPT, "scores.algorithms': unknown algorithm 'sd'"),
     ],
 )

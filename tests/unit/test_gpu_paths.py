@@ -10,7 +10,6 @@ import torch
 
 from fake_cuda import FakeCuda
 from matcheval import health
-from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import Writer
@@ -22,7 +21,7 @@ from matcheval.models.transforms import Transform
 from matcheval.training.loop import train
 from matcheval.training.settings import Engine
 from studies import ROOT
-from trainings import a_set, recipe, same
+from trainings import a_set, recipe
 
 
 @pytest.fixture
@@ -77,8 +76,7 @@ def test_a_gpu_out_of_memory_goes_on_with_smaller_batches(cuda):
 @pytest.mark.parametrize(
     ("capability", "precision", "is_there"),
     [
-        ((7, 5), "tf32", False), ((7, 5), "bf16", False), ((7, 5), "fp16", True),
-        ((8, 0), "tf32", True), ((9, 0), "bf16", True),
+        ((7, 5), "tf32", False), ((7, 5), "bf16", False), ((8, 0), "tf32", True),
     ],
 )  # fmt: skip
 def test_precisions_that_a_gpu_lacks_are_refused_before_it_fails(
@@ -95,21 +93,6 @@ def test_precisions_that_a_gpu_lacks_are_refused_before_it_fails(
         sets = [a_set("one", 30)], a_set("val", 9)
         with pytest.raises(InputError, match="m: 'precision': this cuda device does not support"):
             train("m", recipe(precision="bf16"), *sets, engine=Engine("cuda"))
-
-
-@pytest.mark.parametrize("deterministic", [True, False])
-def test_a_training_on_a_gpu(cuda, deterministic):
-    sets = [a_set("one", 40)], a_set("val", 9)
-    seen = []
-
-    def note(_):
-        backend = torch.backends.cudnn
-        seen.append((backend.deterministic, backend.benchmark))
-
-    engine = Engine("cuda", deterministic=deterministic)
-    found = train("m", recipe(), *sets, engine=engine, on_epoch=note)
-    assert seen == [(deterministic, not deterministic)] * 2
-    assert same(found, train("m", recipe(), *sets))
 
 
 BUSY = "CUDA error: CUDA-capable device(s) is/are busy or unavailable\nSearch for it"
@@ -132,25 +115,15 @@ def test_a_gpu_that_another_process_holds(cuda, monkeypatch):
     assert "Another process holds it" in remedy
 
 
-def test_doctor_computes_something_on_each_gpu(cuda):
-    assert health._gpus(torch, {"PATH": ""}) == (health.OK, "Fake (1 GiB); driver unknown", "")
-
-
-def test_doctor_compares_each_gpu_with_the_cpu(cuda, capsys, monkeypatch):
+def test_doctor_compares_each_gpu_with_the_cpu(cuda, monkeypatch):
     (finding,) = health.check_gpus()
     assert (finding.subject, finding.state) == ("GPU 0", health.OK)
-    assert "Fake, 1.0 of 1.0 GiB free" in finding.found
     monkeypatch.setattr(health, "_difference_from_cpu", lambda *_: 0.5)
     (finding,) = health.check_gpus()
     assert finding.state == health.PROBLEM
     monkeypatch.setattr(health, "_difference_from_cpu", fail)
     (finding,) = health.check_gpus()
     assert (finding.state, finding.found) == (health.PROBLEM, BUSY.splitlines()[0])
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(SystemExit):
-        main(["doctor", "--gpu"])
-    assert "problem   CUDA: torch can use no GPU" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.execution import gpus
-from matcheval.execution.gpus import driver_gpus, lease, lock_folder, visible_gpus
+from matcheval.execution.gpus import lease, lock_folder, visible_gpus
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 LISTED = """\
@@ -38,10 +38,7 @@ def driver(tmp_path):
         ("2,0", ["GPU-c1-0", "GPU-a1-0"]),
         ("GPU-a1-0,0", ["GPU-a1-0"]),  # one GPU by two names
         ("GPU-c,MIG-b2", ["GPU-c1-0", "MIG-b2"]),
-        ("1", ["MIG-b1", "MIG-b2"]),
-        ("0,7,2", ["GPU-a1-0"]),
         ("GPU-a,0", []),  # either of two
-        ("2,-1,0", ["GPU-c1-0"]),
         ("", []),
     ],
 )
@@ -62,12 +59,6 @@ def test_without_the_driver_there_are_numbers(tmp_path, caplog):
         assert visible_gpus(nothing | {"CUDA_VISIBLE_DEVICES": value}, tmp_path) == names
 
 
-def test_a_driver_that_fails_says_why(driver, tmp_path, caplog):
-    (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho Driver/library mismatch; exit 18\n")
-    assert driver_gpus(driver) is None
-    assert "nvidia-smi -L: Driver/library mismatch" in caplog.text
-
-
 COMMUNICATE = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
 
 
@@ -75,28 +66,20 @@ COMMUNICATE = "NVIDIA-SMI has failed because it couldn't communicate with the NV
     ("script", "said"),
     [
         (f'echo "{COMMUNICATE}"; exit 9', f"nvidia-smi -L: {COMMUNICATE}"),
-        ("exec sleep 60", "timed out after 0.2 seconds"),
         ("echo gibberish", "nvidia-smi -L: gibberish"),
-        (r"printf '\377\376'", "nvidia-smi -L: \ufffd\ufffd"),
-        ("exit 0", "nvidia-smi -L: no output"),
     ],
 )  # fmt: skip
 def test_a_driver_that_cannot_be_asked_is_told_and_gpus_are_counted(
-    driver, tmp_path, caplog, monkeypatch, script, said
+    driver, tmp_path, caplog, script, said
 ):
-    monkeypatch.setattr(gpus, "_SECONDS", 0.2 if "sleep" in script else 60)
     (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "nvidia0").touch()
     assert visible_gpus(driver, tmp_path) == ["0"]
     assert said in caplog.text
     assert "GPUs are known by number only" in caplog.text
-
-
-def test_a_machine_whose_driver_finds_no_gpu(driver, tmp_path, caplog):
-    """As on the login node of a cluster."""
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho No devices were found; exit 6\n")
-    assert visible_gpus(driver, tmp_path) == []
-    assert not caplog.text
+    (tmp_path / "nvidia0").unlink()
+    assert visible_gpus(driver, tmp_path) == []  # as on the login node of a cluster
 
 
 def test_the_folder_of_locks(tmp_path, monkeypatch):
@@ -116,11 +99,10 @@ def test_the_folder_of_locks(tmp_path, monkeypatch):
     assert lock_folder({"SLURM_JOB_ID": "7"}) != lock_folder({"SLURM_JOB_ID": "8"})
 
 
-@pytest.mark.parametrize("make", ["symlink", "fifo"])
-def test_a_trap_in_the_shared_folder_is_refused(tmp_path, make):
+def test_a_trap_in_the_shared_folder_is_refused(tmp_path):
     file, victim = tmp_path / "matched-eval-gpu-0.lock", tmp_path / "victim"
     victim.write_text("mine")
-    file.symlink_to(victim) if make == "symlink" else os.mkfifo(file)
+    file.symlink_to(victim)
     with pytest.raises(InputError, match="not a lock file"):
         lease(1, ["0"], tmp_path)
     assert victim.read_text() == "mine"

@@ -104,15 +104,3 @@ def test_a_model_of_the_hub_in_three_lines(hub, run, tmp_path):
     assert models == "('user/net',)"
     with pytest.raises(me.InputError, match=r"^resnet_of_nobody: timm has no such model"):
         me.evaluate("resnet_of_nobody", [])
-
-
-@pytest.mark.parametrize("address", ["hf://user/model", "hf://old.csv", "hf://user/x/"])
-def test_addresses_that_name_no_file(address):
-    with pytest.raises(me.InputError, match=rf"^{address}: names no file of a repository\. Write"):
-        me.match(address, address)
-
-
-def test_without_the_package_of_the_hub(monkeypatch):
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(me.InputError, match=r"Install it: pip install 'matched-eval\[hub\]'"):
-        me.match("hf://user/model/old.csv", "new.csv")

@@ -1,10 +1,8 @@
 import json
 import shutil
 import subprocess
-import sys
 from dataclasses import asdict
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.inference import OUTPUTS
 from matcheval.inference import outputs as blocks_module
-from matcheval.inference.forward import ForwardModel, arithmetic, resolved, run_inference
+from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import build_writers, read_vectors
 from matcheval.inference.readers import ArrayReader
@@ -98,7 +96,7 @@ def run(model, dataset, writers, transform=None, **settings):
     run_inference([(one, writers)], ArrayReader(dataset), dataset, config)
 
 
-@pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
+@pytest.mark.parametrize("batch_size", [7, 1000])
 def test_every_writer_gets_every_row_once_in_order(checkpoint, dataset, batch_size):
     writers, plain = [Recorder(), Recorder()], Recorder()
     run(checkpoint.build(), dataset, writers, batch_size=batch_size)
@@ -129,11 +127,6 @@ def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, t
     assert np.allclose(kept.values, logits.numpy(), atol=1e-5)
     assert np.array_equal(kept.index, found.index)
     assert {**kept.metadata, "n_tied": "0"} == {**found.metadata, "width": "10"}
-    with pytest.raises(InputError, match="are not those of logits"):
-        read_vectors(outputs["predictions"], "logits")
-    with mock.patch("matcheval.io.tables.verify_file") as verify:
-        read_vectors(outputs["logits"], "logits")
-    assert verify.call_count == 1
 
 
 def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
@@ -147,20 +140,12 @@ def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     assert table["top"].to_pylist() == [1, 2, 3]
     hits = [(classes[:, :k] == labels[:, None]).any(axis=1).sum() for k in (1, 2, 3)]
     assert table["n_correct"].to_pylist() == hits
-    whole = predict(files, tmp_path / "all", ["top"], n_top=50)
-    assert read_top_k(whole["top"])[1].shape == (100, 10)
     other = tmp_path / "other.parquet"
     write_top_k(labels, (classes + 1) % 10, other, {})
     with pytest.raises(InputError, match="differ from the prediction file beside it"):
         dataset_accuracies(spec, ["m"], [outputs["predictions"]], [other])
-    with pytest.raises(InputError, match="no column of top-k classes"):
-        read_top_k(outputs["predictions"])
-
-
-def test_ties_of_top_k_classes_go_to_the_lowest():
-    logits = np.array([[1.0, 3, 3, 1], [0, 0, 0, 0]], np.float32)
-    assert top_k_classes(logits, 3).tolist() == [[1, 2, 0], [0, 1, 2]]
-    assert logits.tolist() == [[1, 3, 3, 1], [0, 0, 0, 0]]
+    tied = np.array([[1.0, 3, 3, 1], [0, 0, 0, 0]], np.float32)
+    assert top_k_classes(tied, 3).tolist() == [[1, 2, 0], [0, 1, 2]]  # the lowest first
 
 
 def test_files_are_reproducible_to_the_byte_and_hold_their_provenance(files, tmp_path, dataset):
@@ -175,16 +160,10 @@ def test_files_are_reproducible_to_the_byte_and_hold_their_provenance(files, tmp
     assert metadata.keys() >= {"weights_sha256", "transform", "python", "torch", "matcheval"}
 
 
-def test_absent_devices_are_refused_and_auto_is_logged(monkeypatch, caplog):
+def test_absent_devices_are_refused(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
-    assert resolve_device("cpu") == CPU
-    for name in ("cuda", "mps"):
-        with pytest.raises(InputError, match=f"no '{name}'.*Available: cpu"):
-            resolve_device(name)
-    with caplog.at_level("INFO"):
-        assert resolve_device("auto") == CPU
-    assert "device auto: cpu" in caplog.text
+    with pytest.raises(InputError, match=r"no 'cuda'.*Available: cpu"):
+        resolve_device("cuda")
 
 
 def test_wrong_names_are_refused(files, tmp_path):
@@ -262,7 +241,7 @@ class Hungry(torch.nn.Module):
         return self.model(x)
 
 
-@pytest.mark.parametrize("error", [torch.OutOfMemoryError, RuntimeError, None])
+@pytest.mark.parametrize("error", [RuntimeError, None])
 def test_out_of_memory_halves_the_batches_and_continues(checkpoint, dataset, error, caplog):
     writer, plain = Recorder(), Recorder()
     model = Hungry(checkpoint.build(), 10, error)
@@ -288,19 +267,6 @@ def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
         assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
 
 
-@pytest.mark.parametrize(
-    "words", ["CUDA out of memory.", "CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"]
-)
-def test_weights_that_do_not_fit_are_reported(checkpoint, dataset, monkeypatch, words):
-    def full(*_):
-        raise RuntimeError(words)
-
-    model = checkpoint.build()
-    monkeypatch.setattr(model, "to", full)
-    with pytest.raises(InputError, match="its weights do not fit"):
-        run(model, dataset, [])
-
-
 def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch):
     monkeypatch.setattr(blocks_module, "BLOCK", 8)  # so that something was written
     paths = {name: tmp_path / name for name in OUTPUTS}
@@ -318,20 +284,6 @@ def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch
     assert not any(tmp_path.iterdir())
 
 
-def test_models_without_a_linear_layer_have_no_features(dataset, tmp_path):
-    model = torch.nn.Sequential(torch.nn.Conv2d(1, 10, 8), torch.nn.Flatten())
-    run(model, dataset, [Recorder()])
-    with pytest.raises(InputError, match="no linear layer"):
-        run(model, dataset, build_writers({"features": tmp_path / "f"}, {}))
-
-
-def test_automatic_batch_sizes_go_by_the_size_of_the_images():
-    cpu, edges = InferenceConfig("cpu"), (8, 32, 224, 384, 800, 4000)
-    assert [cpu.images_at_a_time(edge, edge) for edge in edges] == [64, 64, 64, 16, 4, 1]
-    assert InferenceConfig("cuda").images_at_a_time(224, 224) == 512
-    assert InferenceConfig("cpu", 17).images_at_a_time(8, 8) == 17
-
-
 def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     found = {}
     for precision in ("fp32", "bf16", "fp16"):
@@ -344,15 +296,6 @@ def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     assert torch.get_float32_matmul_precision() == "highest"
     with pytest.raises(InputError, match="cpu device does not support tf32"):
         resolved(InferenceConfig("cpu", precision="tf32"))
-
-
-def test_tf32_is_on_within_the_block_only():
-    with arithmetic(InferenceConfig("cuda", precision="tf32")):
-        assert torch.get_float32_matmul_precision() == "high"
-        assert torch.backends.cudnn.allow_tf32
-    with arithmetic(InferenceConfig("cpu")):
-        assert torch.get_float32_matmul_precision() == "highest"
-        assert not torch.backends.cudnn.allow_tf32
 
 
 def test_the_command_line_refuses_in_one_line(files, tmp_path):
@@ -368,18 +311,3 @@ def test_the_command_line_refuses_in_one_line(files, tmp_path):
     assert refused.stderr.startswith("error: 'device': unknown device 'abacus'")
     assert refused.stderr.count("\n") == 1
     assert not any(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("module", ["training.loop", "inference.running"])
-def test_starts_import_no_more_than_they_need(module):
-    heavy = {"sklearn", "pandas", "scipy", "torch._dynamo", "torchvision", "timm"}
-    code = (
-        f"import sys, matcheval.{module}; from matcheval.models.building import build_model;"
-        "build_model('resnet', width=4, depth=2, input_shape=(8, 8, 1), n_classes=10);"
-        f"print(sorted({heavy} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
-        cwd=SCRIPTS,
-    )  # fmt: skip
-    assert done.stdout.strip() == "[]"

@@ -2,23 +2,20 @@
 
 import shutil
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 import image_sets
-from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
-from matcheval.inference import readers, running
+from matcheval.inference import running
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.io.json_files import read_json, write_json
 from matcheval.models.building import build_model
 from matcheval.models.rows import ModelSource
-from matcheval.predictions.files import read_predictions
 
 MODELS, SETS = ("one", "two", "three"), ("a", "b", "c")
 OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
@@ -79,14 +76,6 @@ def test_models_together_give_the_bytes_of_each_alone(inputs, tmp_path):
     assert len(set(contents(tmp_path / "alone").values())) == 3 * 3 * 2
 
 
-def test_one_decoding_serves_all_models(inputs, tmp_path, monkeypatch):
-    reads = []
-    read = readers.ArrayReader.read
-    monkeypatch.setattr(readers.ArrayReader, "read", lambda *a: (reads.append(a[1:3]), read(*a)))
-    predict(inputs, tmp_path, sets=["a"], batch_size=30)
-    assert sorted(reads) == [(0, 30), (30, 60)]
-
-
 def test_stops_between_datasets(inputs, tmp_path, runs):
     """But not before something new is there, or else no job would ever get further."""
     for name in SETS[:2]:
@@ -120,7 +109,7 @@ def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
     assert before.items() <= contents(tmp_path).items()
 
 
-@pytest.mark.parametrize("changed", ["weights", "images", "max_value", "precision", "top"])
+@pytest.mark.parametrize("changed", ["weights", "max_value", "top"])
 def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
     root = shutil.copytree(inputs, tmp_path / "inputs")
     options = {"models": ["one"], "sets": ["a"], "outputs": ["top"]}
@@ -131,13 +120,11 @@ def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
     config = {}
     if changed == "weights":
         shutil.copy(root / "two.safetensors", root / "one.safetensors")
-    elif changed == "images":
-        write_dataset(build_dataset("a", "digits", {"part": "train"}), root / "a")
     elif changed == "max_value":
         description = read_json(root / "a" / "dataset.json")
         write_json(description | {"max_value": 32}, root / "a" / "dataset.json")
     else:
-        config = {"precision": "bf16"} if changed == "precision" else {"n_top": 8}
+        config = {"n_top": 8}
     predict(root, tmp_path / "out", **options, **config)
     assert runs == [("a", ["one"])]
     assert (file.read_bytes() == first) == (changed == "top")
@@ -171,17 +158,3 @@ def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
     assert {name.split("/")[1].split(".")[0] for name in contents(tmp_path / "out")} == {
         "one", "three",
     }  # fmt: skip
-    with pytest.raises(InputError, match=r"none\.safetensors: no readable file of weights"):
-        predict(root, tmp_path / "out", models=["one", "none"])
-
-
-def test_sets_of_other_images_get_a_network_of_their_own(inputs, tmp_path):
-    """The network of a plain state dict is built for the images; a set of another size fails."""
-    root = shutil.copytree(inputs, tmp_path / "inputs")
-    digits = build_dataset("large", "digits", {"part": "validation"})
-    large = np.repeat(np.repeat(digits.images, 2, axis=1), 2, axis=2)
-    image_sets.dataset(large, digits.labels, "large", digits.classes, 16, root)
-    with pytest.raises(InputError, match="size mismatch"):
-        predict(root, tmp_path / "out", models=["one"], sets=["a", "large", "b"])
-    for name in ("a", "b"):
-        assert len(read_predictions(output_files(tmp_path / "out", name, "one", ())["predictions"]))

@@ -71,22 +71,6 @@ def test_distances_beyond_single_precision_are_exact():
     assert found.distance[0, 1] == np.sqrt(4800) * 255
 
 
-def test_what_cannot_be_compared_is_refused():
-    for kind, height, k, message in (
-        (np.uint8, 5, 1, "cannot compare"),
-        (np.uint8, 4, 4, "4 neighbours among 3"),
-        (np.uint8, 4, 0, "0 neighbours"),
-        (float, 4, 1, "dtype float64"),
-    ):
-        images, others = np.zeros((2, 4, 4, 1), kind), np.zeros((3, height, 4, 1), np.uint8)
-        with pytest.raises(InputError, match=message):
-            nearest_neighbours(images, others, k)
-    images = np.zeros((1, 6, 9, 1), np.uint8)
-    for window in (7, 4, 1):
-        with pytest.raises(InputError, match="window"):
-            structural_similarity(images, images, np.array([[0]]), window=window)
-
-
 # scikit-image 0.26: structural_similarity(x, y, channel_axis=-1, data_range=..., win_size=...) of
 # the images that `ssim_images` draws, in that order.
 SCIKIT_IMAGE = (

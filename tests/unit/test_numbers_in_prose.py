@@ -7,6 +7,8 @@ from math import sqrt
 import numpy as np
 import pandas as pd
 import pytest
+from make_published_page import SHOWN_NETWORKS
+from make_readme import UNTOLD
 from make_small_warehouse import N as PLANTED
 from test_gap_errors import COVERAGE
 from test_pages import words_of
@@ -32,40 +34,20 @@ def protocol():
     yield "simulated truth in {:.0f} to {:.0f} %".format(*(100 * end for end in COVERAGE))
     sd = [f"{value:.0f}" for value in result("reference_spread")["excess_sd"]]
     yield f"{sd[0]} points (criterion 1) and {sd[1]} points (criterion 2) with 600 and 497"
-    yield f"datapoints, {sd[4]} and {sd[5]} with 10,000"
-    wrong = result("verdicts").set_index("case")["wrong"]
-    twice = wrong.pop("no change, every image twice")
-    assert wrong.max() <= 5
-    yield f"at most {wrong.max()} % are wrong. Where every image is there twice and no group"
-    yield f"says so, {twice} % are."
+    yield f"and of {sd[4]} and {sd[5]} with 10,000"
+    assert result("verdicts").set_index("case")["wrong"].drop(UNTOLD).max() <= 5
     table = result("reference_variants")
     small, middle = (
         f"{a} to {a + b:.1f}" for a, b in table.loc[[0, 2], ["excess", "cross"]].values
     )
-    yield f"goes from {middle} points with 2,000 datapoints, but from {small} with 600 and 497"
-    yield f"the mean excess is lower by {ends(-table['drawn'], '.2f')} points"
-    yield f"(standard errors {ends(table['drawn_se'])};"
-    assert (table["drawn"].abs() < 1.96 * table["drawn_se"]).all()
+    yield f"from {middle} points with 2,000 datapoints, but from {small} with 600 and 497"
     table = result("binning_bias")
     is_hard = (table["shift"] == "large") & (table["n_source"] == 50_000)
-    yield f"they held it in {ends(table['coverage_wide'], 'g')} %"
-    yield f"Those of 20 bins held it in {ends(table['coverage_20_bins'][~is_hard], 'g')} %"
-    yield f"a bias of {table['bias'][is_hard].max():.1f} points) in"
-    yield f"points) in {ends(table['coverage_20_bins'][is_hard], '.0f')} % only"
-    table = result("interval_coverage")
-    share = table.iloc[:, 3:8].map("{:.1f}".format)
-    error = (table.iloc[:, 3:8] / 100).map(lambda p: f"{100 * sqrt(p * (1 - p) / 400):.1f}")
-    held = share + " ± " + error
-    assert set(table["reports"]) == {400}
-    yield f"they hold it in {held['matched_gap'][1]} % of 400 simulated pairs of 100 and 100"
-    yield f"and in {held['matched_gap'][0]} % of 2,000 and 1,000"
-    yield f"of 100 and 100, {400 - table['with_matched_interval'][1]} pairs have too few matches"
-    for i, sizes in ((2, "2,000 and 1,000"), (3, "500 and 500")):
-        part, wide = held.loc[i, ["confidence_part", "confidence_part_wide"]]
-        yield f"in {part} % of {'400 simulated pairs of ' * (i == 2)}{sizes}"
-        yield f"(wide: {wide})"
-    yield "in {} and {} %".format(*held["conditional_part"][2:])
-    yield "(wide: {} and {};".format(*held["conditional_part_wide"][2:])
+    yield f"covered it in {ends(table['coverage_wide'], 'g')} % of runs"
+    yield f"covered it in {ends(table['coverage_20_bins'][~is_hard], 'g')} %"
+    yield f"but in only {ends(table['coverage_20_bins'][is_hard], '.0f')} %"
+    yield f"a bias of {table['bias'][is_hard].max():.1f} points;"
+    assert set(result("interval_coverage")["reports"]) == {400}
 
 
 def accuracy_prediction():
@@ -148,12 +130,36 @@ def reading():
     old, new, n = 0.95, 0.949, 20_000
     error = 1.96 * sqrt((old * (1 - old) + new * (1 - new)) / n)
     low, high = (100 * (old - new + sign * error) for sign in (-1, 1))
-    yield f"it is {100 * (old - new):.2f} points lower [{low:.2f}, {high:.2f}]"
+    yield f"it is {100 * (old - new):.2f} points lower on new [{low:.2f}, {high:.2f}]"
+
+
+def confidence():
+    folder = ROOT / "docs" / "cifar10.1"
+    gaps = pd.read_csv(folder / "gaps_of_models.csv").set_index("model")
+    network, resnext, resnet = (gaps.loc[name] for name in SHOWN_NETWORKS)
+    part, gap = (f"{100 * network[name]:.1f}" for name in ("confidence_part", "gap"))
+    yield f"explains {part} of the Wide ResNet's {gap} points"
+    part, gap = (f"{100 * resnet[name]:.1f}" for name in ("confidence_part", "gap"))
+    yield f", and {part} of the ResNet"
+    yield f"32's {gap}."
+    over = pd.read_csv(folder / "calibration.csv").set_index(["model", "origin"])["overconfidence"]
+    yield f"overconfident by {100 * over[resnext.name, 'replication']:.1f} points on CIFAR"
+    row = pd.read_csv(folder / "thresholds.csv").query("dataset != 'cifar10' and threshold == 0.9")
+    accepted, promised, wrong = (
+        row["n_above"] / row["n"], 1 - row["mean_confidence"], 1 - row["accuracy"]
+    )  # fmt: skip
+    yield f"accepts {100 * accepted.item():.0f} % of CIFAR"
+    yield f"promises {100 * promised.item():.1f} % of errors, but {100 * wrong.item():.1f} % are"
+    predicted = pd.read_csv(folder / "predicted.csv").set_index(["model", "method"])
+    errors = (predicted["predicted"] - predicted["accuracy"]).abs()[network.name]
+    yield f"wrong by {100 * errors['ac']:.1f} points"
+    yield f"wrong by {100 * errors['atc_mc']:.1f}."
 
 
 SENTENCES = {
     "accuracy-prediction": accuracy_prediction, "analyses": analyses, "cluster": cluster,
-    "datasets": datasets, "protocol": protocol, "reading": reading, "results": results,
+    "confidence": confidence, "datasets": datasets, "protocol": protocol, "reading": reading,
+    "results": results,
 }  # fmt: skip
 
 
@@ -178,6 +184,9 @@ def test_commands_print_what_the_pages_show(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     main(["init", "--example", "predictions"])
     monkeypatch.chdir("example-predictions/new-writers")
+    compared = me.compare("../known-writers/{model}.csv", "{model}.csv", seeds=1)
+    over = compared.to_pandas("models", all=True).drop_duplicates("model").set_index("model")
+    over = 100 * over["overconfidence_replication"]
     table = pd.read_csv("random-forest.csv")
     page = (ROOT / "docs" / "few-labels.md").read_text(encoding="utf-8")
     session = re.findall(r"^\$ matched-eval (.*)\n((?:(?!\$|```).*\n)*)", page, re.MULTILINE)
@@ -194,5 +203,12 @@ def test_commands_print_what_the_pages_show(tmp_path, monkeypatch, capsys):
     assert len(session) == 5
     n, every = len(table), f"{(table['label'] == table['prediction']).mean():.3f}"
     assert f"interval is {interval}; all {n} labels give {every}." in words_of("tutorial.md")
+    fall = 100 * compared.gaps["probability"].gap.value
+    for said in (
+        f"Accuracy falls by {fall:.1f} points",
+        f"`naive-bayes` is overconfident by {over['naive-bayes']:.1f} points",
+        f"`random-forest` underconfident by {-over['random-forest']:.1f}.",
+    ):
+        assert said in words_of("tutorial.md")
     for said in (f"has {n} scans", f"All labels give {every}", f"differ on {len(work)} datapoints"):
         assert said in words_of("few-labels.md")

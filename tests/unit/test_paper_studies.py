@@ -1,28 +1,22 @@
 """The studies of the two papers on accuracy prediction: models, sets and plans."""
 
 import csv
-import json
 from collections import Counter
 from itertools import product
 
 import make_warehouse
 import numpy as np
-import pack_vid_robust
 import pandas as pd
 import pytest
 
 from matcheval.accuracy_prediction import differences, errors
-from matcheval.analyses import suite_accuracies
 from matcheval.analyses.published_values import compare_published
-from matcheval.datasets.corruptions.names import C_BAR, EXTRA, STANDARD
+from matcheval.datasets.corruptions.names import EXTRA, STANDARD
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
-from matcheval.domain_generalization import results, tables
-from matcheval.errors import InputError
-from matcheval.study.catalogue import read_catalogue
+from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
 
 STUDIES = ROOT / "studies"
-MODELS = read_catalogue(STUDIES / "cifar10-warehouse-models.csv")
 
 
 def load_study(name):
@@ -40,25 +34,6 @@ def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeyp
     make_warehouse.main()
     file = f"cifar10-warehouse-{name}.csv"
     assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
-
-
-PRINTED = {
-    "gaps_by_group": errors.GROUP_GAPS, "errors": errors.ERRORS, "counts": errors.COUNTS,
-    "counts_of_models": errors.COUNTS, "correlations": errors.CORRELATIONS,
-    "rankings": errors.RANKINGS, "between_suites": differences.BETWEEN,
-    "suite_accuracies": suite_accuracies.SCHEMA,
-    "image_counts": tables.IMAGE_COUNTS, "spread": tables.SPREAD, "gains": tables.GAINS,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", ["doc-imagenet", "cifar10-warehouse", "cifar10-warehouse-dg"])
-def test_printed_values_are_looked_up_in_columns_that_there_are(name, monkeypatch):
-    monkeypatch.chdir(ROOT)
-    for value in load(digit_domains(name)).analyses["published_values"].values:
-        if value.table:
-            (kind,) = PRINTED.keys() & set(value.table.split("/"))
-            named = {*filter(None, [value.column]), *dict(value.rows)}
-            assert named <= set(PRINTED[kind].names), value.place
 
 
 def predictions_by_chance(study):
@@ -163,20 +138,6 @@ def test_the_warehouses_sets_are_those_of_the_papers_columns():
     assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
 
 
-def test_the_sets_that_the_warehouse_is_compared_with():
-    study = load_study("cifar10-warehouse")
-    members = study.suites["C10-Cs"].members
-    assert len(members) == 188
-    sets = [study.datasets[member.dataset].settings for member in members]
-    of = Counter((getattr(s, "of", "published"), s.severity == "all") for s in sets)
-    bases = ("cifar10", "cifar10.1", "cifar10.2")
-    assert of == {(base, False): 50 for base in bases} | {
-        ("published", True): 19, ("cifar10.1", True): 19,
-    }  # fmt: skip
-    assert {s.corruption for s in sets if s.severity != "all"} == set(C_BAR)
-    assert {s.corruption for s in sets if s.severity == "all"} == {*STANDARD, *EXTRA}
-
-
 @pytest.mark.slow
 def test_the_twelve_models_and_the_shifts_of_imagenet():
     study = load_study("doc-imagenet")
@@ -200,23 +161,6 @@ def test_the_twelve_models_and_the_shifts_of_imagenet():
         assert len(members[name].classes) == 200
 
 
-def test_frames_of_videos_are_arranged_by_group(tmp_path):
-    frames = {"val/a/1.JPEG": [8], "val/a/2.JPEG": [9, 17], "val/b/1.JPEG": [8]}
-    (tmp_path / "in" / "metadata").mkdir(parents=True)
-    for file, content in (("labels", frames), ("pmsets", {n: [] for n in list(frames)[1:]})):
-        (tmp_path / "in" / "metadata" / f"{file}.json").write_text(json.dumps(content))
-    with pytest.raises(InputError, match="no such file"):
-        pack_vid_robust.pack(tmp_path / "in", tmp_path / "out")
-    for name in frames:
-        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "in" / name).write_text(name)
-    assert pack_vid_robust.pack(tmp_path / "in", tmp_path / "out") == 2
-    assert (tmp_path / "out/frames/n02085620/b_1.JPEG").read_text() == "val/b/1.JPEG"
-    assert (tmp_path / "out/labels.csv").read_text().split() == [
-        "name,labels", "n02123045/a_2.JPEG,domestic_cat;monkey", "n02085620/b_1.JPEG,dog",
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
 def test_no_image_is_in_calibration_sets_and_test_sets(name):
     study = load(configuration(f"{name}-disjoint"))
@@ -234,14 +178,3 @@ def test_no_image_is_in_calibration_sets_and_test_sets(name):
     sets = Counter(member.group for member in load(configuration(name)).suites["shifts"].members)
     found = Counter(member.group.removesuffix("-others") for member in members)
     assert found == {group: 2 * sets[group] for group in ("Syn1", "Syn2")}
-
-
-def test_the_figures_of_the_papers_are_made_by_studies():
-    wanted = {"sizes", "missing_classes", "confidences", "features", "scores"}
-    for name in ("digits-shifts-figures", "cifar10-shifts-figures"):
-        analysis = load(configuration(name)).analyses["accuracy_prediction"]
-        figures = {
-            *(kind for kind, _ in analysis.table_figures("shifts").values()),
-            *(kind for kind, _ in analysis.output_figures("shifts").values()),
-        }
-        assert wanted <= figures

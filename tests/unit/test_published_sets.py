@@ -39,12 +39,6 @@ class TestCifar10:
         assert made.names[:2] == (f"{batch}/0000/image_0.png", f"{batch}/0001/image_1.png")
         assert read_dataset(tmp_path / "datasets" / "d").sha256 == made.sha256
 
-    def test_other_classes_are_named(self, make):
-        wrong = ("airplane", "automobile", "cat", "bird", *CIFAR10[4:])
-        files = {self.FILE: cifar10_tar(IMAGES, LABELS, wrong)}
-        with pytest.raises(InputError, match="classes in another order: 2 is 'cat', not 'bird'"):
-            make("cifar10", {"part": "test"}, files)
-
     def test_a_damaged_download_is_detected(self, make, tmp_path):
         files = {self.FILE: cifar10_tar(IMAGES, LABELS)}
         make("cifar10", {"part": "test"}, files)
@@ -71,8 +65,6 @@ def test_cifar10_1(make):
     made = make("cifar10_1", {"version": "v6"}, files)
     assert np.array_equal(made.pixels, IMAGES)
     assert np.array_equal(made.labels, LABELS)
-    with pytest.raises(InputError, match="'version': 'v5' is none of v4, v6"):
-        make("cifar10_1", {"version": "v5"})
     with pytest.raises(InputError, match=r"unknown file 'cifar10.1_v4_data.npy'|no such file"):
         make("cifar10_1", {"version": "v4"})
 
@@ -101,8 +93,6 @@ def test_cifar10_c(make):
     assert np.array_equal(made.labels, LABELS)
     joined = make("cifar10_c", options | {"severity": "all"})
     assert np.array_equal(joined.pixels, np.concatenate(levels))
-    with pytest.raises(InputError, match=r"has no 'snow.npy'"):
-        make("cifar10_c", options | {"corruption": "snow"})
 
 
 def test_cinic10_in_order_of_class_and_name(make):
@@ -139,12 +129,6 @@ class TestImageNetV2:
         assert made.image(0).size == (20, 30)
         assert bytes(made.images.encoded(0)) == files["v2/0/image.jpeg"]
         assert made.classes == WNIDS
-
-    def test_a_missing_and_an_unknown_class_are_named(self, make):
-        archive = tar({f"v2/{i}/image.jpeg": b"" for i in range(1, 1001)})
-        message = "'1000' not among the classes; no folder for '0'"
-        with pytest.raises(InputError, match=message):
-            make("imagenetv2", self.OPTIONS, {self.NAME: archive})
 
 
 class TestImageNet:
@@ -202,15 +186,3 @@ class TestImageNet:
         write_files(tmp_path / "kit", self.devkit(("n99999999", *WNIDS[1:])))
         with pytest.raises(InputError, match="'n01440764' missing; 'n99999999' unknown"):
             make("imagenet", options)
-
-    def test_folders_are_all_classes_in_one_place(self, make, tmp_path):
-        folder = tmp_path / "images"
-        files = {f"{wnid}/x.JPEG": b"" for wnid in WNIDS if wnid != WNIDS[3]}
-        for name, content, message in (
-            (".", {"README": b""}, "neither folders named by wnids"),
-            ("val", files, f"no folder for '{WNIDS[3]}'"),
-            ("train", files, "several places: train, val"),
-        ):
-            write_files(folder / name, content)
-            with pytest.raises(InputError, match=message):
-                make("imagenet", {"source": str(folder)})

@@ -1,10 +1,7 @@
-"""`make recht`: data are packed from the repositories, and no other folder is read by mistake."""
+"""Data of `make recht` are packed from the repositories."""
 
 import csv
 import json
-import os
-import shutil
-import subprocess
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +10,6 @@ import pytest
 
 from matcheval.errors import InputError
 from published import DATA, needs_data
-from studies import ROOT
 
 MODELS = {"cifar": ["darc", "nas"], "imagenet": ["alexnet", "fv_16k", "xception"]}
 FILES = ("cifar10_1_predictions.npz", "imagenetv2_predictions.npz", "imagenetv2_b23_accuracy.csv")
@@ -85,50 +81,3 @@ def test_clones_are_packed_into_what_the_studies_read(tmp_path, monkeypatch):
         script.pack_cifar10(clones[0], labels)
     with pytest.raises(InputError, match="Name a whole clone"):
         script.pack_imagenet(clones[0])
-
-
-@pytest.fixture
-def tree(tmp_path):
-    """What `make recht` needs, with a Snakemake that does nothing."""
-    folder = tmp_path / "tree"
-    (folder / "envs").mkdir(parents=True)
-    (folder / ".venv" / "bin").mkdir(parents=True)
-    for file in ("Makefile", "pyproject.toml", "envs/workflow.txt"):
-        shutil.copy2(ROOT / file, folder / file)
-    for command in ("python", "snakemake"):
-        (folder / ".venv" / "bin" / command).write_text("#!/bin/sh\nexit 0\n")
-        (folder / ".venv" / "bin" / command).chmod(0o755)
-    (folder / ".venv" / ".workflow").touch()
-    return folder
-
-
-def data(folder):
-    folder.mkdir(parents=True)
-    for file in FILES:
-        (folder / file).touch()
-    return folder
-
-
-def make_recht(tree, where):
-    env = {k: v for k, v in os.environ.items() if not k.startswith("MAKE")}
-    command = ["make", "recht", f"DATA={where}"]
-    return subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True)
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-def test_make_recht_reads_the_folder_it_is_given(tree, tmp_path):
-    first, second = data(tmp_path / "a folder"), data(tmp_path / "another")
-    link = tree / "data" / "recht"
-    for given in (first, second, "data/recht", "../a folder"):
-        result = make_recht(tree, given)
-        assert result.returncode == 0, result.stderr
-        wanted = {"data/recht": second, "../a folder": first}.get(given, given)
-        assert link.resolve() == wanted.resolve()
-    assert {path.name for path in first.iterdir()} == set(FILES)  # no link inside
-    (second / FILES[0]).unlink()
-    assert f"no {FILES[0]} in" in make_recht(tree, second).stderr
-    link.unlink()
-    data(link)
-    told = f"data/recht is a folder, which the studies would read instead of {first}"
-    assert told in make_recht(tree, first).stderr
-    assert make_recht(tree, "data/recht").returncode == 0

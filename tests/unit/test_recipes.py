@@ -38,20 +38,12 @@ def test_recipes_are_read_from_json_and_csv():
     ("field", "value", "message"),
     [
         ("architecture", "transformer", "for example linear, mlp"),
-        ("loss", "hinge", "Known: cross_entropy"),
-        ("schedule", "", "is empty"),
-        ("width", 0, "is 0. Give at least 1"),
         ("depth", "1.5", "'1.5' is not a whole number"),
-        ("epochs", True, "'True' is not a number"),
-        ("batch_size", 0, "0 must be at least 1"),
-        ("learning_rate", 0, "0 must be above 0"),
-        ("train_fraction", 1.1, "at most 1"),
         ("loss_parameter", 2, "cross_entropy has no parameter"),
         ("augmentation_parameter", 2, "shift has no parameter"),
         ("groups", 2, "cnn cannot have 2 groups"),
         ("dropout_factor", 0.5, "cnn has no dropout"),
         ("momentum", 1, "1 must be below 1"),
-        ("nesterov", "maybe", "'maybe' is not true or false"),
         ("warmup_epochs", 3, "less than 3"),
         ("optimiser", "sgd", r"unknown field\. Did you mean 'optimizer'"),
         ("pretrained", "no package", "'no package' is not the name of a package"),
@@ -69,25 +61,15 @@ def test_invalid_values_are_rejected_with_model_and_field(field, value, message)
     [
         ({"algorithm": "coral", "options": {"wieght": 2}}, "'options': unknown .* mean 'weight'"),
         ({"loss": "focal", "loss_parameter": -1}, r"γ is -1\.0\. Give at least 0$"),
-        ({"loss": "label_smoothing", "loss_parameter": 1}, r"α is 1\.0\. .* and less than 1"),
         ({"augmentation": "basic_ricap", "augmentation_parameter": 0}, r"β is 0\..* more than 0"),
         ({"schedule": "warmup_cosine", "warmup_epochs": 1}, "warmup_cosine has a built-in"),
-        ({"momentum": 0}, "'nesterov': Nesterov momentum needs a momentum above 0"),
         ({"algorithm": "selfreg", "augmentation": "basic_mixup"}, "is basic_mixup, but algorithm"),
-        ({"algorithm": "rcs", "augmentation": "mixup"}, "is mixup, but algorithm rcs needs images"),
         ({**VGG, "dropout_factor": 2}, r"'dropout_factor': is 2\.0\. Give less than 2"),
     ],
 )
 def test_values_that_do_not_go_together_are_rejected(given, message):
     with pytest.raises(InputError, match=message):
         Recipe.from_mapping(RECIPE.to_mapping() | given)
-
-
-def test_missing_fields_are_named():
-    values = RECIPE.to_mapping()
-    del values["seed"]
-    with pytest.raises(InputError, match="'seed': missing"):
-        Recipe.from_mapping(values)
 
 
 def test_new_fields_have_defaults_that_are_left_out():

@@ -5,7 +5,6 @@ import re
 import make_replication_page as making
 import pandas as pd
 import pytest
-import take_over as taking
 from scipy.stats import sem, t
 from test_pages import words_of
 
@@ -27,13 +26,6 @@ from studies import ROOT, changed
 
 PAGE = ROOT / "docs" / "replication.md"
 STUDIES = ("recht-cifar10", "recht-imagenet", "recht-revisions")
-
-
-def test_blocks_are_replaced_and_nothing_else(tmp_path):
-    text = "a\n<!-- begin x/y.md -->\nold\n<!-- end -->\nb\n<!-- begin z -->\n<!-- end -->\n"
-    new = taking.take_over(text, lambda file: f"of {file}\n")
-    assert new.replace("of x/y.md\n", "old\n").replace("of z\n", "") == text
-    assert new.count("of ") == 2
 
 
 class Results:

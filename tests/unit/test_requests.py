@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from matcheval.study.requests import GPU_RULES, MANY_CORES, SMALL, Machine, Requests
+from matcheval.study.requests import GPU_RULES, MANY_CORES, Machine, Requests
 from studies import configuration, load, rule_bodies
 
 JOB = SimpleNamespace(
@@ -49,27 +49,6 @@ def test_further_attempts_ask_for_up_to_three_times_as_much(study):
         first.mem_mb * n for n in (1, 2, 3, 3)
     ]
     assert [given["runtime"](JOB, n) for n in (1, 2, 3)] == [10, 20, 25]
-
-
-def test_networks_ask_for_what_they_take(tmp_path):
-    """More images and larger networks ask for no less; on a GPU, for one and memory for CUDA."""
-    study = load(configuration("digits-shifts") | {"results": str(tmp_path)})
-    requests = Requests(study, Machine())
-    one, other = (requests.of("predict_datasets", SimpleNamespace(model=name))
-                  for name in ("linear-ce", "resnet-16-mixup"))  # fmt: skip
-    single = requests.of("predict_dataset", JOB)
-    assert single.runtime <= other.runtime
-    assert one.mem_mb <= other.mem_mb
-    assert other.gpu == 0
-    together = requests.of("predict_models", JOB)
-    assert together.threads == MANY_CORES
-    assert together.mem_mb > 3 * 1500
-    trained = requests.of("train_models", JOB)
-    assert (
-        trained.mem_mb >= 2 * requests.of("train_model", SimpleNamespace(model="linear-ce")).mem_mb
-    )
-    small = requests.of("write_report", SimpleNamespace())
-    assert (small.mem_mb, small.runtime) == (SMALL.mem_mb, SMALL.runtime) == (1000, 10)
 
 
 def test_every_rule_asks_in_the_one_place():

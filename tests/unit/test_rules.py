@@ -4,8 +4,7 @@ import re
 
 from jinja2 import Template
 
-from matcheval.io.json_files import write_json
-from matcheval.study.rules import Artifact, ReportEntry, call, one_of
+from matcheval.study.rules import Artifact, ReportEntry, one_of
 
 TABLE = Artifact("r/{pair}/top{top}", (".parquet", ".csv"))
 
@@ -24,14 +23,6 @@ def test_a_pattern_of_names_and_nothing_else():
     names = ["a.b", "axb", "c", "c+", "d", ""]
     assert [name for name in names if re.fullmatch(one_of(["a.b", "c"]), name)] == ["a.b", "c"]
     assert not re.fullmatch(one_of([]), "")
-
-
-def test_a_call_is_json_that_names_its_function():
-    made = call(write_json, values={"a": 1}, path="x.json")
-    assert made == {
-        "function": "matcheval.io.json_files:write_json",
-        "arguments": {"values": {"a": 1}, "path": "x.json"},
-    }
 
 
 def test_a_caption_may_compute_with_wildcards():

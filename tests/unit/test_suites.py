@@ -10,7 +10,6 @@ from image_sets import dataset, write_files
 from matcheval.analyses.suite_accuracies import SCHEMA, SuiteCorrectness, tabulate_suite
 from matcheval.datasets.folders import read_description, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
-from matcheval.datasets.label_spaces import class_subset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import (
     AllLabels,
@@ -62,17 +61,6 @@ def test_a_pattern_stands_for_the_files_that_it_matches(shifts):
     assert list(found.datasets) == names[1:]
 
 
-def test_values_may_be_listed_in_part_or_in_full(shifts):
-    member = {"dataset": shifts, "values": {"severity": [1, 2]}}
-    assert expand(member).suites["s"].datasets == ["blur-1", "blur-2", "fog-1"]
-    member["values"]["corruption"] = ["fog", "snow"]  # files are not looked at
-    names = ["fog-1", "fog-2", "snow-1", "snow-2"]
-    assert expand(member).suites["s"].datasets == names
-    block = {"kind": "predictions", "files": "p/{set}/{model}.csv"}  # the model stays
-    found = expand({"dataset": block, "values": {"set": ["a"]}})
-    assert found.datasets == {"a": {"kind": "predictions", "files": "p/a/{model}.csv"}}
-
-
 def test_suites_are_nested_and_share_their_sets(shifts):
     inner = {"members": [{"dataset": shifts, "severity": "{severity}"}]}
     other = {"members": ["new", {"suite": "inner"}]}
@@ -100,51 +88,25 @@ def test_a_manifest_lists_members(shifts, tmp_path):
     )  # fmt: skip
 
 
-def test_columns_of_a_manifest_may_be_data(shifts, tmp_path):
-    (tmp_path / "sets.csv").write_text(
-        "name,file,colour,classes\none,shifts/blur/1/set.npz,red,imagenet-a\n"
-    )
-    member = {"manifest": "sets.csv", "dataset": BLOCK, "data": ["colour"]}
-    found = expand(member)
-    assert found.datasets["one"] == {**BLOCK, "file": "shifts/blur/1/set.npz"}
-    assert found.suites["s"].members[0].classes == class_subset("imagenet-a")
-    with pytest.raises(InputError, match=r"sets\.csv: 'data': unknown column 'color'.*'colour'"):
-        expand(member | {"data": ["color"]})
-
-
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ([], r"'suites\.s\.members'"),
         (["old"], r"members, entry 1': unknown dataset 'old'"),
         (["known", "known"], r"entry 2': dataset 'known' is in suite 's' twice"),
         ([{"suite": "s"}], r"suite 's' is nested in itself"),
-        ([{"suite": "u", "group": "x"}], "of the members of a suite or warehouse is given there"),
         ([{"dataset": {"file": "x/{a}/y"}}],
          r"no file or folder matches x/\{a\}/y.*list the 'val"),
-        ([{"dataset": {"file": "x"}}], r"'' cannot be a name of a dataset.*Give 'name'"),
-        ([{"dataset": {"file": "{a}"}, "values": {"b": ["x"]}}], r"unknown placeholder 'b'"),
         ([{"dataset": "known", "severity": "nan"}], "severity 'nan' of 'known' is not a number"),
         ([{"dataset": "known", "suite": "s"}], r"give one of 'dataset', 'suite', 'manifest' and"),
-        ([{"dataset": "known", "name": "x"}], r"'name' and 'values' belong to the block"),
-        ([{"dataset": {"file": "x"}, "name": "new"}], r"there is another dataset 'new'"),
         ([{"dataset": PATTERN, "values": {"corruption": ["fog", "snow"]}}],
          "with 'snow' for 'corruption'"),
-        ([{"manifest": "none.csv"}], r"none\.csv: no such manifest"),
-        ([{"manifest": "header.csv"}], r"header\.csv: has no rows"),
         ([{"manifest": "path.csv"}], r"path\.csv, line 2: 'path' has no effect"),
     ],
 )  # fmt: skip
 def test_bad_members_are_refused(shifts, tmp_path, members, message):
-    content = "name,dataset,path\nx,known,elsewhere\n"
-    write_files(tmp_path, {"header.csv": b"name\n", "path.csv": content.encode()})
+    (tmp_path / "path.csv").write_text("name,dataset,path\nx,known,elsewhere\n")
     with pytest.raises(InputError, match=message):
-        expand(*members, u={"members": ["known"]})
-
-
-def test_a_suite_cannot_have_the_name_of_a_dataset():
-    with pytest.raises(InputError, match="'known' is the name of a dataset as well"):
-        expand("new", known={"members": ["known"]})
+        expand(*members)
 
 
 def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
@@ -173,9 +135,6 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     inputs = load(config).analyses["suite_accuracies"].inputs(SimpleNamespace(suite="s"))
     described = {f"{tmp_path}/results/datasets/{name}/dataset.json" for name in sets}
     assert described < set(inputs)  # its job reads them, and no other had them made again
-    config["suites"]["s"]["members"][1]["classes"] = ["3", "three"]
-    with pytest.raises(InputError, match=r"suites\.s: classes of 'blur-1'.*unknown class 'three'"):
-        load(config)
 
 
 def write(folder, name, labels, classes=DIGITS):
@@ -196,15 +155,10 @@ def test_prepared_sets_are_checked_against_each_other(tmp_path):
     empty = (Member("a"), Member("b", classes=("9",)))
     with pytest.raises(InputError, match="'b' has no images of the classes 9"):
         write_suite(suite=Suite("s", empty), folders=folders, index=tmp_path / "t.json")
-    folders["b"] = write(tmp_path / "few", "b", np.array([1, 2]), DIGITS[:3])
-    with pytest.raises(InputError, match="dataset 'b' has, against 'a'"):
-        write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
     folders["b"] = write(tmp_path / "moved", "b", np.array([1, 2]), DIGITS[::-1])
     with pytest.raises(InputError, match="classes in another order: 0 is '9', not '0'"):
         write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
     assert not (tmp_path / "t.json").exists()
-    with pytest.raises(InputError, match=r"t.json: no such file"):
-        read_members(tmp_path / "t.json")
 
 
 def test_accuracies_on_a_suite_by_hand():
@@ -255,9 +209,7 @@ def test_images_may_have_several_labels_of_groups(tmp_path):
     [
         ("0,odd\n1,even", "no row of image '00002'"),
         ("0,odd\n1,even\n2,odd", "own label of '00002', 0, is not among"),
-        ("0,odd\n1,evn\n2,even", "unknown class 'evn'.*'even'"),
         ("0,odd\n0,odd\n1,even\n2,even", "image '00000' has two rows"),
-        ("0,\n1,even\n2,even", "image '00000' has no label"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(tmp_path, rows, said):
@@ -276,8 +228,6 @@ def test_groups_are_read_from_the_configuration_or_a_file(shifts, tmp_path):
         assert (found.counting, found.all_labels) == (("1", "3", "2"), "fog.csv")
     for wrong, said in (
         ({"groups": {**groups, "prime": ["2"]}}, "class '2' is in 'even' and in 'prime'"),
-        ({"groups": {"none": []}}, "'none' has no classes"),
-        ({"groups": "missing.yaml"}, "missing.yaml"),
         ({"groups": groups, "classes": ["1"]}, "'classes', or 'groups'"),
     ):
         with pytest.raises(InputError, match=said):

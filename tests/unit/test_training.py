@@ -24,10 +24,9 @@ from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
-from matcheval.training.data import batches, channel_statistics
+from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.optimizers import Optimizer
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.risk_algorithms import Erm
 from matcheval.training.seeds import derived_seed
@@ -116,11 +115,6 @@ def test_batches_of_an_epoch(n, batch_size, n_batches, seed):
         assert sorted(np.concatenate(drawn[start : start + one_pass])) == rows.tolist()
 
 
-def test_a_constant_channel_has_deviation_1():
-    flat = a_set("flat", 3, images=np.full((3, 2, 2, 2), 51, np.uint8))
-    assert channel_statistics(flat) == (pytest.approx((0.2, 0.2)), (1.0, 1.0))
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -147,13 +141,6 @@ def test_long_gradients_are_clipped():
     assert norm == pytest.approx(0.01 * recipe.learning_rate, rel=1e-3)
 
 
-def test_options_have_one_meaning():
-    """A recipe has one mapping for both, so that no name may be an option of two."""
-    for algorithm in ALGORITHMS.values():
-        for optimizer in OPTIMIZERS.values():
-            assert not algorithm.model_fields.keys() & optimizer.model_fields.keys()
-
-
 # Trainings
 
 
@@ -166,12 +153,6 @@ def test_channels_last_changes_the_last_bits_at_most(sets):
     for name, value in plain.state.items():
         assert torch.allclose(value, last.state[name], atol=1e-4)
         assert last.state[name].is_contiguous()
-
-
-def test_validation_every_few_epochs_and_at_the_end(sets):
-    run = train("m", replace(RECIPE, epochs=5), *sets, engine=Engine(validate_every=2))
-    assert [math.isnan(e.validation_loss) for e in run.history] == [True, False, True, False, False]
-    assert same(run, train("m", replace(RECIPE, epochs=5), *sets))
 
 
 def test_the_weights_of_the_best_evaluation_are_kept():
@@ -196,18 +177,11 @@ def test_out_of_memory_errors_name_the_batch_size(sets, monkeypatch):
         train("m", RECIPE, *sets)
 
 
-def test_cpu_threads_do_not_matter_on_a_gpu():
-    """A training can be resumed on a machine with fewer processors."""
-    few, many = Engine(device="cuda", n_threads=2), Engine(device="cuda", n_threads=8)
-    assert few.identity("cuda") == many.identity("cuda")
-    assert few.identity("cpu") != many.identity("cpu")
-
-
 class TestResuming:
     @pytest.mark.parametrize(
         "recipe",
-        [RECIPE, FULL, ADAM, replace(ADAM, optimizer="adamw", ema_decay=0.9), BEST],
-        ids=["plain", "everything", "adam", "adamw", "best"],
+        [FULL, replace(ADAM, optimizer="adamw", ema_decay=0.9), BEST],
+        ids=["everything", "adamw", "best"],
     )
     def test_gives_the_weights_of_an_uninterrupted_run(self, sets, tmp_path, recipe):
         """To the best weights from before it was killed, if they are kept."""
@@ -229,7 +203,7 @@ class TestResuming:
         [
             (replace(RECIPE, learning_rate=0.1), {}, None, "another .*learning_rate 0.05 -> 0.1"),
             (RECIPE, {"versions": {"torch": "other"}}, None, "another .*versions .* -> "),
-            *((RECIPE, {}, kept, "not readable") for kept in (0, 100, -1)),
+            *((RECIPE, {}, kept, "not readable") for kept in (0, -1)),
         ],
     )
     def test_with_another_identity_or_a_damaged_file_starts_from_the_beginning(
@@ -286,11 +260,16 @@ def command(folders, tmp_path, recipe, python):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("recipe", ['{"architecture": "cnn"}', "{", "[]"])
-def test_the_command_line_reports_errors_in_one_line(folders, tmp_path, recipe):
-    given = command(folders, tmp_path, recipe, warm_python())
+def test_the_command_line_reports_errors_in_one_line(folders, tmp_path):
+    given = command(folders, tmp_path, '{"architecture": "cnn"}', warm_python())
     done = subprocess.run(given, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.startswith("error: cli: ")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_validation_every_few_epochs_and_at_the_end(sets):
+    run = train("m", replace(RECIPE, epochs=5), *sets, engine=Engine(validate_every=2))
+    assert [math.isnan(e.validation_loss) for e in run.history] == [True, False, True, False, False]
+    assert same(run, train("m", replace(RECIPE, epochs=5), *sets))

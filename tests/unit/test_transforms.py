@@ -66,8 +66,8 @@ def test_equal_to_timm_for_any_size(width, height, crop, crop_pct, mode):
 
 @pytest.mark.parametrize(
     "name", ["ResNet18_Weights.IMAGENET1K_V1", "ResNet50_Weights.IMAGENET1K_V2",
-             "EfficientNet_B3_Weights.IMAGENET1K_V1", "ViT_H_14_Weights.IMAGENET1K_SWAG_E2E_V1",
-             "Inception_V3_Weights.IMAGENET1K_V1", "Swin_T_Weights.IMAGENET1K_V1"],
+             "EfficientNet_B3_Weights.IMAGENET1K_V1",
+             "Inception_V3_Weights.IMAGENET1K_V1", ],
 )  # fmt: skip
 def test_equal_to_torchvision(name):
     preset = models.get_weight(name).transforms()
@@ -112,19 +112,11 @@ def test_transforms_survive_json_and_are_put_in_words():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"crop_mode": "spiral"}, "crop mode 'spiral'"),
         ({"input_size": (1, 8, 8)}, "1 channels"),
         ({"interpolation": "random"}, "unknown interpolation 'random'"),
-        ({"mean": None}, "is not a data configuration of timm"),
         ({"std": (0.0, 1.0, 1.0)}, "cannot normalise"),
     ],
 )
 def test_configurations_unknown_to_timm_are_rejected(changes, message):
     with pytest.raises(InputError, match=message):
         Transform.from_data_config({**CONFIG, **changes})
-
-
-def test_presets_of_other_tasks_are_rejected():
-    preset = models.get_weight("FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1").transforms()
-    with pytest.raises(InputError, match="not a transform that this workflow can interpret"):
-        Transform.from_preset(preset)

@@ -156,11 +156,8 @@ class TestReview:
         ("decisions", "message"),
         [
             ([("A-red/0123456789abcdef", "keep")], "set 'A-red' has no image A-red/0123456789abcd"),
-            ([("C/0", "keep")], "unknown set 'C'"),
-            ([("A-red/0", "delete")], "unknown decision 'delete'"),
             ([("A-red/0", "reject")], "rejected without a reason"),
             ([("A-red/0", "relabel", "wrong class")], "contradict each other"),
-            ([("A-red/0", "relabel", "", "cow")], "unknown class 'cow'"),
         ],
     )  # fmt: skip
     def test_invalid_decisions_are_refused(self, collection, decisions, message):
@@ -185,9 +182,8 @@ class TestExport:
         assert change[20:].max() == 0  # two pixels of the resizing reach over the edge
         assert (collection.images / "G/A-red/cat/0.png").read_bytes() == original
         assert collection.rows()["A-red/cat/0.png"]["blurred"] == 1
-        for x1, message in ((41, "reaches beyond"), (0, "is no box"), ("left", "invalid literal")):
-            collection.settings["boxes"] = collection.table("boxes.csv", [box | {"x1": x1}])
-            assert message in error_of(collection)
+        collection.settings["boxes"] = collection.table("boxes.csv", [box | {"x1": 41}])
+        assert "reaches beyond" in error_of(collection)
 
     def test_licences(self, collection):
         known = {"source": "site", "style": "photo"}
@@ -203,14 +199,6 @@ class TestExport:
         collection.add(picture(99), "G/B-blue/cat/free.png")
         collection.settings["licences"] = {"export": ["CC0"], "fallback": "CC BY-NC 4.0"}
         assert "B-blue: no image is kept" in error_of(collection)
-
-    def test_crop(self, collection):
-        wide = Image.new("RGB", (80, 40), "blue")
-        wide.paste("red", (20, 0, 60, 40))
-        collection.add(wide, "G/A-red/cat/0.png")
-        collection.settings["export"] = {"sides": [32], "fit": "crop"}
-        collection.build()
-        assert (collection.exported().pixels[0] == (255, 0, 0)).all()
 
 
 class TestRepeating:
@@ -255,10 +243,6 @@ class TestInput:
         for part in ("unknown class 'cow'", "lies in no class folder", "another set 'B-blue'"):
             assert part in message
 
-    def test_links_in_a_circle_are_refused(self, collection):
-        (collection.images / "G/A-red/cat/all").symlink_to(collection.images / "G")
-        assert "A-red/cat/all: is a link to " in error_of(collection)
-
     def test_lists_of_files(self, collection):
         collection.build()
         rows = [
@@ -282,33 +266,8 @@ class TestInput:
             assert part in message
         lines = collection.folder / "list.jsonl"
         collection.settings["files"] = str(lines)
-        for text, part in (
-            ("{", "row 1: not JSON"),
-            ("[" * 10**5, "row 1: not JSON"),
-            ('{"file": "x"}', "has not the keys"),
-        ):
-            lines.write_text(text)
-            assert part in error_of(collection)
+        lines.write_text("[" * 10**5)
+        assert "row 1: not JSON" in error_of(collection)
         lines.write_text("\n".join(map(json.dumps, rows)))
         collection.build("json")
         assert collection.rows("json") == collection.rows("listed")
-
-    def test_tables_about_unknown_sets_or_facts_are_refused(self, collection):
-        rows = [{"set": "C"}, {"set": "A-red"}, {"set": "A-red"}]
-        for about, messages in (
-            (rows, ("unknown set 'C'", "'A-red' occurs twice")),
-            ([{"set": "A-red", "color": "x"}], ("unknown column 'color'",)),
-        ):
-            collection.settings["about"] = collection.table("about.csv", about)
-            told = error_of(collection)
-            assert all(message in told for message in messages)
-
-    def test_warnings(self, collection):
-        shutil.rmtree(collection.images / "G/A-red/ship")
-        collection.settings["warnings"] = {"smallest": 5, "largest": 5}
-        collection.build()
-        found = collection.found("warnings")
-        assert [(row["set"], row["warning"]) for row in found] == [
-            ("A-red", "4 images, fewer than 5"), ("A-red", "no images of ship"),
-            ("B-blue", "6 images, more than 5"),
-        ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 import csv
 
-import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -11,7 +10,7 @@ from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.warehouse.documents import tabulate_prompts
-from matcheval.warehouse.figures import plot_classes, write_worklist
+from matcheval.warehouse.figures import write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.settings import read_warehouse
 
@@ -50,14 +49,6 @@ def test_tables(built):
     assert (prompt["text"], prompt["n_sets"], prompt["n"]) == ("{colour} {class}", "2", "12")
     images = pq.read_table(built.folder / "out/images.parquet").to_pandas()
     assert tabulate_prompts(images.assign(query=None)).empty
-
-
-def test_boxes_of_classes():
-    rows = [(f"s{i}", "HGG"[i], name, n) for i in range(3) for name, n in (("a", i), ("b", 7))]
-    figure = plot_classes(pd.DataFrame(rows, columns=["set", "group", "class", "n"]))
-    assert [axes.get_title(loc="left") for axes in figure.axes] == ["H: 1 set", "G: 2 sets"]
-    medians = [line for line in figure.axes[1].lines if line.get_color() == "#D55E00"]
-    assert [line.get_ydata()[0] for line in medians] == [1.5, 7]
 
 
 class TestWorklist:

@@ -57,11 +57,8 @@ def test_rows_of_a_small_plan():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"template": "photo"}, "has no {class}"),
         ({"template": "{class} {color}"}, "'{color}' is no placeholder. Did you mean 'colour'"),
         ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
-        ({"templates": {"a": "{class}"}}, "either 'template' or 'templates'"),
-        ({"style": "{colour}"}, "'{colour}' is no placeholder"),
         ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
     ],
 )

@@ -18,10 +18,8 @@ from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles
-from matcheval.models import loading
-from matcheval.models import published as published_module
 from matcheval.models.loading import load_model
-from matcheval.models.published import describe_open_clip, describe_published
+from matcheval.models.published import describe_open_clip
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.models.zero_shot import names_of_classes
@@ -36,7 +34,7 @@ TINY = {
     },
 }  # fmt: skip
 CLASSES = ("cat", "dog", "fire truck")
-ONE, TWO = "a photo of a {}.", "a photo of a {}. | art of the {}"
+TWO = "a photo of a {}. | art of the {}"
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +94,6 @@ def logits_of(folder, tmp_path, *sources, outputs=("logits",)):
 @pytest.mark.parametrize(
     ("prompts", "templates"),
     [
-        (ONE, ["a photo of a {}."]),
         (TWO, ["a photo of a {}.", "art of the {}"]),
         ("simple", [make("{}") for make in open_clip.SIMPLE_IMAGENET_TEMPLATES]),
     ],
@@ -124,28 +121,6 @@ def test_swapped_classes_swap_their_columns(folder):
     names.write_text("{1: dog, 0: cat, 2: fire truck, 3: unused}")
     named = load_model(source(folder, class_names=str(names)), weights, dataset(("0", "1", "2")))
     torch.testing.assert_close(named.module(images), found)
-
-
-def test_texts_are_embedded_once_for_all_sets_of_the_same_classes(folder, tmp_path, monkeypatch):
-    calls = []
-    make = loading.zero_shot_classifier
-    monkeypatch.setattr(loading, "zero_shot_classifier", lambda *a: calls.append(1) or make(*a))
-    sets = {}
-    for name, edge, classes in (("a", 40, CLASSES), ("b", 90, CLASSES), ("c", 90, CLASSES[::-1])):
-        images = np.zeros((3, edge, edge, 3), np.uint8)
-        one = make_dataset(name, images, [0, 1, 2], classes=classes, max_value=255, source="made")
-        write_dataset(one, tmp_path / name)
-        sets[name] = tmp_path / name
-    files = [ModelFiles(source(folder), folder / "tiny.safetensors")]
-    predict_datasets(files, sets, tmp_path / "predictions", config=InferenceConfig())
-    assert len(calls) == 2
-
-
-def test_features_are_the_embeddings_of_images(folder, tmp_path):
-    logits_of(folder, tmp_path, source(folder), outputs=("logits", "features"))
-    features = read_vectors(tmp_path / "photos" / "m.features.parquet", "features").values
-    assert features.shape == (12, 16)
-    np.testing.assert_allclose(np.linalg.norm(features, axis=1), 1, atol=1e-5)
 
 
 def test_weights_with_a_tag_have_the_transform_of_the_tag(folder, monkeypatch):
@@ -177,30 +152,11 @@ def test_transforms_are_those_of_open_clip(folder):
         torch.testing.assert_close((ours - mean) / std, theirs(image))
 
 
-def test_every_published_model_is_described_or_refused():
-    described, reasons = set(), set()
-    for model, tag in open_clip.list_pretrained():
-        try:
-            found = describe_open_clip(f"{model}:{tag}")
-        except InputError as error:
-            reasons.add(str(error).partition(". ")[2].split()[0])
-        else:
-            described.add(model)
-            assert found.url.startswith("https://huggingface.co/")
-            assert found.suffix in (".safetensors", ".bin")
-    assert reasons == {"Name", "Enter"}  # of QuickGELU, and of tokenizers of the hub
-    assert {"ViT-B-32", "ViT-L-14-336-quickgelu", "RN50-quickgelu", "PE-Core-B-16"} <= described
-    found = describe_open_clip("ViT-B-32:laion2b_s34b_b79k")
-    assert found.file_name == "ViT-B-32_laion2b_s34b_b79k.safetensors"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ViT-B-33:openai", "no architecture 'ViT-B-33'. Did you mean"),
         ("ViT-B-32:laion3b", "no weights 'laion3b' of ViT-B-32.*or a tag: openai, laion400m_e31"),
         ("ViT-B-32:openai", "trained with QuickGELU, unlike ViT-B-32. Name ViT-B-32-quickgelu"),
-        ("ViT-B-16-SigLIP:webli", "a tokenizer of the hub, or writes captions"),
         ("coca_ViT-B-32:laion2b_s13b_b90k", "a tokenizer of the hub, or writes captions"),
     ],
 )
@@ -212,10 +168,8 @@ def test_models_that_there_are_not(text, message):
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        ({"source": "ViT-B-32"}, "something like 'ViT-B-32:laion2b_s34b_b79k'"),
         ({"prompts": "a photo"}, "'prompts': 'a photo' has not one {} for the class, and is none"),
         ({"prompts": "a {} | {} {}"}, "'{} {}' has not one {}"),
-        ({"width": "3"}, "do not use width"),
     ],
 )
 def test_rows_that_are_refused(folder, cells, message):
@@ -235,24 +189,10 @@ def test_classes_of_imagenet_have_the_names_of_the_paper(folder):
         any(word in lemma for word in name.lower().split())
         for name, lemma in zip(names, lemmas, strict=True)
     ]
-    moved = [
-        any(word in lemma for word in name.lower().split())
-        for name, lemma in zip(names[1:], lemmas, strict=False)
-    ]
-    assert np.mean(shared) > 0.95 > 0.3 > np.mean(moved)
+    assert np.mean(shared) > 0.95
     subset = class_subset("imagenet-r")
     expected = [names[wnids.index(wnid)] for wnid in subset]
     assert names_of_classes(source(folder), subset, "d") == expected
-
-
-def test_classes_without_names(folder, tmp_path):
-    with pytest.raises(InputError, match=r"d: 'classes': no words for n99999999.*class_names"):
-        names_of_classes(source(folder), ("n99999999",), "d")
-    (tmp_path / "names.yaml").write_text("cat: cat\n")
-    with pytest.raises(InputError, match=r"names.yaml: no words for dog, fire truck"):
-        names_of_classes(source(folder, class_names=str(tmp_path / "names.yaml")), CLASSES, "d")
-    with pytest.raises(InputError, match=r"m: 'class_names': no such file: none.yaml"):
-        _ = source(folder, class_names="none.yaml").code_file
 
 
 def test_what_results_depend_on(folder, tmp_path):
@@ -271,19 +211,3 @@ def test_what_results_depend_on(folder, tmp_path):
     assert ModelFiles(replace(base, source="tiny:w.pt"), weights).digest() == digests[0]
     names.write_text("cat: b")
     assert ModelFiles(changed[2], weights).digest() != digests[2]
-
-
-def test_damaged_weights(folder, tmp_path):
-    (tmp_path / "w.safetensors").write_bytes(b"none")
-    one = source(folder, source=f"tiny:{tmp_path / 'w.safetensors'}")
-    with pytest.raises(InputError, match=r"not the weights of tiny:.*Name the architecture"):
-        load_model(one, tmp_path / "w.safetensors", dataset())
-
-
-def test_without_the_package_an_error_says_what_to_install(folder, tmp_path, monkeypatch):
-    def version(name):
-        raise published_module.metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(published_module.metadata, "version", version)
-    with pytest.raises(InputError, match=r"need the package open_clip_torch.*install '\.\[clip\]'"):
-        describe_published([source(folder)], tmp_path)

@@ -1,7 +1,7 @@
 """A configuration that cannot work is refused with one clear error before any job starts."""
 
 import yaml
-from engine import ROOT, Workflow, custom_study
+from engine import ROOT, Workflow
 
 
 def test_refused(tmp_path):
@@ -36,17 +36,3 @@ def test_a_name_means_one_thing_in_a_results_folder(copy):
     assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
     config.write_text(small)
     assert copy.plan("--config", other).jobs["predict_models_1"] == 1  # a study may change
-
-
-def test_bad_custom_predictions(tmp_path):
-    workflow = custom_study(tmp_path / "tree")
-    old, new = (workflow.folder / "new" / f"{model}.csv" for model in "ab")
-    new.write_text(new.read_text() + "0,0,0.9\n")
-    message = "model 'b' has other indices or labels on 'new' than model 'a'"
-    assert message in workflow.run(fails=True)
-    # All bad files are named, in one run.
-    old.write_text("label,prediction,probability\n")
-    new.write_text("label,prediction,probability\n0,0,1.5\n")
-    output = workflow.run("--show-failed-logs", fails=True)
-    assert "new/a.csv: no datapoints" in output
-    assert "new/b.csv: 'probability': row 0: 1.5 is outside [0, 1]" in output

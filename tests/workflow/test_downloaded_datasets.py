@@ -1,7 +1,6 @@
 """Downloaded datasets in the real workflow: from a mirror, changed files, without a network."""
 
 import json
-import os
 from functools import cache
 
 import numpy as np
@@ -69,13 +68,6 @@ def test_datasets_come_through_the_mirror(workflow, server):
     assert description["n"] == sum(min(3, (label == LABELS).sum()) for label in range(10))
     assert workflow.plan(*TARGETS).jobs == {}
     assert workflow.plan(*TARGETS, "--config", "mirror=/elsewhere").jobs == {}
-
-
-def test_a_changed_custom_image_is_prepared_again(copy):
-    path = copy.folder / "own" / "cat" / "1.png"
-    path.write_bytes(encode(IMAGES[30]))
-    os.utime(path, (1, 1))
-    assert copy.plan(*TARGETS).jobs == {"prepare_dataset": 1}
 
 
 def test_without_a_network_files_are_put_there_by_hand(copy):

@@ -39,7 +39,6 @@ LIBRARY = "workflow_scripts/matcheval"
     ("file", "text", "rule", "named"),
     [
         ("small.yaml", "confidence: 0.9", "read_again", "small.yaml"),
-        ("studies/small.csv", "", "read_again", "studies/small.csv"),
         (f"{LIBRARY}/names.py", "X = 1", "count", LIBRARY),
     ],
 )

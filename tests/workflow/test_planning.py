@@ -24,14 +24,6 @@ def requests(workflow, *arguments) -> dict[str, str]:
     return dict(re.findall(r"^ *rule (\w+):\n(?: +.*\n)*? +resources: (.*)\n", output, re.M))
 
 
-def test_a_plan_tells_jobs_by_their_messages(workflow):
-    told = workflow.run("--dry-run", "--profile", "profiles/laptop")
-    assert len(re.findall(r"^Job \d+: \w+ing ", told, re.M)) > 10
-    assert "Reason: " not in told
-    assert not re.search(r"^ *(local)?rule ", told, re.M)  # all rules have a message
-    assert "Reason: Missing output files" in workflow.run("--dry-run", "--quiet", "host")
-
-
 def test_gpus_where_the_profile_has_a_place_for_them(workflow):
     """The command line has the last word."""
     given = ("--config", "inference={device: auto}")

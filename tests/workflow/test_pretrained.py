@@ -80,23 +80,3 @@ def test_a_model_that_is_added_makes_no_other_again(copy):
     plan = copy.plan("predictions")
     assert plan.jobs == {"predict_datasets": 1, "predictions": 1}
     assert plan.predicted == [MODELS[2]]
-
-
-def test_predictions_do_not_depend_on_the_other_models_of_a_job(copy):
-    file = copy.results / "predictions" / "old" / f"{MODELS[0]}.parquet"
-    before = file.read_bytes()
-    file.unlink()
-    (copy.results / "pretrained/predictions/old" / file.name).unlink()
-    copy.run("predictions", "--config", "inference={models_per_job: 1}")
-    assert file.read_bytes() == before
-    log = (copy.results / f"pretrained/logs/predict_datasets/{MODELS[0]}.log").read_text()
-    assert f"{MODELS[0]} on old: " in log
-    assert "on new" not in log
-
-
-def test_models_and_weights_that_cannot_be_had(copy):
-    weights = f"results/weights/{MODELS[0]}.safetensors"
-    (copy.folder / weights).unlink()
-    text = copy.run(weights, fails=True, HTTPS_PROXY="http://127.0.0.1:9")  # nobody there
-    assert f"put the file at {weights} by hand" in text
-    assert f"https://huggingface.co/timm/{MODELS[0]}/resolve/main/model.safetensors" in text

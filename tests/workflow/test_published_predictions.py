@@ -163,32 +163,3 @@ def test_a_changed_file_repeats_what_is_made_from_it(changed):
     jobs = changed.workflow.plan("predictions", *TABLES).jobs
     assert jobs.pop("download_file") == jobs.pop("predictions") == 1
     assert jobs == {"match_predictions": 1, "tabulate_runs": 1, "count_correct": 1}
-
-
-def test_rows_in_another_order_are_refused_with_both_numbers(changed):
-    order = np.random.default_rng(1).permutation(200)
-    right = np.mean(LOGITS["one", "new"].argmax(axis=1) == TRUTH["new"])
-    changed.files["one", "new"] = as_published("new", LOGITS["one", "new"][order], acc=right)
-    changed.publish()
-    output = changed.workflow.run(TABLES[1], fails=True)
-    found = np.mean(LOGITS["one", "new"][order].argmax(axis=1) == TRUTH["new"])
-    assert f"states an accuracy of {right:g}, but {found:g} of the predictions are right" in output
-
-
-def test_a_copied_file_is_refused(changed):
-    """Equal files are found in the list, equal scores when accuracies are counted."""
-    changed.files["one", "new"] = changed.files["three", "new"]
-    changed.publish()
-    output = changed.workflow.run(TABLES[1], fails=True)
-    assert "three on new is the same file as one on new" in output
-    changed.files["one", "new"] = as_published("new", LOGITS["three", "new"], loss=2)
-    changed.publish()
-    output = changed.workflow.run(TABLES[1], fails=True)
-    assert "models 'one' and 'three' have the same 200 predictions and probabilities" in output
-
-
-def test_a_model_that_is_not_listed_is_named(changed):
-    del changed.files["two", "new"]
-    changed.publish()
-    output = changed.workflow.run(TABLES[1], "-n", fails=True)
-    assert "no predictions of model 'two' in the list of published files" in output

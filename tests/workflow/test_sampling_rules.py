@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-import yaml
 from engine import Workflow
 
 from matcheval.analyses.sampling.settings import PROVENANCE
 from matcheval.datasets.prepare import build_dataset
-from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.predictions.softmax import read_top_k
-from studies import load
 
 pytestmark = pytest.mark.slow
 
@@ -109,24 +106,3 @@ def test_new_annotations_make_new_sets(copy):
     assert copy.plan(LATER).jobs == {"count_selections": 1, "sample_dataset": 2}
     simulated = {"simulate_annotations": 1, "count_selections": 1, "sample_dataset": 1}
     assert copy.plan(MATCHED).jobs == simulated
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("pool: own, strategy: top", "pool: none, strategy: top", "unknown pool 'none'"),
-        ("start_from: best", "start_from: known", "unknown other sampled set 'known'"),
-        ("against: [train]", "against: [test]", "unknown dataset 'test'"),
-        ("annotations: annotations.csv", "annotations: gone.csv", "no such file: gone.csv"),
-        (", annotations: annotations.csv", "", "strategy top_images needs annotations or simulate"),
-        ("candidates: writers, original: known, ag", "candidates: best, original: known, ag",
-         "'best' is sampled from a pool that it is part of"),
-        ("original: known, simulate", "original: writers, simulate", "pool and original at once"),
-        ("simulate: {seed: 3}", "simulate: {seed: 3}, annotations: annotations.csv", "at once"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_sampled_is_said_before_any_job(workflow, monkeypatch, old, new, message):
-    assert old in CONFIG
-    monkeypatch.chdir(workflow.folder)
-    with pytest.raises(InputError, match=message):
-        load(yaml.safe_load(CONFIG.replace(old, new)))
