@@ -150,15 +150,16 @@ def test_what_does_not_fit_the_layout(tmp_path, columns, layout, message):
 
 
 def test_rankings_are_lists_of_falling_probabilities(tmp_path):
-    ranked = {"filename": ["a", "b"], "label": [[2, 0], [1, 0]], "prob": [[0.8, 0.1], [0.5, 0.5]]}
-    ranked |= {"index": ranked["label"], "target": [2, 0]}
+    lists = {"index": [[2, 0], [1, 0]], "prob": [[0.8, 0.1], [0.5, 0.5]]}
+    ranked = {"filename": ["a", "b"], "target": [2, 0], **lists}
     found = read_predictions(written(tmp_path / "p.jsonl", json_lines(ranked)))
     assert found.label.tolist() == [2, 0]
     assert found.prediction.tolist() == [2, 1]
     assert found.probability.tolist() == pytest.approx([0.8, 0.5])
     rising, short = [[0.1, 0.8], [0.5, 0.5]], [[0.8], [0.5]]
-    unnamed = {name: values for name, values in ranked.items() if name != "filename"}
-    for columns in (ranked | {"prob": rising}, ranked | {"prob": short}, unnamed):
+    unnamed = {"target": [2, 0], **lists}
+    one_hot = ranked | {"label": [[0, 1], [1, 0]]}
+    for columns in (ranked | {"prob": rising}, ranked | {"prob": short}, unnamed, one_hot):
         with pytest.raises(InputError):
             read_predictions(written(tmp_path / "p.jsonl", json_lines(columns)))
 

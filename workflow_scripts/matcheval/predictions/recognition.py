@@ -198,9 +198,10 @@ class _Recognition:
         best = lists.get("label", lists.get("index"))
         if best is None or not ("prob" in lists and {"filename", "key"} & names.keys()):
             return
-        ranked = self.columns[lists["prob"]].values
-        are_alike = ranked.dtype.kind == "f" and ranked.shape == self.columns[best].values.shape
-        if not are_alike or not (np.diff(ranked) <= 0).all():
+        classes, ranked = self.columns[best].values, self.columns[lists["prob"]].values
+        is_one_hot = "label" in lists and classes.dtype != object  # numbers are `index`
+        are_alike = ranked.dtype.kind == "f" and ranked.shape == classes.shape
+        if is_one_hot or not are_alike or not (np.diff(ranked) <= 0).all():
             return
         for name in [lists[key] for key in ("label", "index", "prob") if key in lists]:
             column = self.columns.pop(name)
