@@ -48,7 +48,6 @@ accuracy_prediction:
   suites: {shifts: {base: known, rotation: [noise, contrast-2]}}
   methods: [ac, rotation]
   leave_one_out: false
-  matching: false
 """
 
 

@@ -48,7 +48,7 @@ pairs:
   both: {original: own, replication: new, paired: true}
 suites: {shift: {members: [{dataset: new, severity: 1}]}}
 severity: {suites: {shift: own}}
-accuracy_prediction: {suites: {shift: {base: own}}, methods: [ac, doc_feat], matching: true}
+accuracy_prediction: {suites: {shift: {base: own}}, methods: [ac, doc_feat]}
 matching: {seeds: 2}
 replication: {resamples: 500}
 figures: {formats: [png]}
@@ -199,7 +199,6 @@ def test_the_level_is_that_of_all_intervals(workflow, copy):
         *product(["gaps"], ["gap", "matched_gap", "conditional_part"]), ("paired_gaps", "gap"),
         *product(["class_gaps", "severity"], ["matched_gap", "conditional"]), ("severity", "gap"),
         *product(["epsilon_sweep", "score_comparison"], ["matched_gap"]), ("replication", "gap"),
-        ("accuracy_prediction", "conditional_part"),
     }  # fmt: skip
     texts = [
         path.read_text(encoding="utf-8")
