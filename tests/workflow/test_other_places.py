@@ -1,7 +1,11 @@
 """The workflow used as others use workflows: from another folder, as a module, by snakedeploy."""
 
+import os
 import re
+import sys
+import sysconfig
 
+import pytest
 from engine import Workflow, custom_study
 
 # As `snakedeploy deploy-workflow` writes it, but for the Snakefile, which is GitHub's there.
@@ -73,3 +77,50 @@ def test_as_a_module_with_other_names(tmp_path):
     assert re.search(
         r"^me_write_summary +Summ.* +\S+\.log +ZeroDivisionError: division", told, re.M
     )
+
+
+def test_as_snakedeploy_makes_it(tmp_path):
+    study, _ = study_beside_a_clone(tmp_path, MODULE)
+    study.run("results/mine/summary.md")
+
+
+# A stand-in for conda: its environments have the packages of this one, but not the library.
+CONDA = f"""#!{sys.executable}
+import json, os, subprocess, sys
+from pathlib import Path
+here = Path(__file__).resolve().parent
+match sys.argv[1:]:
+    case ["--version"]:
+        print("conda 25.1.0")
+    case ["info", "--json"]:
+        print(json.dumps({{"conda_prefix": str(here.parent), "platform": "linux-64"}}))
+    case ["clean", *_]:
+        pass
+    case ["config", *_]:
+        print(json.dumps({{"get": {{"channel_priority": "strict"}}}}))
+    case ["env", "create", *options]:
+        prefix = Path(options[options.index("--prefix") + 1])
+        venv = [sys.executable, "-m", "venv", "--without-pip", str(prefix)]
+        subprocess.run(venv, check=True)
+        (place,) = prefix.glob("lib/python*/site-packages")
+        (place / "packages.pth").write_text({sysconfig.get_paths()["purelib"]!r})
+    case other:
+        sys.exit(f"not known: {{other}}")
+"""
+
+
+@pytest.mark.slow
+def test_jobs_in_environments_of_conda_find_the_library(tmp_path):
+    """It is beside the scripts, and in no environment; PYTHONPATH does not reach such jobs."""
+    binaries = tmp_path / "conda/bin"
+    binaries.mkdir(parents=True)
+    (binaries / "conda").write_text(CONDA)
+    (binaries / "conda").chmod(0o755)
+    (binaries / "activate").write_text('export PATH="$1/bin:$PATH"\n')
+    study = Workflow.fresh(tmp_path / "tree")
+    study.keep_models("studies/small.csv", ["linear", "mlp"])
+    study.python = sys.executable
+    options = ("--software-deployment-method", "conda", "--config", "replication={resamples: 50}")
+    told = study.run("all", *options, PATH=f"{binaries}:{os.environ['PATH']}")
+    assert told.count("created") == 2
+    assert (study.results / "digits/report.html").is_file()

@@ -120,17 +120,37 @@ def test_edits_that_change_nothing(copy):
     assert jobs(copy.plan()) == {}
 
 
+@pytest.mark.slow
+def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
+    """Of 600 and 497 datapoints, the larger set; also where it is named from the first run on."""
+    plain, named = "digits-new-writers}", "digits-new-writers, source: digits-known}"
+    copy.edit("config.yaml", plain, named)
+    assert jobs(copy.plan()) == {}
+    for folder in ("datasets", "predictions", "digits"):
+        shutil.rmtree(copy.results / folder)
+    shutil.rmtree(copy.folder / ".snakemake")
+    copy.run()
+    assert jobs(copy.plan()) == {}
+    copy.edit("config.yaml", named, plain)
+    assert jobs(copy.plan()) == {}
+    copy.edit("config.yaml", plain, named.replace("digits-known", "digits-new-writers"))
+    assert jobs(copy.plan()) == MATCHING | AFTER_COUNTING
+
+
 class TestResultsElsewhere:
     """Snakemake knows nothing of results that were moved; they must be of the study's settings."""
 
-    @pytest.mark.parametrize("way", ["renamed", "linked"])
+    @pytest.mark.parametrize("way", ["renamed", "absolute", "./results", "linked"])
     def test_a_changed_setting_is_refused(self, copy, way):
         shutil.rmtree(copy.folder / ".snakemake")
-        copy.results.rename(copy.folder / "renamed")
-        results = ("--config", "results=renamed")
+        there = way
+        if way in ("renamed", "linked"):
+            copy.results.rename(copy.folder / "renamed")
         if way == "linked":
             copy.results.symlink_to("renamed")
-            results = ()
+        if way == "absolute":
+            there = copy.results
+        results = () if way == "linked" else ("--config", f"results={there}")
         assert jobs(copy.plan(*results)) == {}
         copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
         told = copy.run("--dry-run", *results, fails=True)
@@ -150,6 +170,23 @@ class TestResultsElsewhere:
         told = copy.run("--dry-run", fails=True)
         assert "it is not known what the results in here were made with. Delete" in told
 
+    @pytest.mark.slow
+    def test_the_way_out_computes_no_network_again(self, copy):
+        """Also after a run of some targets, when results are of two settings."""
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        copy.run("matched")
+        shutil.rmtree(copy.folder / ".snakemake")
+        for epsilon in ("0.01", "0.02"):
+            assert "Set matching.epsilon back, or delete" in copy.run("matched", fails=True)
+            copy.edit("small.yaml", epsilon, "0.02")
+        shutil.rmtree(copy.results / "digits")
+        before = times(copy)
+        copy.run()
+        assert times(copy) == before
+        assert set(copy.table("digits/tables/new-writers/probability").epsilon) == {0.02}
+        shutil.rmtree(copy.folder / ".snakemake")
+        assert jobs(copy.plan()) == {}
+
     def test_copies_without_their_times(self, workflow, tmp_path):
         """In any order: what is repeated trains no model and runs none."""
         shutil.copytree(
@@ -164,6 +201,22 @@ class TestResultsElsewhere:
         copied.run()
         assert copied.artifacts() == before
         assert times(copied) == written
+
+    def test_predictions_of_earlier_weights(self, copy):
+        """As from a backup, with their times."""
+        file = copy.results / "predictions/digits-known/linear.parquet"
+        shutil.copy2(file, copy.folder / "earlier.parquet")
+        copy.edit("studies/small.csv", "none,constant,3", "none,constant,1")
+        copy.run("predictions")
+        assert file.read_bytes() != (copy.folder / "earlier.parquet").read_bytes()
+        shutil.copy2(copy.folder / "earlier.parquet", file)
+        copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
+        told = copy.run("matched", fails=True)
+        assert f"{file}: these are no predictions of results/digits/checkpoints/linear" in told
+        file.unlink()
+        assert "Delete results/digits/predictions, which has links" in copy.run(fails=True)
+        shutil.rmtree(copy.results / "digits/predictions")
+        assert jobs(copy.plan("matched"))["predict_models_1"] == 1
 
 
 def test_the_check_runs_always_and_sees_later_damage(copy):
@@ -182,6 +235,17 @@ def test_the_check_runs_always_and_sees_later_damage(copy):
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
         assert check in copy.run("check", fails=True)
         file.write_bytes(content)
+
+
+@pytest.mark.slow
+def test_a_file_that_nothing_else_needs_is_made_again_on_request(copy):
+    """Of a dataset whose models are trained, a missing file does not stop the planning, either."""
+    before = copy.artifacts()
+    images = "results/datasets/digits-train/images.npy"
+    (copy.folder / images).unlink()
+    assert copy.plan().jobs == {}
+    copy.run(images, "all")
+    assert copy.artifacts() == before
 
 
 @pytest.mark.slow
