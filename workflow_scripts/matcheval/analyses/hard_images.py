@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the listed images by the number of correct models."""
+    """Count hard images by how many models classify them correctly."""
     counts = table.groupby(["n_right", "n_models"]).size().rename("images").reset_index()
     return counts.assign(together=counts["images"].cumsum())
 
@@ -91,7 +91,7 @@ def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "
 
 
 def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
-    """Write the contact sheet of the hardest images of one dataset."""
+    """Save a contact sheet of the hardest images of a dataset."""
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
     save_figure(figure, *outputs)
 

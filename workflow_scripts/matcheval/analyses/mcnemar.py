@@ -44,7 +44,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Count the pairs that are right on one side only, and test whether both are as frequent."""
+    """Count matched pairs that are correct on only one of the sets, and compare both counts."""
     rows = [row for one in compared.matched() for row in _rows(one)]
     table = pd.DataFrame(rows)
     table["p"] = mcnemar(table["only_original"], table["only_replication"])
@@ -70,7 +70,7 @@ def _rows(one: MatchedModel) -> list[dict[str, Any]]:
 
 
 class McNemar(PairTableAnalysis):
-    """Test whether matched pairs are right on one side only equally often on both sides."""
+    """Test whether matched pairs are correct only on the original as often as only on the new."""
 
     name: ClassVar[str] = "mcnemar"
     caption: ClassVar[str] = (
@@ -82,5 +82,5 @@ class McNemar(PairTableAnalysis):
 
     @classmethod
     def title(cls) -> str:
-        """Its name for a reader."""
+        """The name that readers see."""
         return "McNemar's test"

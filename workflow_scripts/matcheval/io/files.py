@@ -112,7 +112,7 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
 
 
 def check_is_text(path: Path) -> None:
-    """Refuse a name that is no text: lists of files, which are UTF-8, cannot hold it."""
+    """Refuse a file name that is not valid UTF-8, which lists of files could not hold."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

@@ -91,7 +91,7 @@ def groups(
 
 
 def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
-    """Draw `n_blocks` blocks with replacement, `n` times over, and count them."""
+    """Draw `n` bootstrap samples of the blocks, and count each block: shape (n_blocks, n)."""
     from matcheval.protocol.kernel import count_draws
 
     # A byte is enough: to draw one of 256 blocks or more 256 times has odds below 1 / 256!.

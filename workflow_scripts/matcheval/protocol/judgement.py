@@ -84,14 +84,18 @@ def evidence_on(row: "pd.Series", question: Question, level: float) -> list[Evid
 
     if question == "accuracy":
         return [resampled("gap")]
-    name = _MEASURED[question]
-    value, low, high, se = (row.get(f"{name}{end}", math.nan) for end in ("", *_ENDS))
-    other = Evidence(value, low, high, se, n_groups=n_groups)
+    other = measured(row, _MEASURED[question], n_groups)
     if question == "calibration":
         return [other]
     if question == "confidence":
         return [resampled("confidence_part", row["binning_bound"]), other]
     return [other, resampled("conditional_part", row["binning_bound"])]
+
+
+def measured(row: "pd.Series", name: str, n_groups: int = 0) -> Evidence:
+    """Return a quantity that has a standard error in its row; NaN if the row lacks it."""
+    value, low, high, se = (row.get(f"{name}{end}", math.nan) for end in ("", *_ENDS))
+    return Evidence(value, low, high, se, n_groups=n_groups)
 
 
 def _few_events(row: "pd.Series") -> bool:

@@ -107,13 +107,17 @@ def error_terms(
 def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions of all datapoints to the error of a fall of the mean confidence."""
     p, q = (one.confidence.astype(np.float64) for one in (source, target))
-    return ErrorTerms((p - p.mean()) / len(p), -(q - q.mean()) / len(q))
+    return ErrorTerms(_terms_of_mean(p), -_terms_of_mean(q))
 
 
 def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions to the errors of mean confidence minus accuracy, set by set."""
     of_sides = [one.confidence.astype(np.float64) - one.correct for one in (source, target)]
-    return ErrorTerms(*((excess - excess.mean()) / len(excess) for excess in of_sides))
+    return ErrorTerms(*map(_terms_of_mean, of_sides))
+
+
+def _terms_of_mean(values: Floats) -> Floats:
+    return (values - values.mean()) / len(values)
 
 
 class TermsTotal:

@@ -11,6 +11,7 @@ from matcheval.protocol.judgement import (
     Judgement,
     Question,
     evidence_on,
+    measured,
 )
 from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
 
@@ -103,9 +104,7 @@ class VerdictText:
 
     @property
     def _old_calibration(self) -> Evidence:
-        name = "overconfidence_original"
-        values = (self._row.get(f"{name}{end}", math.nan) for end in ("", "_low", "_high", "_se"))
-        return Evidence(*values)
+        return measured(self._row, "overconfidence_original")
 
     def _over(self, difference: Evidence) -> str:
         """Format a difference of confidence and accuracy: `overconfident by 2.1 points [1, 3]`."""

@@ -1,4 +1,4 @@
-"""Accuracy on the replication against accuracy on the original, one point per model.
+"""Scatter plots of accuracy on the replication against the original, a point for each model.
 
 Recht et al. (2019), arXiv 1902.10811: Fig. 1 (CIFAR-10) and Fig. 2 (ImageNet), and the probit
 axes of appendix C.2.

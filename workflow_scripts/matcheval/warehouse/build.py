@@ -1,4 +1,4 @@
-"""Building a warehouse: its steps one by one, and all of them; what is done stays done."""
+"""Build a warehouse, whole or step by step; steps that are up to date are not repeated."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Build(Warehouse):
-    """A warehouse in a folder: each step reads the files of earlier ones, and writes its own."""
+    """A warehouse in a folder, where each step reads the files that earlier steps wrote."""
 
     def __init__(self, settings: WarehouseSettings, folder: Path) -> None:
         super().__init__(settings)
@@ -42,16 +42,16 @@ class Build(Warehouse):
         self.exported: list[str] = []
 
     def _table(self, *parts: str) -> Path:
-        """The file of a table of the build."""
+        """Return the path of a table that a step writes."""
         return self.folder.joinpath(*parts[:-1], f"{parts[-1]}.parquet")
 
     def read(self, name: str, n_workers: int) -> None:
-        """Read the images of a set."""
+        """Read the images of a set, and write what is known of each."""
         table = read_set(self.sets[name], self.settings.decoding, n_workers)
         write_table(table, self._table("read", name))
 
     def hash(self, name: str, downloads: Path, n_workers: int) -> None:
-        """Hash the images of a base or training set."""
+        """Write hashes of the images of a base or training set, by which copies are found."""
         table = read_reference(name, self.settings.against[name], downloads, n_workers)
         write_table(table, self._table("references", name))
 
@@ -66,7 +66,7 @@ class Build(Warehouse):
         write_table(duplicates, self._table("duplicates"))
 
     def decide(self, names: Sequence[str]) -> dict[str, pa.Table]:
-        """Decide what becomes of the images of sets, and write that if there is no error."""
+        """Decide which images of the sets are kept, and write the decisions if none fails."""
         duplicates = DUPLICATES_SCHEMA.read(self._table("duplicates"))
         problems, decided = ErrorCollector(), {}
         for name in names:
@@ -118,7 +118,7 @@ class Build(Warehouse):
         document_warehouse(self, self.folder)
 
     def run(self, n_workers: int, downloads: Path) -> None:
-        """Build what is missing or out of date, and note the sets that are exported."""
+        """Run the steps whose results are missing or out of date; list the exported sets."""
         settings, exports = self.settings, self.settings.export
         assert self.reviews is not None  # so that errors in them are told first
         states = []

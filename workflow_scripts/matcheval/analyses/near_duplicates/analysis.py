@@ -125,7 +125,7 @@ class NearDuplicates(DatasetTableAnalysis):
 
     @property
     def dataset_files(self) -> Mapping[str, str]:
-        """Datasets with reviewed near duplicates, each with the file that lists them."""
+        """Files of near duplicates that people found, by dataset."""
         return self.settings.reviewed
 
     def check(self) -> None:
