@@ -96,10 +96,10 @@ class TestRows:
 ROWS = {"label": [0, 1]}
 BOTH = ROWS | {"probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2}
 BAD = [
-    (ROWS | {"p_0": [1, 1], "p_2": [0, 0]}, "'p_1' is missing or repeated"),
-    (ROWS | {"logit_0": [0.5, None], "logit_1": [0.0, 1.0]}, "value 1 is empty or NaN"),
+    (ROWS | {"p_0": [1, 1], "p_2": [0, 0]}, "of which 'p_1' is missing"),
+    (ROWS | {"logit_0": [0.5, None], "logit_1": [0.0, 1.0]}, "row 1 holds empty, NaN"),
     (ROWS | {"logits": [[1.0], [1.0, 2.0]]}, "lists of unequal lengths"),
-    (ROWS | {"logits": [1.0, 2.0]}, "is of type double, not lists"),
+    (ROWS | {"logits": [1.0, 2.0]}, "has shape (2,) and dtype float64"),
     (ROWS | {"logits": [[1.0, 2]] * 2, "logit_0": [1.0, 1.0]}, "logits (logits) and logits (log"),
     (BOTH | {"prediction": [0, 1]}, "datapoint 1: the highest score is that of class 0, the pr"),
     (BOTH | {"prediction": [0, 5]}, "'prediction': row 1: 5 is too large; the maximum is 1"),

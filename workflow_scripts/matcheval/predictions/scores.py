@@ -129,8 +129,9 @@ def _checked_scores(
     """Check shape, type and values of scores; find out their kind if it is None."""
     wrong = partial(InputError, file=raw.file, field=name)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
+        shape = f"has shape {matrix.shape} and dtype {matrix.dtype}"
         raise wrong(
-            f"has shape {matrix.shape} and dtype {matrix.dtype}",
+            "holds lists of unequal lengths, or texts" if matrix.dtype == object else shape,
             remedy="Give floats, one row per datapoint and one column per class",
         )
     if matrix.shape[1] > MAX_CLASSES:
@@ -140,7 +141,7 @@ def _checked_scores(
     if kind == "logits":
         if not np.isfinite(matrix).all():
             row = int((~np.isfinite(matrix)).any(axis=1).argmax())
-            raise wrong(f"row {row} holds NaN or infinite values", remedy=ROWS_FROM_0)
+            raise wrong(f"row {row} holds empty, NaN or infinite values", remedy=ROWS_FROM_0)
         if are_softmaxed(matrix):
             raise wrong(
                 "all rows lie in [0, 1] and sum to 1: these are probabilities, after the softmax",
