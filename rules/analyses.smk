@@ -52,9 +52,9 @@ rule search_near_duplicates:
     resources:
         **REQUESTS.resources("search_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:search_near_duplicates",
+        function="matcheval.analyses.sampling.image_search:search_near_duplicates",
         job=arguments(NEAR_DUPLICATES.search_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:search_near_duplicates"),
+        code=digest("matcheval.analyses.sampling.image_search:search_near_duplicates"),
     message:
         "Searching {wildcards.reference} for near duplicates of {wildcards.dataset}"
     script:
@@ -78,9 +78,9 @@ rule plot_near_duplicates:
     resources:
         **REQUESTS.resources("plot_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:draw_sheet",
+        function="matcheval.analyses.sampling.image_search:draw_sheet",
         job=arguments(NEAR_DUPLICATES.sheet_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:draw_sheet"),
+        code=digest("matcheval.analyses.sampling.image_search:draw_sheet"),
     message:
         "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
     script:

@@ -17,7 +17,7 @@ def extract(
     name: str, of: Path, network: str, output: Path, device: str, as_stored: bool, **config: Any
 ) -> None:
     """Compute features and write them as a dataset."""
-    from matcheval.analyses.features.extraction import extract_features
+    from matcheval.analyses.features import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
     from matcheval.models.rows import ModelSource
 

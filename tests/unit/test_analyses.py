@@ -11,6 +11,7 @@ from matcheval.analyses import (
     class_balanced,
     groups,
     human_accuracy,
+    near_duplicates,
     revisions,
     selection_frequency,
     shared_errors,
@@ -18,8 +19,7 @@ from matcheval.analyses import (
 from matcheval.analyses import hard_images as hard
 from matcheval.analyses.groups import read_groups
 from matcheval.analyses.human_accuracy import read_annotations
-from matcheval.analyses.near_duplicates import analysis as near_duplicates
-from matcheval.analyses.near_duplicates import search
+from matcheval.analyses.sampling import image_search as search
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from matcheval.analyses.near_duplicates.search import labelled_pixels
+from matcheval.analyses.sampling.image_search import labelled_pixels
 from matcheval.analyses.sampling.settings import (
     ANNOTATIONS,
     FREQUENCIES,

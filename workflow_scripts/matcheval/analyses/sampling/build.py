@@ -11,12 +11,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates import search
-from matcheval.analyses.sampling import pool as pools
+from matcheval.analyses.sampling import image_search
 from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.annotations import ORIGINS, class_of, refuse_unknown
-from matcheval.analyses.sampling.pool import POOL, Image, Pool, PoolMetadata
-from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
+from matcheval.analyses.sampling.selection import (
+    NEAR_DUPLICATE,
+    POOL,
+    Finder,
+    Image,
+    Pool,
+    PoolMetadata,
+    Sampled,
+    build_pool,
+    sample_in_rounds,
+)
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -134,7 +142,7 @@ def build_test_set(
         named = (metadata.keywords or {}).get(origin, {})
         of = f" of '{dataset.name}'"
         refuse_unknown(named, dataset.names, "image", of=of, field="keywords")
-    pool = pools.build_pool(
+    pool = build_pool(
         class_of(candidates), class_of(original), candidates.classes, settings, metadata
     )
     find = None
@@ -184,7 +192,7 @@ def _candidates_table(pool: Pool) -> pd.DataFrame:
 
 def _excluded(every: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame:
     """Tabulate the candidates that were not eligible, each with the first reason that applies."""
-    reasons = {name: (pools.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
+    reasons = {name: (NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
     reasons |= {c.name: (c.barred, "", 0) for c in pool.by_name.values() if c.barred}
     columns = ["reason", "detail", "round"]
     table = pd.DataFrame.from_dict(reasons, orient="index", columns=columns)
@@ -208,18 +216,20 @@ def pixel_finder(
     candidates: Dataset, references: Sequence[Dataset], distance: float, side: int | None
 ) -> Finder:
     """Return what compares new candidates with reference sets and the other sampled candidates."""
-    pool, *others = (search.labelled_pixels(dataset, side) for dataset in (candidates, *references))
+    pool, *others = (
+        image_search.labelled_pixels(dataset, side) for dataset in (candidates, *references)
+    )
     for reference in others:
-        search.check_same_range(reference, pool)
+        image_search.check_same_range(reference, pool)
     every = np.asarray(pool.pixels)
     row = {name: i for i, name in enumerate(pool.names)}
 
     def find(new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
         images, sampled = (every[[row[name] for name in names]] for names in (new, chosen))
         for reference in others:
-            for i, j in search.pairs_within(images, np.asarray(reference.pixels), distance):
+            for i, j in image_search.pairs_within(images, np.asarray(reference.pixels), distance):
                 yield (POOL, new[i]), (reference.name, reference.names[j])
-        for i, j in search.pairs_within(images, sampled, distance):
+        for i, j in image_search.pairs_within(images, sampled, distance):
             if new[i] != chosen[j]:
                 yield (POOL, new[i]), (POOL, chosen[j])
 

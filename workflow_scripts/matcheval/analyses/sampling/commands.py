@@ -106,7 +106,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
 
 def run_allocate(arguments: argparse.Namespace) -> None:
     """Divide the images of every class among its keywords and write the allocation."""
-    from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
+    from matcheval.analyses.sampling.selection import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file, readable
 
     if arguments.top_keywords < 1:
