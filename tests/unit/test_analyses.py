@@ -227,7 +227,7 @@ def test_revisions_by_hand():
     assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
     short = {"r1": first, "r2": set_of({"a": 1}, 2)}
     assert revisions.tabulate(short, "test", without=["b"]).model.tolist() == ["a", "a"]
-    with pytest.raises(InputError, match=r"r2: .*no accuracy of model 'b'"):
+    with pytest.raises(InputError, match=r"r2: .*no top-1 accuracy of 1 model \(b\)"):
         revisions.tabulate(short, "test")
 
 

@@ -279,7 +279,7 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
     }})  # fmt: skip
     table = analysis.SCHEMA.read("table.parquet").to_pandas()
     assert set(table.resampled) == {resampled}
-    expected = analysis.tabulate(given, models, known=known, resamples=200)
+    expected = analysis.tabulate(given, models, images=known, resamples=200)
     pd.testing.assert_frame_equal(table, expected, check_dtype=False, check_exact=True)
     by_counts = analysis.tabulate(given, models, resamples=200)
     assert table.rho.equals(by_counts.rho)

@@ -311,7 +311,9 @@ def test_planted_duplicates_are_all_replaced():
     # Images that were kept have the round in which they were first sampled.
     assert max(sampled.came_in.values()) == len(sampled.rounds)
     assert sampled.came_in.keys() == chosen
-    known = selection.sample_in_rounds(pool, asked, given=[pair(*names) for names in twins + seen])
+    known = selection.sample_in_rounds(
+        pool, asked, reviewed=[pair(*names) for names in twins + seen]
+    )
     assert len(known.rounds) == 1
     assert set(known.duplicates.values()) >= {("train/TRAIN", 0)}
     with pytest.raises(InputError, match="near_duplicate"):

@@ -5,7 +5,7 @@ They are datasets of the configuration, which all studies in a results folder sh
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -86,8 +86,7 @@ class FeaturesDataset(DatasetKind):
         None, description="Module and function that returns the network, as in a model catalogue"
     )
     as_stored: Boolean = Field(
-        False,
-        description="Normalise the images, and do not resize and crop them as for the network",
+        False, description="Normalise images only; do not resize and crop them as for the network"
     )
 
     @model_validator(mode="after")
@@ -144,11 +143,8 @@ class Features(Analysis):
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
         """The datasets of features."""
-        sets = self.sets.items()
-        return {
-            name: BuiltDataset((dataset.of,), FEATURES_VERSION, is_vectors=True)
-            for name, dataset in sets
-        }
+        built = partial(BuiltDataset, version=FEATURES_VERSION, is_vectors=True)
+        return {name: built((dataset.of,)) for name, dataset in self.sets.items()}
 
     def images(self, wildcards: Wildcards) -> list[str]:
         """Return the files of the dataset of images."""

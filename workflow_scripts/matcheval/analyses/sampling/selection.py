@@ -37,9 +37,8 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
     leading = _leading(counts, top)
     n = sum(number for _, number in leading)
     if n <= 0 or total < 0:
-        raise InputError(
-            f"cannot divide {total} images among {len(counts)} keywords with {n} images"
-        )
+        problem = f"cannot divide {total} images among {len(counts)} keywords with {n} images"
+        raise InputError(problem)
     shares = {name: total * number / n for name, number in leading}
     targets = {name: math.floor(share) for name, share in shares.items()}
     by_remainder = sorted(shares, key=lambda name: targets[name] - shares[name])
@@ -251,7 +250,7 @@ def duplicates_among(
         for c in candidates.values()
         if c.frequency >= _LEVELS[0] and c.barred != BLACKLISTED
     )
-    found: dict[str, str] = {}
+    duplicates: dict[str, str] = {}
     for component in connected_components(edges):
         inside = [name for origin, name in component if origin == POOL and name in candidates]
         outside = [image for image in component if image[0] != POOL]
@@ -261,8 +260,8 @@ def duplicates_among(
             keeper = (POOL, _survivor([candidates[name] for name in inside], good))
         for name in inside:
             if (POOL, name) != keeper:
-                found[name] = "/".join(keeper)
-    return found
+                duplicates[name] = "/".join(keeper)
+    return duplicates
 
 
 def _survivor(candidates: Sequence[Candidate], good: Mapping[str, int]) -> str:
@@ -304,11 +303,11 @@ def sample_in_rounds(
     settings: SamplingSettings,
     *,
     find: Finder | None = None,
-    given: Iterable[tuple[Image, Image]] = (),
+    reviewed: Iterable[tuple[Image, Image]] = (),
     previous: Collection[str] = (),
 ) -> Sampled:
-    """Sample until no sampled image is a near duplicate, by those `given` and those found."""
-    edges, candidates = list(given), pool.by_name
+    """Sample until no sampled image is a near duplicate, by those `reviewed` and those found."""
+    edges, candidates = list(reviewed), pool.by_name
     duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()
@@ -321,10 +320,10 @@ def sample_in_rounds(
         searched.update(new)
         if find is not None and new:
             edges.extend(find(new, sorted(drawn_for)))
-        found = duplicates_among(edges, candidates)
-        fresh = {name: (of, number) for name, of in found.items() if name not in duplicates}
-        duplicates |= fresh
-        rounds.append(Round(len(new), len(fresh)))
+        n_before = len(duplicates)
+        for name, of in duplicates_among(edges, candidates).items():
+            duplicates.setdefault(name, (of, number))
+        rounds.append(Round(len(new), len(duplicates) - n_before))
         if not duplicates.keys() & drawn_for.keys():
             return Sampled(drawn_for, came_in, duplicates, rounds)
         came_in = {name: r for name, r in came_in.items() if name not in duplicates}
@@ -347,9 +346,8 @@ def _sample(
             draw = draw_best(eligible, settings.per_class, previous)
         else:
             rng = random.Random(f"{settings.seed} {group} {number}")
-            draw = draw_strata(
-                eligible, pool.targets[group], previous, rng, fill_upward=fill_upward
-            )
+            targets = pool.targets[group]
+            draw = draw_strata(eligible, targets, previous, rng, fill_upward=fill_upward)
         drawn_for |= dict(sorted(draw.taken.items()))
         with problems.collected():
             if draw.missing:
