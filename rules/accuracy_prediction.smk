@@ -1,7 +1,5 @@
 # Accuracy prediction: scores of models on the sets of suites without their labels, the accuracies
 # predicted from them, tables and figures (matcheval/accuracy_prediction/).
-from matcheval.accuracy_prediction.tables import table_digest
-
 PREDICTION = STUDY.analyses["accuracy_prediction"]
 PREDICTION_FOLDER = f"{OWN}/accuracy_prediction"
 PREDICTED_SUITES = PREDICTION.settings.suites
@@ -9,7 +7,6 @@ PREDICTED_SUITES = PREDICTION.settings.suites
 
 wildcard_constraints:
     suite=one_of(STUDY.suites),
-    scored=one_of(PREDICTION.scored),
 
 
 # Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
@@ -122,6 +119,22 @@ rule predict_accuracy:
         differences=shown(
             f"{PREDICTION_FOLDER}/differences/{{suite}}", PREDICTION.differences
         ),
+        errors_of_models=[
+            shown(
+                f"{PREDICTION_FOLDER}/errors_of_models/{{suite}}/{model}",
+                PREDICTION.errors_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
+        counts_of_models=[
+            shown(
+                f"{PREDICTION_FOLDER}/counts_of_models/{{suite}}/{model}",
+                PREDICTION.counts_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
     log:
         f"{OWN}/logs/predict_accuracy/{{suite}}.log",
     conda:
@@ -132,7 +145,6 @@ rule predict_accuracy:
         function="matcheval.accuracy_prediction.tables:write_predictions",
         job=arguments(PREDICTION.prediction_arguments),
         code=digest("matcheval.accuracy_prediction.tables:write_predictions"),
-        printed=table_digest(),
     message:
         "Predicting the accuracies on suite {wildcards.suite}"
     script:
@@ -163,36 +175,6 @@ rule compare_suites:
         ANALYSE
 
 
-rule tabulate_model_errors:
-    """Tabulate the errors for one model or ensemble."""
-    input:
-        predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
-    output:
-        errors=shown(
-            f"{PREDICTION_FOLDER}/errors_of_models/{{suite}}/{{scored}}",
-            PREDICTION.errors_of_model,
-        ),
-        counts=shown(
-            f"{PREDICTION_FOLDER}/counts_of_models/{{suite}}/{{scored}}",
-            PREDICTION.counts_of_model,
-        ),
-    log:
-        f"{OWN}/logs/tabulate_model_errors/{{suite}}/{{scored}}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("tabulate_model_errors"),
-    params:
-        function="matcheval.accuracy_prediction.tables:write_model_errors",
-        job=arguments(PREDICTION.model_error_arguments),
-        code=digest("matcheval.accuracy_prediction.tables:write_model_errors"),
-        printed=table_digest(),
-    message:
-        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
-    script:
-        ANALYSE
-
-
 # All figures in one job; some are of outputs of models, of which no table is kept.
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""
@@ -207,10 +189,7 @@ rule plot_accuracy_prediction:
                 figure=figure,
             )
             for suite in PREDICTED_SUITES
-            for figure in [
-                *PREDICTION.table_figures(suite),
-                *PREDICTION.output_figures(suite),
-            ]
+            for figure in PREDICTION.figures_of(suite)
         ],
     log:
         f"{OWN}/logs/plot_accuracy_prediction.log",
