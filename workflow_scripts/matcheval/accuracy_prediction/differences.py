@@ -137,25 +137,12 @@ COUNTS = TableSchema(
 
 
 def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
-    """Compute all pairwise differences of mean errors, with simultaneous intervals.
+    """Compute all differences of mean errors, second minus first, with simultaneous intervals.
 
+    Errors, shape (n_methods, n_models, n_sets), are finite; bounds are NaN for few subgroups.
     Subgroups of sets and models are drawn with replacement, the same for all methods. Intervals are
     estimate ± c standard deviations over resamples, with c the quantile of the largest standardised
     deviation of any pair, widened from normal to Student's quantiles of the number of subgroups.
-
-    Parameters
-    ----------
-    errors : float array, shape (n_methods, n_models, n_sets)
-        Finite.
-    units : int array, shape (n_sets,)
-        Subgroup of each set.
-    level : float
-        Of all pairs at once, in (0, 1).
-
-    Returns
-    -------
-    float array, shape (n_methods, n_methods, 3)
-        Error of the second minus that of the first, lower and upper bound; NaN for few subgroups.
     """
     from scipy.stats import norm, t
 
