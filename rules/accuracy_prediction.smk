@@ -1,14 +1,11 @@
 # Accuracy prediction: scores of models on the sets of suites without their labels, the accuracies
 # predicted from them, tables and figures (matcheval/accuracy_prediction/).
-from matcheval.accuracy_prediction.tables import table_digest
-
 PREDICTION = STUDY.analyses["accuracy_prediction"]
 PREDICTED_SUITES = PREDICTION.settings.suites
 
 
 wildcard_constraints:
     suite=one_of(STUDY.suites),
-    scored=one_of(PREDICTION.scored),
 
 
 def outputs_on(suite, models):
@@ -135,6 +132,22 @@ rule predict_accuracy:
         differences=in_report(
             "<study>/accuracy_prediction/differences/{suite}", PREDICTION.differences
         ),
+        errors_of_models=[
+            in_report(
+                f"<study>/accuracy_prediction/errors_of_models/{{suite}}/{model}",
+                PREDICTION.errors_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
+        counts_of_models=[
+            in_report(
+                f"<study>/accuracy_prediction/counts_of_models/{{suite}}/{model}",
+                PREDICTION.counts_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
     log:
         "<study>/logs/predict_accuracy/{suite}.log",
     conda:
@@ -145,7 +158,6 @@ rule predict_accuracy:
         **calls(
             "matcheval.accuracy_prediction.tables:write_predictions",
             PREDICTION.prediction_arguments,
-            printed=table_digest(),
         ),
     message:
         "Predicting the accuracies on suite {wildcards.suite}"
@@ -178,37 +190,6 @@ rule compare_suites:
         ANALYSE
 
 
-rule tabulate_model_errors:
-    """Tabulate the errors for one model or ensemble."""
-    input:
-        predicted="<study>/accuracy_prediction/predicted/{suite}.parquet",
-    output:
-        errors=in_report(
-            "<study>/accuracy_prediction/errors_of_models/{suite}/{scored}",
-            PREDICTION.errors_of_model,
-        ),
-        counts=in_report(
-            "<study>/accuracy_prediction/counts_of_models/{suite}/{scored}",
-            PREDICTION.counts_of_model,
-        ),
-    log:
-        "<study>/logs/tabulate_model_errors/{suite}/{scored}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("tabulate_model_errors"),
-    params:
-        **calls(
-            "matcheval.accuracy_prediction.tables:write_model_errors",
-            PREDICTION.model_error_arguments,
-            printed=table_digest(),
-        ),
-    message:
-        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
-    script:
-        ANALYSE
-
-
 # All figures in one job; some are of outputs of models, of which no table is kept.
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""
@@ -232,7 +213,7 @@ rule plot_accuracy_prediction:
                 figure=figure,
             )
             for suite in PREDICTED_SUITES
-            for figure in [*PREDICTION.table_figures(suite), *PREDICTION.output_figures(suite)]
+            for figure in PREDICTION.figures_of(suite)
         ],
     log:
         "<study>/logs/plot_accuracy_prediction.log",

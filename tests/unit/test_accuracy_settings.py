@@ -70,7 +70,6 @@ def grouped(**groups):
         ({"methods": ["doc"], "leave_one_out": False}, r"suites\.s.*nothing is predicted"),
         ({"one": OF_SET}, "unknown set 'digits-train'"),
         ({"one": of_class("1"), "inference": TOP}, "needs features"),
-        ({"published": "p1"}, "no group is called Syn1 or Syn2 or Natural or Adv"),
     ],
 )
 def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
@@ -128,8 +127,8 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
     assert pool["methods"] == ["ms_aol", "gde"]
     job = found.prediction_arguments(suite)
     assert job["excluded_from_mean"] == [*single, "e"]
-    assert job["settings"]["models"] == len(ALL_BUT_TWO)
-    assert job["settings"]["single models, not counted"] == ", ".join(single)
+    assert job["pool"]["models"] == len(ALL_BUT_TWO)
+    assert job["pool"]["single models, not counted"] == ", ".join(single)
 
 
 def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):

@@ -32,15 +32,15 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def data(stem: str, *suffixes: str) -> Artifact:
-            return Artifact(f"{study.folder}/{self.name}/{stem}", suffixes or (".parquet",))
+        def data(stem: str, *more_suffixes: str) -> Artifact:
+            return Artifact(f"{study.folder}/{self.name}/{stem}", (".parquet", *more_suffixes))
 
         def table(stem: str, label: str, caption: str) -> Artifact:
             return self.table(stem, caption, {"table": label, "of": "{suite}"})
 
         self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
         self.rotation = data("rotation/{suite}/{model}")
-        self.predicted = data("predicted/{suite}", ".parquet", ".csv")
+        self.predicted = data("predicted/{suite}", ".csv")
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
         counts = "Whether the errors on subgroups go with their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
@@ -99,13 +99,9 @@ class AccuracyPrediction(CheckedPrediction):
         """Return the names of the sets of a suite whose images are rotated, and of its base."""
         return [self.settings.suites[suite].base, *self.rotated(suite)]
 
-    def table_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite that are drawn from its tables, by name."""
-        return figures.figures_of_tables(self.settings, self.study.suites[suite], self.chosen)
-
-    def output_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite that are drawn from outputs of models, by name."""
-        return figures.figures_of_outputs(self.settings.suites[suite])
+    def figures_of(self, suite: str) -> dict[str, figures.ChosenFigure]:
+        """Return the figures of a suite, by name."""
+        return figures.figures_of_suite(self.settings, self.study.suites[suite], self.chosen)
 
     # --- files
 
@@ -129,8 +125,7 @@ class AccuracyPrediction(CheckedPrediction):
         for of_model in (self.errors_of_model, self.counts_of_model):
             targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
-            names = [*self.table_figures(suite), *self.output_figures(suite)]
-            targets += self.figure_of_suite.expand(suite=suite, figure=names)
+            targets += self.figure_of_suite.expand(suite=suite, figure=self.figures_of(suite))
         return targets
 
     # --- inputs and arguments of jobs
@@ -298,9 +293,9 @@ class AccuracyPrediction(CheckedPrediction):
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_predictions`."""
         suite, settings = wildcards.suite, self.settings
-        noted = {**self._noted_settings(suite), "models": len(self.pool)}
+        pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
-            noted["single models, not counted"] = ", ".join(settings.single)
+            pool["single models, not counted"] = ", ".join(settings.single)
         regressions = settings.suites[suite].regressions
         return {
             "confidence": self.study.confidence,
@@ -309,25 +304,20 @@ class AccuracyPrediction(CheckedPrediction):
                 m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
                 for m in self.study.suites[suite].members
             },
-            "settings": noted,
+            "settings": self._noted_settings(suite),
+            "pool": pool,
             "scores": self.scores.expand(suite=suite, scored=self.scored),
-            **settings.model_dump(include={"leave_one_out", "regressors", "clip", "published"}),
+            **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
-
-    def model_error_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `write_model_errors`."""
-        return {
-            "settings": self._noted_settings(wildcards.suite),
-            "confidence": self.study.confidence, "published": self.settings.published,
-        }  # fmt: skip
 
     # --- figures, which one job draws
 
     @property
     def suites_with_outputs(self) -> list[str]:
         """Names of the suites of which figures are drawn from outputs of models."""
-        return [suite for suite in self.settings.suites if self.output_figures(suite)]
+        suites = self.settings.suites.items()
+        return [name for name, suite in suites if suite.histograms or suite.embeddings]
 
     def figure_state(self, wildcards: Wildcards) -> list[Any]:
         """Return size and time of the user's files that figures are drawn from."""
@@ -337,20 +327,18 @@ class AccuracyPrediction(CheckedPrediction):
         """Return the calls that draw all figures."""
         calls = []
         for suite in self.settings.suites:
-            shared = {"excluded_from_mean": self.excluded_from_mean} | {
-                table: artifact.file(".parquet", suite=suite)
-                for table, artifact in (
-                    ("predicted", self.predicted), ("errors", self.errors),
-                    ("correlations", self.correlations),
-                )
-            }  # fmt: skip
-            for name, (kind, options) in self.table_figures(suite).items():
+            tables = {
+                "predicted": self.predicted.file(".parquet", suite=suite),
+                "errors": self.errors.file(".parquet", suite=suite),
+                "correlations": self.correlations.file(".parquet", suite=suite),
+                "excluded_from_mean": self.excluded_from_mean,
+            }
+            for name, (kind, options) in self.figures_of(suite).items():
                 outputs = self.figure_of_suite.expand(suite=suite, figure=name)
                 figure = {"kind": kind, "options": options, "outputs": outputs}
-                calls.append(call(figures.plot_tables, **shared, **figure))
-            for name, (kind, options) in self.output_figures(suite).items():
-                outputs = self.figure_of_suite.expand(suite=suite, figure=name)
-                figure = {"kind": kind, "options": options, "outputs": outputs}
+                if kind in figures.KINDS:
+                    calls.append(call(figures.plot_tables, **tables, **figure))
+                    continue
                 members = self.members_of(options["model"])
                 stored = self._outputs(suite, members) | {"suite": asdict(self.study.suites[suite])}
                 calls.append(call(figures.plot_outputs, stored=stored, members=members, **figure))
