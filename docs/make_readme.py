@@ -38,7 +38,7 @@ SHOWN_METHODS = {
 }  # fmt: skip
 COVERAGE = SIMULATED.with_name("few_labels.csv")
 _IN_DOCS = ("results", "reading", "confidence", "protocol", "few-labels")
-PAGES = ("README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
+PAGES = ("README.md", "benchmarks/README.md", *(f"docs/{name}.md" for name in _IN_DOCS))
 
 
 OVERVIEW = ("gap", "confidence_part", "matched_gap", "conditional_part")
@@ -117,7 +117,8 @@ def simulated_verdicts() -> str:
     found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
     rows = [
         [
-            row["case"], f"{row['n_original']:,} and {row['n_replication']:,}",
+            row["case"].replace("are left", "remain"),
+            f"{row['n_original']:,} and {row['n_replication']:,}",
             *(f"{row[name]:.1f}" for name in ("wrong", "established", "open")),
         ]
         for _, row in found.iterrows()
