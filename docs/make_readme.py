@@ -22,8 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
 SHOWN_CASES = (
     "no change", "no change, 10 pairs", "confidence alone",
-    "at equal confidence alone, 3 points", "at equal confidence, the margin, large sets",
-    "30 % become confident errors", "both, 2 points are left", "no change, 99 %, 20 models",
+    "at equal confidence alone, 3 points", "30 % become confident errors",
 )  # fmt: skip
 UNTOLD = "no change, every image twice"  # errors are larger than anything tells
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"

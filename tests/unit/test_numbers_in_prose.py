@@ -39,7 +39,7 @@ def protocol():
     yield f"covered it in {ends(table['coverage_wide'], 'g')} % of runs"
     yield f"alone in as few as {table['coverage_20_bins'].min():.0f} %"
     intervals = result("interval_coverage").filter(regex="matched_gap|_wide")
-    yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs. Where few"
+    yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs ([table]"
 
 
 def benchmarks():
