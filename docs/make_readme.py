@@ -105,7 +105,7 @@ def scores() -> str:
         text = (folder / "score_comparison.md").read_text().splitlines()
         head, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in text)
         found = pd.DataFrame(rows, columns=head).set_index("Score, on ranks")
-        shown = found["Narrower by"] + " (" + found["Without warning"] + ")"
+        shown = found["Smaller by"] + " (" + found["Without warning"] + ")"
         tables.append(shown[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
     rows = [[score, *(of.get(score, "") for of in tables)] for score in tables[0].index]
     return table(["score", "digits", "photographs"], rows)

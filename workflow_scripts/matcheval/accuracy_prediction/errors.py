@@ -1,4 +1,4 @@
-"""Errors of predicted accuracies by method and group of sets, and what scores and errors go with.
+"""Errors of predicted accuracies by method and group of sets, and what scores and errors depend on.
 
 P1 averages over the sets of a group, then over models. What the spread in brackets in its Table 2
 is cannot be settled, so that four are given, each by its name.
@@ -311,7 +311,7 @@ COUNTS = TableSchema(
 
 
 def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    """Tabulate how mean errors of methods on some sets correlate with those on others."""
     keys, rows = ["suite", *PROCEDURE], []
     for case, part in _complete(errors).groupby(keys, sort=False):
         table = part.pivot_table(
@@ -336,7 +336,7 @@ def _complete(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the errors on subgroups go with their numbers of images."""
+    """Tabulate how errors on subgroups correlate with their numbers of images."""
     sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
     images = sizes.groupby(level=_PLACE, sort=False).sum()

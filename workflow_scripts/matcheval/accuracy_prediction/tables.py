@@ -286,7 +286,7 @@ def ranking_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 def count_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format how errors go with numbers of images: a row per group."""
+    """Format how errors correlate with numbers of images: a row per group."""
     groups = ["All" if group == ALL else group or "no group" for group in table["group"]]
     return lay_out(
         table.assign(how=procedure_labels(table), group=groups),
@@ -335,7 +335,7 @@ def write_predictions(
     group_gaps: Sequence[Path], rankings: Sequence[Path], counts: Sequence[Path],
     differences: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write predicted accuracies, their errors, and what the scores and errors go with."""
+    """Write predicted accuracies, their errors, and what scores and errors correlate with."""
     tables = [SCORES.read(path).to_pandas() for path in (*rotation, *scores, *agreement)]
     scored = predicting.without_placeholders(pd.concat(tables, ignore_index=True))
     scored = predicting.with_places(scored, places)

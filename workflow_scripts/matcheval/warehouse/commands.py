@@ -35,7 +35,7 @@ _STEPS = {
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
-        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
+        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
         "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
