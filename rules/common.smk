@@ -43,7 +43,7 @@ with with_message_only():
         same_run.check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
     STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
-        # Folders that cannot be read are told here, in one line.
+        # Folders that cannot be read are reported here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)
 

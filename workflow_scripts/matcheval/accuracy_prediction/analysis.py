@@ -42,7 +42,7 @@ class AccuracyPrediction(CheckedPrediction):
         self.rotation = data("rotation/{suite}/{model}")
         self.predicted = data("predicted/{suite}", ".csv")
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether the errors on subgroups go with their numbers of images"
+        counts = "Whether errors on subgroups depend on their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
         self.correlations = table(
             "correlations/{suite}", "correlations",
