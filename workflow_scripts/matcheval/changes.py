@@ -26,6 +26,10 @@ KEYS = {
     "accuracy_prediction.test_size_accuracy": (
         "leave it out, the true accuracy on a reduced set is that of the datapoints drawn"
     ),
+    "accuracy_prediction.published": (
+        "leave it out; `published_values` compares errors with printed ones, of which "
+        "studies/guillory-published.csv and sun-published.csv have all"
+    ),
     "accuracy_prediction.matching": (
         "leave it out, gaps are matched and decomposed for pairs (`matching`) and suites "
         "(`severity`), not beside predictions"
