@@ -314,31 +314,12 @@ def decompose(
 ) -> Decomposition:
     """Decompose a gap that is always measured by itself, whatever other models there are."""
     return decompose_models(
-        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
+        [bin_sets(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
         by_cells=True, level=level,
     ).mean  # fmt: skip
 
 
 def decompose_models(
-    models: Sequence[tuple[Scored, Scored]],
-    *,
-    source_is_original: bool = True,
-    n_bins: int = N_BINS,
-    blocks: Blocks | None = None,
-    n_resamples: int = N_RESAMPLES,
-    seed: int | np.random.SeedSequence = 0,
-    by_cells: bool = False,
-    level: float = LEVEL,
-) -> ModelDecompositions:
-    """Decompose the gaps of several models on the same datapoints, and their mean."""
-    return decompose_binned(
-        [bin_sets(source, target, n_bins) for source, target in models],
-        source_is_original=source_is_original, blocks=blocks, n_resamples=n_resamples, seed=seed,
-        by_cells=by_cells, level=level,
-    )  # fmt: skip
-
-
-def decompose_binned(
     binned: Sequence[Bins],
     *,
     source_is_original: bool = True,

@@ -315,7 +315,7 @@ def _decomposed(
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
     first = models[0]
-    found = decomposition.decompose_binned(
+    found = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
