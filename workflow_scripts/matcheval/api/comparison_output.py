@@ -22,9 +22,9 @@ from matcheval.predictions.datapoints import datapoint_names
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
+from matcheval.protocol.jobs import join_runs
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
-from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
 from matcheval.statistics.intervals import LEVEL
 
