@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.few_labels.estimators import checked
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
 from matcheval.version import __version__
 
