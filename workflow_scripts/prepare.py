@@ -14,8 +14,8 @@ from matcheval.datasets.prepare import KINDS, prepare_dataset
 from matcheval.execution.entry_points import run_command
 from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
-from matcheval.io.json_files import digest_of
 from matcheval.io.kept import publish
+from matcheval.io.self_digests import digest_of
 
 log = logging.getLogger("prepare")
 

@@ -17,7 +17,7 @@ from matcheval.datasets.digits import Digits
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.settings import read_settings
 from photos import encoded_dataset
 
@@ -196,7 +196,7 @@ def test_truncated_files_are_refused(encoded):
                 read(part)
             assert "BytesIO" not in str(caught.value)
         for other in (b"<html>404</html>", b"\x00" + encoded):
-            with pytest.raises(UnreadableImageError, match=r"it is no JPEG, PNG.* TIFF file"):
+            with pytest.raises(UnreadableImageError, match=r"it is not a JPEG, PNG.* TIFF file"):
                 read(other)
 
 

@@ -233,10 +233,8 @@ def test_the_figure(n_bases, scale):
     table = analysis.tabulate(given, models, scales=[scale], resamples=200)
     figure = analysis.plot(table)
     draw(figure)
-    left, right = figure.axes
+    left, _ = figure.axes
     assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
-    farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho", ascending=False)
-    np.testing.assert_allclose(right.lines[0].get_xdata(), 100 * farthest.rho)
 
 
 @pytest.mark.parametrize(

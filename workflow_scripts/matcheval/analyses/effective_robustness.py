@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
+from matcheval import settings as types
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import configuration_error
 from matcheval.figures import style
@@ -24,15 +25,7 @@ from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
 from matcheval.replication.figures import draw_models, set_scale
 from matcheval.replication.tables import accuracy_intervals, top_accuracies
-from matcheval.settings import (
-    Count,
-    EvaluatedName,
-    EvaluatedNames,
-    ModelNames,
-    Seed,
-    Settings,
-    SomeUnique,
-)
+from matcheval.settings import Settings
 from matcheval.statistics.intervals import percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
@@ -137,8 +130,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         set_scale(axes, drawn, x, y, scale)
         fit = Series("fitted", style.FITTED, f"{scale.value} fit")
         curves(axes, drawn.set_index(100 * drawn[x]), [fit], zorder=4)
-        holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
-        draw_models(axes, drawn, x, y, ~is_off, holds_0)
+        includes_0 = "interval of ρ includes 0" if first["resamples"] else "models"
+        draw_models(axes, drawn, x, y, ~is_off, includes_0)
         axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
         _draw_farthest(right, table)
@@ -161,18 +154,20 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 class EffectiveRobustnessSettings(Settings):
     """New sets with their base sets, and what is fitted."""
 
-    sets: dict[EvaluatedName, EvaluatedNames] = Field(
+    sets: dict[types.EvaluatedName, types.EvaluatedNames] = Field(
         {}, description="By new set, its base set, or a list of them"
     )
-    standard: ModelNames = Field(
+    standard: types.ModelNames = Field(
         (), description="Models that are fitted; [] for all. None fits itself"
     )
-    scales: SomeUnique[Scale] = Field(
+    scales: types.SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
-    resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
-    seed: Seed = Field(0, description="Seed of the resamples")
-    without: ModelNames = Field((), description="Models to leave out")
+    resamples: types.Count = Field(
+        10_000, description="Resamples of images, or counts, and of models"
+    )
+    seed: types.Seed = Field(0, description="Seed of the resamples")
+    without: types.ModelNames = Field((), description="Models to leave out")
 
 
 def read_sets(

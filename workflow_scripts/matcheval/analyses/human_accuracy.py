@@ -15,17 +15,11 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
+from matcheval.io import text_tables
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
-from matcheval.io.text_tables import (
-    TextColumn,
-    lay_out,
-    percent_cell,
-    signed_cells,
-    with_interval,
-    with_last,
-)
+from matcheval.io.text_tables import TextColumn, with_interval
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
@@ -39,18 +33,19 @@ COLUMNS = ["participant", "set", "index", "answer"]
 def _columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out a row per participant, and one of the means."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
+    columns, last = text_tables.lay_out(table, {"Participant": "{participant}"}), ["mean"]
     for origin, head in (("original", "Original"), ("replication", "New")):
-        columns += lay_out(table, {
+        columns += text_tables.lay_out(table, {
             f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
             "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
         })  # fmt: skip
         mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
-        last += [percent_cell(mean), "", percent_cell(of_models)]
+        last += [text_tables.percent_cell(mean), "", text_tables.percent_cell(of_models)]
     gaps = table["gap"]
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
-    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
-    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
+    last.append(f"{text_tables.signed_cells([gaps.mean()])[0]} ({better})")
+    columns += text_tables.lay_out(table, {"Gap": "{gap:+.1%}"})
+    return text_tables.with_last(columns, last)
 
 
 SCHEMA = TableSchema(

@@ -122,7 +122,7 @@ def _masked(
     for at, row in rows.items():
         is_list = isinstance(row, list | tuple)
         if not is_list or not all(type(number) is int and number in _CLASSES for number in row):
-            raise ValueError(f"datapoint {at}: {row!r:.60} are no classes in 0..{_CLASSES[-1]}")
+            raise ValueError(f"datapoint {at}: {row!r:.60} are not classes in 0..{_CLASSES[-1]}")
     n_classes = 1 + max(max(row, default=0) for row in rows.values())
     is_right = np.zeros((len(rows), n_classes), np.bool_)
     for mask, row in zip(is_right, rows.values(), strict=True):
@@ -379,7 +379,7 @@ class LabelAudits(PairTableAnalysis):
             if audit in PUBLISHED:
                 continue
             if not audit.endswith(SUFFIXES):
-                problem = f"'{audit}' is no audit that is known, and no file of one"
+                problem = f"'{audit}' is neither a known audit nor a file"
                 remedy = f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}"
                 raise configuration_error(problem, field=field, remedy=remedy)
             spec = self.study.datasets.get(dataset)

@@ -149,11 +149,6 @@ class NearDuplicates(DatasetTableAnalysis):
         ]
         return [*of_searches, *super().targets]
 
-    def images(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of both sets of a search."""
-        names = (wildcards.dataset, wildcards.reference)
-        return [file for name in names for file in self.study.dataset_inputs(name)]
-
     def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
         folder = self.study.dataset_folder
         return {"queries": folder(wildcards.dataset), "references": folder(wildcards.reference)}

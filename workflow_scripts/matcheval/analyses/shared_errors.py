@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.figures import style
-from matcheval.figures.forms import drawing
+from matcheval.figures.forms import drawing, heat_map
 from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
@@ -94,31 +94,25 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     models = by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
-    rows, columns = table["model"].map(at), table["other"].map(at)
-    matrix[rows, columns] = matrix[columns, rows] = table["jaccard"]
+    first, second = table["model"].map(at), table["other"].map(at)
+    matrix[first, second] = matrix[second, first] = table["jaccard"]
     is_named = len(models) <= MOST_NAMED
     names = [f"{style.shortened(model)}  {rank}" for rank, model in enumerate(models, 1)]
+    step = 1 + len(models) // 20
+    ranks = ["" if i % step else str(i + 1) for i in range(len(models))]
     side = float(np.clip(_ROW * len(models), _LEAST, _MOST))
-    of_names = _CHARACTER * max(map(len, names)) if is_named else 0.4
+    of_names = _CHARACTER * max(map(len, names)) if is_named else 0.6
     width = max(side + of_names + _AROUND, style.COLUMN_WIDTH)
     title = f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first"
     mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
     note = f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}."
     with drawing(width, side + _AROUND, title, note) as figure:
         axes = figure.add_subplot()
-        axes.grid(visible=False)
-        low, high = 0.5, len(models) + 0.5
-        image = axes.imshow(
-            matrix, cmap="viridis", interpolation="nearest", extent=(low, high, high, low)
-        )
-        figure.colorbar(image, ax=axes, shrink=0.8, label="Jaccard index of the errors")
-        if is_named:
-            axes.set_yticks(range(1, len(models) + 1), names, fontsize=style.NOTE_SIZE)
-            axes.set_xticks(range(1, len(models) + 1, 1 + len(models) // 20))
-            axes.tick_params(length=0)
-        else:
-            axes.set(ylabel="Rank of the model")
-        axes.set_xlabel("Rank of the model")
+        rows = names if is_named else ranks
+        heat_map(axes, matrix, rows, ranks, "Jaccard index of the errors")
+        axes.set(aspect="equal", xlabel="Rank of the model")
+        if not is_named:
+            axes.set_ylabel("Rank of the model")
     return figure
 
 

@@ -10,16 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.datasets import suites
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.suites import (
-    AllLabels,
-    Groups,
-    Member,
-    Suite,
-    check_subset,
-    right_predictions,
-)
+from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, name_rows
@@ -82,13 +76,13 @@ class SuiteCorrectness:
         classes = self._classes[name] or self._classes[files.base] or ()
         several = None
         if all_labels:
-            several = AllLabels(Path(all_labels), files.folders[name], groups).read()
+            several = suites.AllLabels(Path(all_labels), files.folders[name], groups).read()
 
         def right(predictions: Predictions) -> npt.NDArray[np.bool_]:
             if several is None and not groups:
                 return predictions.correct
             labels = predictions.label if several is None else several[predictions.index]
-            return right_predictions(predictions.prediction, labels, groups, classes)
+            return suites.right_predictions(predictions.prediction, labels, groups, classes)
 
         return dataset_correctness(
             files.specs[name], files.models, files.paths(name), right, self._same_models
@@ -235,7 +229,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
             spec = study.labelled_like(member.dataset)
             classes = spec.settings.known_classes
             if member.counting and classes is not None:
-                check_subset(name, member, classes)
+                suites.check_subset(name, member, classes)
             elif member.counting and not spec.has_images:
                 problem = f"the classes of '{member.dataset}' are not known by name"
                 raise configuration_error(problem, field=field, remedy="Leave 'classes' out")

@@ -63,7 +63,7 @@ class GapEstimate(Shown):
     matched_gap : Estimate
         The same of the matched subsets, mean over seeds.
     confidence_part, conditional_part : Estimate
-        The part of the gap that goes with confidence, and the part at equal confidence; no
+        The part of the gap that confidence explains, and the part at equal confidence; no
         matching is used.
     narrowing : float
         1 minus matched gap over gap; NaN for a gap of 0.
@@ -410,10 +410,8 @@ def compare(
         sets = replication, replication_of_model
         original, replication = (evaluate(run, images, progress=progress) for images in sets)
     models, left_out = inputs_by_model(original, replication)
-    layout, n_classes = layout_of(
-        all_sources(models), columns, classes, first_label, labels_are_true
-    )
-    read = read_compared(models, options, layout, n_classes, left_out, progress=progress)
+    layout = layout_of(all_sources(models), columns, classes, first_label, labels_are_true)
+    read = read_compared(models, options, layout, left_out, progress=progress)
     compared = compare_sets(read, chosen, margin=margin, progress=progress)
     asked = (
         f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "

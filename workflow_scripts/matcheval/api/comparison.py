@@ -159,8 +159,8 @@ class Compared:
 
     def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
         """Draw a figure, one of `KINDS`, by default of the first criterion."""
-        from matcheval.protocol.confidence import plot_confidence
         from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.reliability import plot_confidence
 
         criterion = criterion or next(iter(self.tables))
         table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
@@ -198,7 +198,7 @@ def compare_sets(
     """Match models by all criteria, tabulate the runs, and estimate gaps."""
     # Not before predictions are read, which are often refused: these import pandas.
     from matcheval.protocol.gaps import estimate_gaps
-    from matcheval.protocol.tables import tabulate_runs
+    from matcheval.protocol.jobs import tabulate_runs
 
     tables_of = {
         kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(models))

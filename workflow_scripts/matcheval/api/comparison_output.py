@@ -22,9 +22,9 @@ from matcheval.predictions.datapoints import datapoint_names
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.comparisons import with_suspicions
+from matcheval.protocol.jobs import join_runs
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import Criterion
-from matcheval.protocol.tables import join_runs
 from matcheval.protocol.words import percent, points, with_interval
 from matcheval.statistics.intervals import LEVEL
 
@@ -223,7 +223,7 @@ def _short(title: str) -> str:
 def _overview(compared: Compared) -> list[Row]:
     """Build rows of mean, lowest and highest value over the models."""
     accuracies = next(iter(compared.tables.values()))
-    rows: list[Row] = [("", "mean", "lowest", "highest", "narrower for")]
+    rows: list[Row] = [("", "mean", "lowest", "highest", "smaller for")]
     for origin in ("original", "replication"):
         values = accuracies[f"accuracy_{origin}"]
         of_values = values.mean(), values.min(), values.max()

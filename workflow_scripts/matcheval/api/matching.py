@@ -212,10 +212,8 @@ def match(
     """
     options = PairOptions(criterion, epsilon, seeds, pair, model, source)
     inputs = ModelInputs("", source_of(original, "original"), source_of(replication, "replication"))
-    layout, n_classes = layout_of(
-        all_sources([inputs]), columns, classes, first_label, labels_are_true
-    )
-    compared = read_compared([inputs], options, layout, n_classes)
+    layout = layout_of(all_sources([inputs]), columns, classes, first_label, labels_are_true)
+    compared = read_compared([inputs], options, layout)
     (comparison,), (method,) = compared.comparisons, compared.methods.values()
     matched = MatchedModel.of(comparison, method, compared.seeds)
     runs = matched.runs()

@@ -194,7 +194,6 @@ def read_compared(
     models: Sequence[ModelInputs],
     options: PairOptions,
     layout: Layout,
-    n_classes: int | None = None,
     left_out: Sequence[str] = (),
     *,
     progress: bool = False,
@@ -208,7 +207,7 @@ def read_compared(
     pair: Pair | None = None
     for model in each(models, "reading predictions", progress=progress):
         with problems.collected():
-            both = {o: read_predictions(s, n_classes, layout) for o, s in model.sets.items()}
+            both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)
             names = [both[origin].metadata.get("model") for origin in ORIGINS]
             name = model.name or options.model or names[0] or names[1] or UNNAMED
@@ -225,7 +224,8 @@ def read_compared(
     problems.raise_any()
     assert pair is not None
     predictions = [placed for of_set in read.values() for placed in of_set.values()]
-    warnings |= dict.fromkeys(check_truth(predictions, layout, models[0].original))
+    right = [placed.correct for placed in predictions]
+    warnings |= dict.fromkeys(check_truth(right, layout, models[0].original))
     if not options.paired:
         _check_labels_beside(predictions, layout)
     from matcheval.protocol.blocks import Groups, blocks_of_pair, groups_of_models

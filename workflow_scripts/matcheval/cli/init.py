@@ -95,7 +95,7 @@ def _layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
     """Return how prediction files are laid out, as options of sets."""
     from matcheval.predictions.inputs import layout_of
 
-    layout, _ = layout_of(files, **arguments_of(layout_of, arguments))
+    layout = layout_of(files, **arguments_of(layout_of, arguments))
     for note in layout.notes:
         LOGGER.info("%s", note)
     options = {

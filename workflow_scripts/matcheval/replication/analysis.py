@@ -188,10 +188,10 @@ class Replication(Analysis):
         """Endings of the files of top classes, if more than one counts."""
         return [OUTPUT_SUFFIXES["top"]] if max(self.settings.top) > 1 else []
 
-    def count_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the results of all models on a dataset."""
-        suffixes = [".parquet", *self._top_k_suffixes]
-        return self.study.results_inputs(wildcards.dataset, suffixes=suffixes)
+    @property
+    def counted_suffixes(self) -> list[str]:
+        """Suffixes of the results that correct predictions are counted in."""
+        return [".parquet", *self._top_k_suffixes]
 
     def count_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `count_correct`."""
@@ -205,24 +205,15 @@ class Replication(Analysis):
             "top_k_files": [stem + suffix for stem in stems for suffix in suffixes],
         }
 
-    def _sets_of_same_images(self, pair: str) -> tuple[str, ...]:
+    def sets_of_same_images(self, pair: str) -> tuple[str, ...]:
         """Return both sets of a pair that shows the same images, if these are known one by one."""
         names = tuple(self.study.pairs[pair].datasets.values())
         has_correctness = (self.study.datasets[d].kind_class.has_correctness for d in names)
         return names if self.study.pairs[pair].paired and all(has_correctness) else ()
 
-    def accuracies_of(self, wildcards: Wildcards, origin: str) -> str:
-        """Return the table of accuracies on one set of a pair."""
-        return self.study.accuracies_file(self.study.pairs[wildcards.pair].datasets[origin])
-
-    def results_of_same_images(self, wildcards: Wildcards) -> list[str]:
-        """Return the results on both sets of a pair that shows the same images."""
-        sets = self._sets_of_same_images(wildcards.pair)
-        return [file for name in sets for file in self.study.results_inputs(name)]
-
     def pair_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_results`."""
-        study, same = self.study, self._sets_of_same_images(wildcards.pair)
+        study, same = self.study, self.sets_of_same_images(wildcards.pair)
         return {
             "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
             "models": list(study.models) if same else [],

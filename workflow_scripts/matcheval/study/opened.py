@@ -56,9 +56,8 @@ def _predictions(
             file = Path(study.predictions_file(name, next(iter(study.models))))
             if str(file) in study.downloaded and not file.exists():
                 continue
-            classes = spec.settings.known_classes
             with problems.collected():
-                found = read_predictions(file, len(classes) if classes else None, layout_of(spec))
+                found = read_predictions(file, layout_of(spec))
                 wrong = suspicions(found.label, found.prediction, found.probability, found.metadata)
                 noticed += [f"{file}: {text}" for text in wrong]
             yield f"the predictions of 1 of {counted(len(study.models), 'model')} on {name}"

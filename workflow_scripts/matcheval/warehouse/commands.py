@@ -35,7 +35,7 @@ _STEPS = {
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
-        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
+        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
         "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
@@ -99,7 +99,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        from matcheval.io.formulas import marked_table
+        from matcheval.io.delimited_text import marked_table
 
         text = pa.BufferOutputStream()
         pa_csv.write_csv(marked_table(table), text)
@@ -112,7 +112,7 @@ def run_build(arguments: argparse.Namespace) -> None:
     from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 
     if arguments.workers is not None and arguments.workers < 1:
-        raise InputError(f"--workers {arguments.workers} is no number of processes")
+        raise InputError(f"--workers {arguments.workers} is not a number of processes")
     build = _build(arguments)
     build.run(arguments.workers or available_cores(), arguments.downloads)
     sets, exported, folder = list(build.sets), build.exported, str(build.folder)

@@ -11,20 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.sampling import image_search
+from matcheval.analyses.sampling import image_search, selection
 from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.annotations import ORIGINS, class_of, refuse_unknown
-from matcheval.analyses.sampling.selection import (
-    NEAR_DUPLICATE,
-    POOL,
-    Finder,
-    Image,
-    Pool,
-    PoolMetadata,
-    Sampled,
-    build_pool,
-    sample_in_rounds,
-)
+from matcheval.analyses.sampling.selection import POOL, Image, Pool, PoolMetadata
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -116,7 +106,7 @@ class BuiltTestSet:
     provenance: pd.DataFrame
     excluded: pd.DataFrame
     strata: pd.DataFrame
-    sampled: Sampled
+    sampled: selection.Sampled
 
 
 def build_test_set(
@@ -142,11 +132,11 @@ def build_test_set(
         of = f" of '{dataset.name}'"
         refuse_unknown(with_keywords, dataset.names, "image", of=of, field="keywords")
     classes = class_of(candidates), class_of(original)
-    pool = build_pool(*classes, candidates.classes, settings, metadata)
+    pool = selection.build_pool(*classes, candidates.classes, settings, metadata)
     find, distance = None, settings.max_distance
     if distance is not None:
         find = pixel_finder(candidates, references, distance, settings.compare_size)
-    sampled = sample_in_rounds(
+    sampled = selection.sample_in_rounds(
         pool, settings, find=find, reviewed=metadata.near_duplicates, previous=previous
     )
     # Shuffled, so that a leading part of the set has all classes, too.
@@ -186,9 +176,11 @@ def _candidates_table(pool: Pool) -> pd.DataFrame:
     return pd.DataFrame(rows, list(pool.by_name), names)
 
 
-def _excluded(candidates: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame:
+def _excluded(candidates: pd.DataFrame, pool: Pool, sampled: selection.Sampled) -> pd.DataFrame:
     """Tabulate the candidates that were not eligible, each with the first reason that applies."""
-    reasons = {name: (NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
+    reasons = {
+        name: (selection.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()
+    }
     reasons |= {c.name: (c.barred, "", 0) for c in pool.by_name.values() if c.barred}
     columns = ["reason", "detail", "round"]
     table = pd.DataFrame.from_dict(reasons, orient="index", columns=columns)
@@ -210,7 +202,7 @@ def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
 
 def pixel_finder(
     candidates: Dataset, references: Sequence[Dataset], distance: float, side: int | None
-) -> Finder:
+) -> selection.Finder:
     """Return what compares new candidates with reference sets and the other sampled candidates."""
     pool, *others = (
         image_search.labelled_pixels(dataset, side) for dataset in (candidates, *references)
