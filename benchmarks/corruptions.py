@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 from common import processor_seconds, write_results
 
+from matcheval.datasets.corruptions import EXTRA, SEVERITIES, STANDARD
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
-from matcheval.datasets.corruptions.names import EXTRA, SEVERITIES, STANDARD
 from photos import photo
 
 BATCH = {32: 100, 224: 5}  # images at a time

@@ -14,10 +14,16 @@ from sklearn.datasets import load_sample_images
 
 import corruption_references
 from image_sets import SHARED, encode
-from matcheval.datasets.corruptions import applying
+from matcheval.datasets.corruptions import (
+    ARCHIVE,
+    EXTRA,
+    PROCEDURAL,
+    SEVERITIES,
+    STANDARD,
+    applying,
+)
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
-from matcheval.datasets.corruptions.names import ARCHIVE, EXTRA, PROCEDURAL, SEVERITIES, STANDARD
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import edges, load_textures
 from matcheval.errors import InputError

@@ -79,13 +79,7 @@ class DatasetKind(Settings):
     has_correctness: ClassVar[bool] = True
 
     def build(self, name: str, sources: "Sources") -> "Dataset | ImageStream":
-        """Build the dataset of this name from its sources.
-
-        Raises
-        ------
-        InputError
-            If a source is missing or not as expected.
-        """
+        """Build the dataset of this name; an `InputError` says what is wrong with a source."""
         raise NotImplementedError
 
     @property

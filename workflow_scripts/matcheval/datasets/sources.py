@@ -188,17 +188,7 @@ def _is_hidden(path: str) -> bool:
 
 
 class Sources(ExitStack):
-    """Opens what a dataset is built from, until it is left, and records the files' checksums.
-
-    Parameters
-    ----------
-    downloads : Path
-        Folder of the published files.
-    datasets : Path
-        Folder of the other datasets, each in a folder with its name.
-    read : callable
-        Reads the folder of a dataset: `folders.read_dataset`.
-    """
+    """Opens what a dataset is built from, until it is left, and records the files' checksums."""
 
     def __init__(
         self, downloads: Path, datasets: Path, read: Callable[[Path, bool], Dataset]

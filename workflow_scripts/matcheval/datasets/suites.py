@@ -168,22 +168,7 @@ def right_predictions(
     groups: Groups,
     classes: Sequence[str],
 ) -> npt.NDArray[np.bool_]:
-    """Say which predictions are right: of one of the labels, or of the group of one.
-
-    Parameters
-    ----------
-    predicted : int array, shape (n,)
-        Predicted classes, of all.
-    labels : int array, shape (n,) or (n, n_labels)
-        True classes; -1 for none.
-    groups : tuple of (str, tuple of str)
-    classes : sequence of str
-        Class names by label.
-
-    Returns
-    -------
-    bool array, shape (n,)
-    """
+    """Say which predictions are right: one of the labels, shape (n,) or (n, k), or of its group."""
     lookup = np.arange(len(classes) + 1)
     lookup[-1] = -1
     for label, first in first_of_group(groups, {n: k for k, n in enumerate(classes)}).items():

@@ -53,23 +53,7 @@ def published_file(name: str) -> PublishedFile:
 
 
 def listed_files(files: str, dataset: str, address: str) -> Mapping[str, PublishedFile]:
-    """Read a list of published prediction files, and return those of one dataset by model.
-
-    Parameters
-    ----------
-    files : str
-        CSV file with the columns `model`, `dataset`, `path`, `bytes` and `sha256`.
-    dataset : str
-        The rows of the list that are wanted.
-    address : str
-        What all paths are relative to, such as the address of a commit.
-
-    Raises
-    ------
-    InputError
-        If a cell is not valid, or two rows are the same file, which is a mistake of whoever
-        published them.
-    """
+    """Read a list of published prediction files, and return those of one dataset by model."""
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)

@@ -38,21 +38,7 @@ DTYPE_TEXT = {
 
 
 def resolved(config: InferenceConfig) -> InferenceConfig:
-    """Return settings with the device that `auto` stands for; the device must have the precision.
-
-    Parameters
-    ----------
-    config : InferenceConfig
-
-    Returns
-    -------
-    InferenceConfig
-
-    Raises
-    ------
-    InputError
-        If the machine has no such device, or the device does not support the precision.
-    """
+    """Return settings with the device that `auto` stands for, which must have the precision."""
     device = devices.resolve_device(config.device)
     devices.check_precision(device, config.precision)
     return replace(config, device=device.type)
@@ -77,26 +63,7 @@ def arithmetic(config: InferenceConfig) -> Iterator[None]:
 
 
 class ForwardModel:
-    """A model on its device; it may run over several datasets, one after the other.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model, for messages.
-    module : torch.nn.Module
-        Maps normalised float32 NCHW images to logits (n, n_classes); it is moved to the device
-        and set to evaluation mode.
-    transform : Transform
-        Its normalisation is computed on the device.
-    config : InferenceConfig
-        Settings by `resolved`. When the device runs out of memory, the batch size is
-        halved and the pass continues.
-
-    Raises
-    ------
-    InputError
-        If its weights exceed the device's memory.
-    """
+    """A model on its device; it may run over several datasets, one after the other."""
 
     def __init__(
         self, name: str, module: nn.Module, transform: Transform, config: InferenceConfig

@@ -70,19 +70,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class ForwardBatch:
-    """A model's results for consecutive datapoints.
-
-    Attributes
-    ----------
-    start : int
-        Index of the first datapoint.
-    labels : int16 array, shape (n,)
-        True classes.
-    logits : float32 array, shape (n, n_classes)
-        Finite scores.
-    features : float32 array, shape (n, n_features), or None
-        Input of the last layer; None unless a writer needs it.
-    """
+    """A model's results for consecutive datapoints."""
 
     start: int
     labels: npt.NDArray[np.int16]
@@ -206,17 +194,7 @@ _VECTORS = {"logits": "scores before the softmax", "features": "input of the las
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector per datapoint of one model's pass over one dataset, in dataset order.
-
-    Attributes
-    ----------
-    index : int32 array, shape (n,)
-        Positions in the dataset; the rows are those of the prediction file.
-    values : float32 array, shape (n, width)
-        Logits or features.
-    metadata : mapping
-        Provenance.
-    """
+    """One vector per datapoint of one model's pass over one dataset, in dataset order."""
 
     index: npt.NDArray[np.int32]
     values: npt.NDArray[np.float32]

@@ -27,24 +27,7 @@ _MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """How a forward pass is computed; apart from those in `DECIDING`, nothing changes predictions.
-
-    Attributes
-    ----------
-    device : str
-        `cpu`, `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one.
-    batch_size : int or `auto`
-        Images per batch; it may change the last bits of the logits.
-    n_threads : int
-        CPU threads of the model; equally many further threads decode images.
-    precision : str
-        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
-        computed in float64.
-    compile : bool
-        Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
-    n_top : int
-        Classes that the output `top` keeps of every datapoint.
-    """
+    """How a forward pass is computed; only the settings in `DECIDING` change predictions."""
 
     device: str = "cpu"
     batch_size: int | str = AUTOMATIC

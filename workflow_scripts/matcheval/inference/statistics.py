@@ -19,21 +19,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Statistics of one model's pass over one dataset.
-
-    Attributes
-    ----------
-    n : int
-        Datapoints.
-    feature_mean : float64 array, shape (n_features,)
-        Mean of the penultimate features.
-    feature_covariance : float64 array, shape (n_features, n_features)
-        Their covariance, with n - 1 in the denominator; NaN for a single datapoint.
-    softmax_mean : float64 array, shape (n_classes,)
-        Mean of the softmax P.
-    softmax_gram : float64 array, shape (n_classes, n_classes)
-        Pᵀ P / n.
-    """
+    """Statistics of one model's pass over one dataset: of features, and of the softmax P."""
 
     n: int
     feature_mean: Array

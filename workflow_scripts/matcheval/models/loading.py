@@ -38,21 +38,7 @@ from matcheval.models.zero_shot import names_of_classes, zero_shot_classifier
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model that is ready for inference.
-
-    Attributes
-    ----------
-    module : torch.nn.Module
-        Maps normalised float32 images (n, channels, height, width) to logits (n, n_classes).
-    transform : Transform
-        The evaluation transform of its images.
-    n_classes : int or None
-        Number of classes; None if it is known only from the logits.
-    classes : tuple of str or None
-        Names of the classes by label, the wnids for ImageNet's 1,000 classes; None if unknown.
-    description : str
-        What the model is, recorded in the provenance of its predictions.
-    """
+    """A model that is ready for inference."""
 
     module: nn.Module
     transform: Transform

@@ -13,34 +13,7 @@ _NO_FEATURES = "Do not request features or statistics of it"
 
 
 def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
-    """Wrap a model as a function that returns logits and, if requested, penultimate features.
-
-    For a timm model, these come from timm's interface: `forward_features`, then `forward_head`
-    with and without `pre_logits`. For any other model, the features are the input of its last
-    `Linear` layer.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Maps images to logits (n, n_classes).
-    features : bool
-        Whether to return features.
-    name : str
-        The model's name, for error messages.
-
-    Returns
-    -------
-    callable
-        Maps images (n, channels, height, width) to logits (n, n_classes) and features
-        (n, n_features); None in place of the features if `features` is false.
-
-    Raises
-    ------
-    InputError
-        If features are requested of a model that is not from timm and has no linear layer. The
-        returned function raises it if the features are not one vector per image, or the last
-        linear layer does not run exactly once.
-    """
+    """Wrap a model as a function that returns logits and, if requested, penultimate features."""
     if not features:
         return lambda images: (model(images), None)
     if hasattr(model, "forward_head") and hasattr(model, "forward_features"):
@@ -78,31 +51,7 @@ def head_of(model: nn.Module, name: str) -> nn.Linear:
 def as_trained_network(
     model: nn.Module, name: str
 ) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
-    """Wrap a model as a function that returns logits and features with their graph, for training.
-
-    The features are the input of the last linear layer, its head, and the logits are the head's
-    output, so that an algorithm may apply the head, or one of its own, to changed features. In
-    evaluation the model does what it did before.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Maps images to logits (n, n_classes). A hook is added to its head.
-    name : str
-        The model's name, for error messages.
-
-    Returns
-    -------
-    network : callable
-        Maps images (n, channels, height, width) to logits (n, n_classes) and features
-        (n, n_features). It raises an InputError if the logits are not the head's output.
-    head : torch.nn.Linear
-
-    Raises
-    ------
-    InputError
-        If the model has no linear layer.
-    """
+    """Wrap a model as a function that returns logits and features with their graph."""
     head = head_of(model, name)
     calls: list[tuple[Tensor, Tensor]] = []
 

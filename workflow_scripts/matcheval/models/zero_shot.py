@@ -15,16 +15,7 @@ from matcheval.models.rows import TEMPLATE_SETS, ModelSource, templates_of
 
 
 class ZeroShotClassifier(nn.Module):
-    """An image encoder, and a linear head whose weights are the scaled embeddings of the classes.
-
-    Parameters
-    ----------
-    encoder : torch.nn.Module
-        Maps normalised float32 images (n, 3, height, width) to embeddings (n, d).
-    classes : float32 tensor, shape (n_classes, d)
-        Embeddings of length 1 of the classes' texts, times the scale of the logits. The logits are
-        their products with the embeddings of the images, which are brought to length 1.
-    """
+    """An image encoder, and a linear head: scaled embeddings of the classes (n_classes, d)."""
 
     def __init__(self, encoder: nn.Module, classes: Tensor) -> None:
         super().__init__()

@@ -4,17 +4,6 @@ import hashlib
 
 
 def derived_seed(*parts: str | int) -> int:
-    """Derive a seed from names and numbers: the first 63 bits of the SHA-256 of their joined text.
-
-    Parameters
-    ----------
-    *parts : str or int
-        What the seed is for, such as a model's name, its seed and a purpose.
-
-    Returns
-    -------
-    int
-        In 0..2**63 - 1, which both NumPy and torch accept.
-    """
+    """Derive a seed from names and numbers: 63 bits of the SHA-256 of their joined text."""
     text = "\x1f".join(str(part) for part in parts)
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
