@@ -20,8 +20,7 @@ from common import ROOT, write_results
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA, read_dataset
 from matcheval.errors import InputError
-from matcheval.inference.outputs import read_vectors
-from matcheval.inference.statistics import read_statistics
+from matcheval.inference.outputs import read_statistics, read_vectors
 from matcheval.io.json_files import read_json
 from matcheval.io.tables import read_parquet
 from matcheval.models.checkpoints import load_checkpoint

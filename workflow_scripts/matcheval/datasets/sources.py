@@ -99,8 +99,8 @@ def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
         with readable(root / path, "a readable file", missing="is a link to nothing"):
             return (root / path).read_bytes()
 
-    found = (path.relative_to(root).as_posix() for path in files_below(root))
-    return Tree(root, sorted(filter(wanted, found)), read)
+    paths = (path.relative_to(root).as_posix() for path in files_below(root))
+    return Tree(root, sorted(filter(wanted, paths)), read)
 
 
 def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:

@@ -144,17 +144,18 @@ class AllLabels:
         return np.array(list(rows))
 
     def _cells(self, known: Mapping[str, int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        labels_of: dict[str, list[int]] = {}
         for row in read_csv_rows(self.file, ("name", "labels")):
-            given = [name.strip() for name in row["labels"].split(";") if name.strip()]
-            for label in given:
+            image = row["name"]
+            labels = [name.strip() for name in row["labels"].split(";") if name.strip()]
+            for label in labels:
                 if label not in known:
                     raise unknown_name_error("class", label, known, file=self.file, field="labels")
-            if not given or row["name"] in found:
-                problem = "has two rows" if row["name"] in found else "has no label"
-                raise InputError(f"image '{row['name']}' {problem}", file=self.file)
-            found[row["name"]] = list(dict.fromkeys(known[label] for label in given))
-        return found
+            if not labels or image in labels_of:
+                problem = "has two rows" if image in labels_of else "has no label"
+                raise InputError(f"image '{image}' {problem}", file=self.file)
+            labels_of[image] = list(dict.fromkeys(known[label] for label in labels))
+        return labels_of
 
 
 def first_of_group(groups: Groups, position: Mapping[str, int]) -> dict[int, int]:

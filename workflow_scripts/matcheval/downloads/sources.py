@@ -57,7 +57,7 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)
-    of_digest, found, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
+    of_digest, files_of, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
     for line, cells in rows:
         row = {name: cells[name] or "" for name in _LISTED}
         place, shown = f"{path}, line {line}", f"{row['model']} on {row['dataset']}"
@@ -75,10 +75,10 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
             )  # fmt: skip
         of_digest[row["sha256"]] = shown
         if row["dataset"] == dataset:
-            if row["model"] in found:
+            if row["model"] in files_of:
                 raise InputError(f"{shown} is listed twice", file=place)
             suffixes.add(suffix := Path(row["path"]).suffix)
-            found[row["model"]] = PublishedFile(
+            files_of[row["model"]] = PublishedFile(
                 f"{path.stem}/{dataset}/{row['model']}{suffix}",
                 (f"{address.rstrip('/')}/{quote(row['path'])}",),
                 Expected(row["sha256"], size=int(row["bytes"])),
@@ -87,4 +87,4 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     if len(suffixes) != 1:
         problem = f"files of dataset '{dataset}' of {len(suffixes)} formats"
         raise InputError(problem, file=path, field="path", remedy="Formats do not mix in a dataset")
-    return found
+    return files_of

@@ -95,13 +95,13 @@ class ForwardModel:
         while done < n:
             size = min(self.batch_size or n, n - done)
             try:
-                found = compute(done, done + size)
+                result = compute(done, done + size)
             except RuntimeError as error:
                 if not devices.is_out_of_memory(error):
                     raise
                 self._shrink(size, named(done), str(error).splitlines()[0])
                 continue
-            yield done, found
+            yield done, result
             done += size
 
     def _shrink(self, size: int, image: str, why: str) -> None:
@@ -190,12 +190,12 @@ class ModelPass:
     def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
-            return [None if one is None else one.cpu().numpy() for one in tensors], None
+            return [None if t is None else t.cpu().numpy() for t in tensors], None
         arrays: list[Any] = []
-        for one in tensors:
-            if one is not None:
-                pinned = torch.empty(one.shape, dtype=one.dtype, pin_memory=True)
-                arrays.append(pinned.copy_(one, non_blocking=True).numpy())
+        for tensor in tensors:
+            if tensor is not None:
+                pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+                arrays.append(pinned.copy_(tensor, non_blocking=True).numpy())
             else:
                 arrays.append(None)
         cuda: Any = torch.cuda  # not fully typed
@@ -241,13 +241,13 @@ def run_inference(
 
     def each(step: Callable[[ModelPass], None]) -> None:
         """Take a step of every model; one with an `InputError` is left out from there on."""
-        for one in list(passes):
+        for model_pass in list(passes):
             with problems.collected():
                 try:
-                    step(one)
+                    step(model_pass)
                 except InputError:
-                    passes.remove(one)
-                    one.discard()
+                    passes.remove(model_pass)
+                    model_pass.discard()
                     raise
 
     for model, writers in tasks:
@@ -267,7 +267,7 @@ def run_inference(
         before_files()
         each(ModelPass.finish)
     except BaseException:
-        for one in passes:
-            one.discard()
+        for model_pass in passes:
+            model_pass.discard()
         raise
     problems.raise_any()

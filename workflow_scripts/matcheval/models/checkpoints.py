@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 
 _ENTRY = "matcheval"
 _REMEDY = "Delete it and train the model again"

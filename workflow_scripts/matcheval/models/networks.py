@@ -1,4 +1,8 @@
-"""Models as functions of images that return logits and, if requested, penultimate features."""
+"""Networks: built by the name of their architecture, and as functions that return features.
+
+To add an architecture, write a function in `architectures/` like those there, and add it to
+`sizes.SPECIFICATIONS`.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,9 +11,33 @@ import torch
 from torch import Tensor, nn
 
 from matcheval.errors import InputError
+from matcheval.models.architectures.parts import BUILDERS, NetworkConfig, Shape
+from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 _NO_FEATURES = "Do not request features or statistics of it"
+
+
+def build_model(
+    architecture: str, *, width: int, depth: int, input_shape: Shape, n_classes: int,
+    groups: int = 1,
+) -> nn.Module:  # fmt: skip
+    """Build a classifier of float32 images (n, channels, height, width), by torch's generator."""
+    # They enter their architectures. An import here counts for the digest of the code.
+    from matcheval.models.architectures import mobile, residual, resnet, small, stacked  # noqa: F401
+
+    check_architecture(architecture, width, depth, groups)
+    if n_classes < 2 or min(input_shape) < 1:
+        raise InputError(
+            f"cannot build a network for {n_classes} classes and images of shape {input_shape}"
+        )
+    least = SPECIFICATIONS[architecture].min_side
+    if min(input_shape[:2]) < least:
+        size = f"{input_shape[0]} × {input_shape[1]} pixels"
+        problem = f"{architecture} does not accept images of {size}"
+        remedy = f"Use images of at least {least} × {least} pixels, or another architecture"
+        raise InputError(problem, field="architecture", remedy=remedy)
+    return BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))
 
 
 def as_network(model: nn.Module, *, features: bool, name: str) -> Network:

@@ -19,31 +19,31 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 class Minibatch(NamedTuple):
     """A batch of one training set."""
 
-    images: Tensor
-    targets: Tensor
+    images: Tensor  # float32, shape (n, channels, height, width), augmented and normalised
+    targets: Tensor  # distributions over the classes, float32, shape (n, n_classes)
 
 
 class Update(NamedTuple):
     """What the history records of a training step."""
 
-    loss: Tensor
-    logits: Tensor
+    loss: Tensor  # mean loss of the batches before the update, without gradient
+    logits: Tensor  # of all batches before the update, shape (n, n_classes), without gradient
 
 
 @dataclass(frozen=True)
 class Setup:
     """What an algorithm is built with, besides network and recipe."""
 
-    n_domains: int
-    generator: Generator
-    compiled: bool = False
+    n_domains: int  # training sets, and batches of every step
+    generator: Generator  # of the algorithm's own random numbers, on the CPU; it is resumed
+    compiled: bool = False  # whether the forward pass in training is
 
 
 class Outputs(NamedTuple):
     """What the network makes of the batch of one training set, with its graph."""
 
-    logits: Tensor
-    features: Tensor
+    logits: Tensor  # float32, shape (n, n_classes)
+    features: Tensor  # the head's input, (n, n_features); of width 0 unless `needs_features`
     targets: Tensor
 
 
@@ -132,7 +132,7 @@ class Algorithm(nn.Module):
         loss = self.objective(domains)
         self.optimizers["network"].step(loss, factor)
         self.n_updates += 1
-        return Update(loss.detach(), torch.cat([each.logits for each in domains]).detach())
+        return Update(loss.detach(), torch.cat([domain.logits for domain in domains]).detach())
 
     def late_optimizer(self) -> Optimizer:
         """Build the optimiser of the steps after the burn-in."""
@@ -145,7 +145,7 @@ class Algorithm(nn.Module):
 
     def risks(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the recipe's loss of each training set, shape (n_domains,)."""
-        return torch.stack([self.loss(each.logits, each.targets) for each in domains])
+        return torch.stack([self.loss(domain.logits, domain.targets) for domain in domains])
 
     def _outputs(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
         if not self.joint:
@@ -204,7 +204,7 @@ class Algorithm(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the part of `state_dict` that is neither parameter nor buffer."""
-        return {name: each.state_dict() for name, each in self.optimizers.items()}
+        return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
 
     def set_extra_state(self, state: Mapping[str, Any]) -> None:
         """Continue from what `get_extra_state` returned."""
