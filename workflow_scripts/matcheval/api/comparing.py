@@ -63,7 +63,7 @@ class GapEstimate(Shown):
     matched_gap : Estimate
         The same of the matched subsets, mean over seeds.
     confidence_part, conditional_part : Estimate
-        The part of the gap that goes with confidence, and the part at equal confidence; no
+        The part of the gap that confidence explains, and the part at equal confidence; no
         matching is used.
     narrowing : float
         1 minus matched gap over gap; NaN for a gap of 0.

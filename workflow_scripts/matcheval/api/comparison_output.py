@@ -223,7 +223,7 @@ def _short(title: str) -> str:
 def _overview(compared: Compared) -> list[Row]:
     """Build rows of mean, lowest and highest value over the models."""
     accuracies = next(iter(compared.tables.values()))
-    rows: list[Row] = [("", "mean", "lowest", "highest", "narrower for")]
+    rows: list[Row] = [("", "mean", "lowest", "highest", "smaller for")]
     for origin in ("original", "replication"):
         values = accuracies[f"accuracy_{origin}"]
         of_values = values.mean(), values.min(), values.max()
