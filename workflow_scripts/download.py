@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.downloads.fetching import HOURS, download
-from matcheval.downloads.sources import PublishedFile, published_file
-from matcheval.downloads.verification import Expected
+from matcheval.downloads.sources import Expected, PublishedFile, published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
 

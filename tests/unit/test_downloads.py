@@ -12,8 +12,7 @@ from safetensors.numpy import save
 from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
-from matcheval.downloads.sources import published_files
-from matcheval.downloads.verification import Expected, check_format
+from matcheval.downloads.sources import Expected, check_format, published_files
 from matcheval.errors import InputError
 from matcheval.io.files import file_digest
 from servers import serving

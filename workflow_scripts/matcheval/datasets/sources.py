@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.label_spaces import labels_of_folders
-from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import verify_file
+from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
 from matcheval.io.compressed import BROKEN, unpacked_chunks

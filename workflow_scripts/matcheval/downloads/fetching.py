@@ -21,7 +21,7 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from matcheval.downloads.verification import Expected, check_format, verify_file
+from matcheval.downloads.sources import Expected, check_format, verify_file
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, disk_errors, file_lock
 
