@@ -2,7 +2,7 @@
 #
 # A trained model is kept in results/checkpoints/ for all studies; the outputs are links to its files.
 # A job trains what is missing there, or was trained by another recipe, on other data or by another
-# version: a checkpoint says what it was made from (matcheval/training/stored.py).
+# version: a checkpoint says what it was made from (matcheval/training/loop.py).
 from matcheval.training import TRAINING_VERSION
 
 
