@@ -1,6 +1,5 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
-import argparse
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.inference import AUTOMATIC, N_TOP, PRECISIONS
+from matcheval.inference import N_TOP
 from matcheval.models.published import Published
 from matcheval.models.transforms import Geometry, Transform
 from matcheval.settings import Boolean, Count, Integer, Settings, UniqueTuple
@@ -38,7 +37,7 @@ class InferenceConfig:
     n_threads : int
         CPU threads of the model; equally many further threads decode images.
     precision : str
-        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
+        `fp32`, `tf32`, `bf16` or `fp16`. Logits are stored in float32; the softmax is
         computed in float64.
     compile : bool
         Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
@@ -47,7 +46,7 @@ class InferenceConfig:
     """
 
     device: str = "cpu"
-    batch_size: int | str = AUTOMATIC
+    batch_size: Literal["auto"] | int = "auto"
     n_threads: int = 1
     precision: str = "fp32"
     compile: bool = False
@@ -64,19 +63,6 @@ class InferenceConfig:
 def deciding(config: "InferenceConfig | InferenceSettings") -> dict[str, Any]:
     """Return the settings that predictions depend on."""
     return {key: getattr(config, key) for key in DECIDING}
-
-
-def add_inference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that run models: fields of `InferenceConfig` but `n_top`."""
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
-
-
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
 
 
 class InferenceSettings(Settings):
