@@ -29,7 +29,7 @@ from matcheval.cli.options import arguments_of
 from matcheval.datasets.sources import load_plain_pickle
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
-from matcheval.downloads.verification import Expected
+from matcheval.downloads.sources import Expected
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
 from matcheval.predictions.files import read_predictions

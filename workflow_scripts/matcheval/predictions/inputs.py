@@ -30,15 +30,25 @@ Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[st
 # Those of one model or, by name, of several; or a pattern of files with {model}.
 Models: TypeAlias = "Data | Mapping[str, Data]"
 
+_MAX_ROWS = 20  # of a table in a notebook
 # Names of arrays in lower case, which models and sets cannot have in a mapping.
 _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class Shown:
-    """A result that notebooks show as `print` does."""
+    """A result that notebooks show as its claims, and a small table below them."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        claims, table = self._in_notebook()
+        text = "".join(f"<p>{html.escape(claim)}</p>" for claim in claims)
+        if table is None:
+            return text
+        return text + table.round(4).to_html(index=False, border=0, max_rows=_MAX_ROWS)
+
+    def _in_notebook(self) -> "tuple[Sequence[str], pd.DataFrame | None]":
+        """Return the first paragraph of the text, a line each, and the table of the result."""
+        tables = getattr(self, "to_pandas", None)
+        return str(self).partition("\n\n")[0].splitlines(), tables and tables()
 
 
 def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
