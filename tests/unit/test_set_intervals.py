@@ -37,12 +37,12 @@ def test_they_are_those_of_loops(n, level):
         found = line_intervals(x, y, units, np.array([0.3, -5.0]), level=level)
         for i, new in enumerate((0.3, -5.0)):
             expected = literally(x, y, new, level, units)
-            assert (found.lower[i], found.upper[i]) == pytest.approx(expected, abs=1e-9)
+            assert (found[0][i], found[1][i]) == pytest.approx(expected, abs=1e-9)
         others = line_intervals(x, y, units, level=level)  # each set from all others
         for j in range(n):
             kept = np.arange(n) != j
             expected = literally(x[kept], y[kept], x[j], level, units[kept])
-            assert (others.lower[j], others.upper[j]) == pytest.approx(expected, abs=1e-9)
+            assert (others[0][j], others[1][j]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_by_hand():
@@ -50,8 +50,7 @@ def test_by_hand():
     x, y = np.arange(4.0), np.array([0, 0.1, 0.2, 0.6])
     found = line_intervals(x, y, np.arange(4), np.zeros(1), level=0.5)
     # The second smallest of -0.4, -0.3, -0.21, -0.09, and the third of 0, 0, 9/70, 0.3.
-    assert (found.lower[0], found.upper[0]) == pytest.approx((-0.3, 9 / 70), abs=1e-12)
-    assert found.cut().lower[0] == 0
+    assert (found[0][0], found[1][0]) == pytest.approx((-0.3, 9 / 70), abs=1e-12)
 
 
 def test_they_shift_with_the_accuracies_and_are_mirrored_for_gaps():

@@ -21,6 +21,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
@@ -207,10 +208,9 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         panels = plots.add_panels(
             figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
         )
-        look = {"fmt": style.ORIGINAL.marker, "color": style.ORIGINAL.color, "markersize": 3}
         for axes, target in zip(panels, targets, strict=True):
             rows = table[table["target"] == target]
-            plots.draw_intervals(axes, rows, "predicted", elinewidth=0.8, **look)
+            plots.draw_methods(axes, rows, Series("predicted", style.ORIGINAL), markersize=3)
             axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)
             if np.isfinite(true := 100 * rows["accuracy"].iloc[0]):
                 axes.axvline(true, color=style.FITTED.color, linewidth=0.9)
