@@ -87,14 +87,14 @@ def figures_of_suite(
 
 def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
     """Return the procedures of predicting on a suite, by a name for files."""
-    found: dict[str, Procedure] = {}
+    by_name: dict[str, Procedure] = {}
     if settings.leave_one_out:
-        found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
+        by_name["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
     for on in dict.fromkeys(on for on, _ in settings.suites[suite].regressions):
         for regressor in settings.regressors:
             parts = ["calibrated", *on, *([regressor] if regressor != "linear" else [])]
-            found[_file_name(parts, found)] = (CALIBRATED, regressor, "+".join(on))
-    return found or {"direct": (DIRECT, "", "")}
+            by_name[_file_name(parts, by_name)] = (CALIBRATED, regressor, "+".join(on))
+    return by_name or {"direct": (DIRECT, "", "")}
 
 
 def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:

@@ -330,7 +330,7 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
     rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "Axes", x: Floats, y: Floats) -> str:
-        _draw_line(axes, x, y)
+        draw_line(axes, x, y)
         return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
     return _plot_points(
@@ -353,7 +353,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2
             axes.set_xlim(x[0] - half, x[0] + half)
-        _draw_line(axes, x, y)
+        draw_line(axes, x, y)
         total = ((y - y.mean()) ** 2).sum()
         squares = {}
         if total > 0:
@@ -390,11 +390,11 @@ def _rho(x: Floats, y: Floats) -> str:
     return f"ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
 
-def _draw_line(axes: "Axes", x: Floats, y: Floats) -> None:
+def draw_line(axes: "Axes", x: Floats, y: Floats, color: str = "k") -> None:
     """Draw the line fitted to points, if they determine one."""
     if len(x) >= MIN_MODELS and np.ptp(x) > 0:
         ends = np.array([x.min(), x.max()])
-        axes.plot(ends, fit_line(x, y).at(ends), color="k", linewidth=0.9)
+        axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
 
 
 def _plot_points(
@@ -486,8 +486,10 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
 def _few(places: Any) -> list[Place]:
     """Return places, groups before their subgroups, without subgroups if there are too many."""
     order = list(dict.fromkeys(group for group, _ in places))
-    found = sorted(places, key=lambda place: (order.index(place[0]), place[1] != ALL))
-    return found if len(found) <= MAX_PLACES else [place for place in found if place[1] == ALL]
+    ordered = sorted(places, key=lambda place: (order.index(place[0]), place[1] != ALL))
+    if len(ordered) <= MAX_PLACES:
+        return ordered
+    return [place for place in ordered if place[1] == ALL]
 
 
 def _names(places: Sequence[Place]) -> list[str]:

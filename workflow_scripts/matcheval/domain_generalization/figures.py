@@ -41,12 +41,6 @@ class Tables:
     selection: str
 
 
-def draw(kind: str, data: Tables, algorithm: str) -> "Figure":
-    """Draw a figure."""
-    with style.style():
-        return KINDS[kind](data, algorithm)
-
-
 def gain_by_set(data: Tables, algorithm: str) -> "Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
@@ -57,15 +51,15 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)
     figure = style.new_figure(max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high)
     places = figure.add_gridspec(high, wide)
-    for number, (title, each) in enumerate(panels):
+    for number, (title, rows) in enumerate(panels):
         part = figure.add_subfigure(places[number])
         grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
         axes = part.add_subplot(grid[1, 0])
-        x, y = 100 * each["accuracy_erm"].to_numpy(), 100 * each["gain"].to_numpy()
-        for name, points in each.groupby("column", sort=False):
+        x, y = 100 * rows["accuracy_erm"].to_numpy(), 100 * rows["gain"].to_numpy()
+        for name, points in rows.groupby("column", sort=False):
             axes.plot(
                 100 * points["accuracy_erm"], 100 * points["gain"], linestyle="none",
-                label=str(name), **looks(columns[str(name)]), **point_options(len(each)),
+                label=str(name), **looks(columns[str(name)]), **point_options(len(rows)),
             )  # fmt: skip
         axes.axhline(0, **style.REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
@@ -119,11 +113,11 @@ def by_sources(data: Tables, algorithm: str) -> "Figure":
     figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH)
     axes = figure.add_subplot()
     for number, name in enumerate(names):
-        each = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+        own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
         shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
         axes.errorbar(
-            each["n_sources"] + shift, 100 * each["mean"],
-            yerr=100 * each["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
+            own["n_sources"] + shift, 100 * own["mean"],
+            yerr=100 * own["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
             label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))
@@ -139,9 +133,9 @@ def learning_curves(data: Tables, algorithm: str) -> "Figure":
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]
-    found = default.merge(data.curves, on="model", suffixes=("_best", ""))
-    by_sources = list(found.groupby("sources", sort=False))
-    names = list(dict.fromkeys(found["algorithm"]))
+    steps = default.merge(data.curves, on="model", suffixes=("_best", ""))
+    by_sources = list(steps.groupby("sources", sort=False))
+    names = list(dict.fromkeys(steps["algorithm"]))
     high, wide = style.grid_shape(len(by_sources), _MOST_PANELS)
     figure = style.new_figure(max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high)
     axes = panels(figure, len(by_sources), _MOST_PANELS)
@@ -203,4 +197,6 @@ def plot_results(
         tables.RUNS.read(runs).to_pandas(), tables.CURVES.read(curves).to_pandas(),
         tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(), selection,
     )  # fmt: skip
-    save_figure(draw(kind, data, algorithm), *outputs)
+    with style.style():
+        figure = KINDS[kind](data, algorithm)
+    save_figure(figure, *outputs)

@@ -50,9 +50,9 @@ class Noted(float):
 
     def __new__(cls, value: float, note: str = "") -> "Noted":
         """Note something of a score; an empty remark is none."""
-        found = super().__new__(cls, value)
-        found.note = note
-        return found
+        noted = super().__new__(cls, value)
+        noted.note = note
+        return noted
 
 
 class Need(StrEnum):
@@ -217,11 +217,11 @@ class Scores(dict[str, Score]):
         """Declare that a function computes a score; `others` are further attributes of `Score`."""
 
         def declare(function: _Function) -> _Function:
-            found = Score(
+            score = Score(
                 method=method, title=title, predicts=predicts, direction=direction,
                 function=function, **others,
             )  # fmt: skip
-            self[found.name] = found
+            self[score.name] = score
             return function
 
         return declare
