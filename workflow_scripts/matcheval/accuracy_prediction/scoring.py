@@ -125,16 +125,8 @@ _WHOLE_RULE, _NO_SUBSETS = ClassRule(), Subsets()
 class SuiteOutputs:
     """Models' outputs on the sets of a suite and on its base: where they lie, what counts of them.
 
-    Attributes
-    ----------
-    suite : Suite
-    base : str
-        Name of the labelled set.
-    classes : sequence of str, or Path
-        Names of the base's classes, or the base's description, which has them; empty for numbers.
-    rule : ClassRule
-        How classes are treated; those that count follow from the members of the suite.
-    files : OutputFiles
+    `classes` are the names of the base's, or its description, which has them; empty for numbers.
+    Which classes count follows from the members of the suite, `rule` is how they are treated.
     """
 
     suite: Suite

@@ -32,19 +32,20 @@ def looks(number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tables:
-    """What figures are drawn from: the tables of `tables`, and the selection that counts."""
+    """What figures are drawn from: the tables of `tables`, and what is chosen of them."""
 
     runs: pd.DataFrame
     curves: pd.DataFrame
     results: pd.DataFrame
     gains: pd.DataFrame
     selection: str
+    algorithm: str
 
 
-def gain_by_set(data: Tables, algorithm: str) -> "Figure":
+def gain_by_set(data: Tables) -> "Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
-    chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == algorithm)]
+    chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
     # The targets of a design, one of each block, share a panel.
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
@@ -63,7 +64,7 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
             )  # fmt: skip
         axes.axhline(0, **style.REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
-        axes.set_ylabel(f"Gain of {tables.TITLES[algorithm]} (points)")
+        axes.set_ylabel(f"Gain of {tables.TITLES[data.algorithm]} (points)")
         above = part.add_subplot(grid[0, 0], sharex=axes)
         beside = part.add_subplot(grid[1, 1], sharey=axes)
         _density(above, x, upright=True)
@@ -73,7 +74,7 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
+def gain_by_algorithm(data: Tables) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     means, selections = (
         tables.overall(data.results),
@@ -103,7 +104,7 @@ def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def by_sources(data: Tables, algorithm: str) -> "Figure":
+def by_sources(data: Tables) -> "Figure":
     """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
@@ -128,7 +129,7 @@ def by_sources(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def learning_curves(data: Tables, algorithm: str) -> "Figure":
+def learning_curves(data: Tables) -> "Figure":
     """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
@@ -180,7 +181,7 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
-KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {
+KINDS: Mapping[str, Callable[[Tables], "Figure"]] = {
     "gain_by_set": gain_by_set,
     "gain_by_algorithm": gain_by_algorithm,
     "by_sources": by_sources,
@@ -195,8 +196,9 @@ def plot_results(
     """Write a figure."""
     data = Tables(
         tables.RUNS.read(runs).to_pandas(), tables.CURVES.read(curves).to_pandas(),
-        tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(), selection,
+        tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(),
+        selection, algorithm,
     )  # fmt: skip
     with style.style():
-        figure = KINDS[kind](data, algorithm)
+        figure = KINDS[kind](data)
     save_figure(figure, *outputs)
