@@ -15,15 +15,16 @@ from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.few_labels.draws import DESIGNS, allocate, draw, make_strata
 from matcheval.few_labels.estimators import (
+    betting_cs,
     clopper_pearson,
     difference_set,
     effective_interval,
     hypergeometric,
     mover_difference,
+    ppr_cs,
     stratified,
 )
 from matcheval.few_labels.methods import Question, choose
-from matcheval.few_labels.sequences import betting_cs, ppr_cs
 
 N = 400
 SEEDS = st.integers(0, 10_000)

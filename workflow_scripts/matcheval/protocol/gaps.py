@@ -296,7 +296,7 @@ class _Model:
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
             [
-                *(float(parts_of_bins(*one.counts).confidence) for one in others),
+                *(float(parts_of_bins(*other.counts).confidence) for other in others),
                 decomposition.unshared_bound(bins), decomposition.tied_part(others[-1]),
                 decomposition.tied_share(others[-1]),
             ],
