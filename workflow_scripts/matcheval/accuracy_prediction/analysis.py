@@ -10,7 +10,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
@@ -42,7 +42,7 @@ class AccuracyPrediction(CheckedPrediction):
         self.rotation = data("rotation/{suite}/{model}")
         self.predicted = data("predicted/{suite}", ".csv")
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether the errors on subgroups go with their numbers of images"
+        counts = "Whether errors on subgroups depend on their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
         self.correlations = table(
             "correlations/{suite}", "correlations",

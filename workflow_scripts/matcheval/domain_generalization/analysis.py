@@ -31,7 +31,7 @@ _RESULTS = (
     "groups of hyper-parameters selected in several ways."
 )
 _PREDICTABILITY = (
-    "How well scores without labels go with the accuracies of generalised models on the target "
+    "How well scores without labels predict the accuracies of generalised models on the target "
     "sets, beside ERM's (after Figure 5B of Sun et al. 2024): rank correlations, and errors if "
     "each set is predicted from all others; means over runs with Student's intervals."
 )

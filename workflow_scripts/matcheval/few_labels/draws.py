@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.few_labels.estimators import checked
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
 from matcheval.version import __version__
 
@@ -186,7 +186,7 @@ class Plan:
             return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
         except (KeyError, TypeError, ValueError) as error:
             remedy = "Give the plan.json that `label-plan` wrote"
-            raise InputError("is no plan of labels", file=path, remedy=remedy) from error
+            raise InputError("is not a plan of labels", file=path, remedy=remedy) from error
 
     def check(self, digest: str) -> None:
         """Check that it was made from these predictions."""
