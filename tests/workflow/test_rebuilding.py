@@ -44,7 +44,7 @@ def jobs(plan):
         ("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
-        (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
+        (f"{LIBRARY}/protocol/reliability.py", '"Accuracy (%)"', '"Accuracy in %"',
          {"plot_matching": 1}),
         (f"{LIBRARY}/statistics/resampling.py", "= 1e-6", "= 1e-7", FITS),
         (f"{LIBRARY}/protocol/words.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),
@@ -212,7 +212,7 @@ class TestResultsElsewhere:
         shutil.copy2(copy.folder / "earlier.parquet", file)
         copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
         told = copy.run("matched", fails=True)
-        assert f"{file}: these are no predictions of results/digits/checkpoints/linear" in told
+        assert f"{file}: these are not predictions of results/digits/checkpoints/linear" in told
         file.unlink()
         assert "Delete results/digits/predictions, which has links" in copy.run(fails=True)
         shutil.rmtree(copy.results / "digits/predictions")

@@ -13,8 +13,7 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, j
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.outputs import read_vectors
-from matcheval.inference.statistics import read_statistics
+from matcheval.inference.outputs import read_statistics, read_vectors
 from matcheval.inference.store import files_at
 from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source

@@ -19,8 +19,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
-from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import verify_file
+from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
@@ -141,7 +140,7 @@ def _masked(
     for at, row in rows.items():
         is_list = isinstance(row, list | tuple)
         if not is_list or not all(type(one) is int and one in _CLASSES for one in row):
-            raise ValueError(f"datapoint {at}: {row!r:.60} are no classes in 0..{_CLASSES[-1]}")
+            raise ValueError(f"datapoint {at}: {row!r:.60} are not classes in 0..{_CLASSES[-1]}")
     n_classes = 1 + max(max(row, default=0) for row in rows.values())
     is_right = np.zeros((len(rows), n_classes), np.bool_)
     for mask, row in zip(is_right, rows.values(), strict=True):
@@ -423,7 +422,7 @@ class LabelAudits(PairTableAnalysis):
                 continue
             if not audit.endswith(SUFFIXES):
                 raise configuration_error(
-                    f"'{audit}' is no audit that is known, and no file of one", field=field,
+                    f"'{audit}' is neither a known audit nor a file", field=field,
                     remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
                 )  # fmt: skip
             spec = self.study.datasets.get(dataset)

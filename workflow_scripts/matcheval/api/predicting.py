@@ -111,6 +111,10 @@ class AccuracyPredictions(Shown):
         """Return the text that `matched-eval predict-accuracy` prints."""
         return describe(self.base, self._table.to_pylist())
 
+    def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
+        claims = [f"{one.strength}: {one.text} ({one.reason})" for one in self.recommendations]
+        return claims, self.to_pandas()
+
     def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
         """Return all predictions as a table, a row per set and method; accuracies are fractions.
 

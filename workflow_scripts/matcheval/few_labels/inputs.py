@@ -174,13 +174,7 @@ def read_labelled(
     assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
     first_label: int, base: "Data | None" = None,
 ) -> Labelled:  # fmt: skip
-    """Read predictions and labels, and check how these were drawn.
-
-    Raises
-    ------
-    InputError
-        If labels were neither drawn by a plan of these predictions nor are said to be random.
-    """
+    """Read predictions and labels, and check how these were drawn."""
     if plan_file is None and not assume_random:
         raise InputError(
             "how the labels were drawn is not known", field="plan",
@@ -215,14 +209,7 @@ class Labels:
 
 
 def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
-    """Read labels, and match them to rows of the predictions by index or file name.
-
-    Raises
-    ------
-    InputError
-        If a datapoint is unknown or named twice, or a label is no class, unless `outside` is
-        `wrong`.
-    """
+    """Read labels, and match them to rows of the predictions by index or file name."""
     source = source_of(data, "labels")
     texts = {name: [*map(_text, column)] for name, column in _cells(source).items()}
     wrong, predictions = partial(InputError, file=source), dataset.predictions
@@ -316,7 +303,7 @@ def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: ob
     if label is None and outside != "wrong":
         option = "--outside wrong" if layout.caller == "command" else "outside='wrong'"
         raise InputError(
-            f"row {at} (from 0): '{text:.60}' is no class of the set", file=file, field="label",
+            f"row {at} (from 0): '{text:.60}' is not a class of the set", file=file, field="label",
             remedy=f"{remedy}. Or count such labels as wrong: {option}",
         )  # fmt: skip
     return OUTSIDE if label is None else label
@@ -343,13 +330,7 @@ class Sample:
 
 
 def labels_that_count(labels: Labels, draw: Draw | None, index: npt.NDArray[Any]) -> Sample:
-    """Choose the labels that the plan drew, without a gap in its order.
-
-    Raises
-    ------
-    InputError
-        If a stratum has too few labels.
-    """
+    """Choose the labels that the plan drew, without a gap in its order."""
     by_row = labels.by_row
     if draw is None:
         rows = np.array(labels.order or [*by_row], np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.corruptions import SEVERITIES
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
