@@ -155,8 +155,8 @@ def test_prediction_files(tmp_path, damage, random):
         del options["classes"]
     with nullcontext() if damage == "none" else read_or_refused():
         given = argparse.Namespace(**options, labels_are_true=False)
-        layout, n_classes = layout_of([path], **arguments_of(layout_of, given))
-        found = read_predictions(path, n_classes, layout)
+        layout = layout_of([path], **arguments_of(layout_of, given))
+        found = read_predictions(path, layout)
         assert damage != "cell"
     if damage == "none":
         assert np.array_equal(found.label, meant["label"])

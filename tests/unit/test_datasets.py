@@ -15,7 +15,7 @@ from matcheval.datasets.digits import Digits
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.settings import read_settings
 from photos import encoded_dataset
 

@@ -17,9 +17,9 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.jobs import tabulate_runs
 from matcheval.protocol.report import _relation, _title, content
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
-from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
 from matcheval.report.charts import Chart, Point, Series

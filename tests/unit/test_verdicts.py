@@ -384,7 +384,7 @@ class TestRecommendation:
         assert "(ATC_MC, COTT, AC_TEMPERATURE) give 78 to 84 %" in one.reason
         assert one.reason.endswith("more than 5 points apart: not reliable")
         assert "Label 385 random datapoints" in one.next_step
-        assert "label-plan" in one.next_step
+        assert "`me.label_plan`" in one.next_step
 
     def test_a_regression_has_its_interval_over_groups_of_sets(self):
         row = predicted("nuclear_norm", 0.6, groups_low=0.55, groups_high=0.7, n_groups=4)

@@ -35,6 +35,11 @@ KEYS = {
         "(`severity`), not beside predictions"
     ),
 }
+# Flags whose old names are still read, by command.
+RENAMED_FLAGS = {
+    ("compare", "--criterion"): "--criteria",
+    ("predict-accuracy", "--calibrate-on"): "--calibration",
+}
 # Commands and flags of `matched-eval`.
 FLAGS = {
     "matched-eval completion": (

@@ -12,7 +12,7 @@ from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_descr
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.io.user_files import read_csv_rows
 from matcheval.statistics.intervals import LEVEL
 

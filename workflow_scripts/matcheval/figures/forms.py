@@ -91,20 +91,8 @@ def intervals(
 ) -> None:
     """Draw values with their intervals in a row per row of a table; `upright`, in a column.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    table : pandas.DataFrame
-    series : sequence of Series
-        Those of a row lie beside each other.
-    spread : float
-        Between the first and the last of them, in rows.
-    upright : bool
-        Whether values are heights: a column in place of a row.
-    medians : int
-        Of the first so many rows, running medians are drawn over faint points and bars.
-    **options
-        Of `matplotlib.axes.Axes.errorbar`.
+    Series of a row lie beside each other, over `spread` rows. Of the first `medians` rows, running
+    medians are drawn over faint points and bars. Options are those of matplotlib's `errorbar`.
     """
     shifts = np.linspace(-spread / 2, spread / 2, len(series)) if len(series) > 1 else [0.0]
     for one, shift in zip(series, shifts, strict=True):
@@ -185,19 +173,9 @@ def heat_map(
 ) -> None:
     """Draw a matrix in colours, with its colour bar; values that are not finite stay empty.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    values : float array, shape (n rows, n columns)
-    rows, columns : sequence of str
-        Names on the axes; an empty one for those that are not named.
-    label : str
-        Of the colour bar.
-    limit : float, optional
-        Colours go from blue for -limit by white to red for +limit; by default, from dark for the
-        least value to light for the largest.
-    number : callable, optional
-        Formats a value as the text in its field; by default, there is none.
+    Rows and columns whose name is empty are not named. With `limit`, colours go from blue for
+    -limit by white to red for +limit, else from dark to light; `number` formats the values, which
+    are otherwise not written.
     """
     colors: dict[str, Any] = {"cmap": "viridis"}
     if limit is not None:

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.io.files import file_digest
-from matcheval.io.json_files import digest_of
+from matcheval.io.self_digests import digest_of
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k

@@ -14,9 +14,12 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.reliability import plot_reliability, reliability_data
+from matcheval.protocol.reliability import (
+    plot_confidence,
+    plot_reliability,
+    reliability_data,
+)
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts

@@ -118,17 +118,8 @@ def verdicts(
 ) -> list[Verdict]:
     """Judge all pairs of a report together, each by its first matching.
 
-    Parameters
-    ----------
-    means : iterable of Series
-        Rows of `schemas.MEAN_GAPS`; of each pair, the first is judged.
-    models : mapping of (str, str) to DataFrame
-        By pair and matching, rows of `schemas.GAPS` with `accuracy_original` and
-        `accuracy_replication`, the models' names as index.
-    margin : float
-        Differences below it do not matter; a fraction.
-    level : float
-        Of the intervals. 1 minus it bounds the share of reports with a wrong established claim.
+    `means` are rows of `schemas.MEAN_GAPS`, `models` rows of `GAPS` with accuracies, by pair and
+    matching. 1 minus the level bounds the share of reports with a wrong established claim.
     """
     rows = dict[str, Any]()
     for row in means:

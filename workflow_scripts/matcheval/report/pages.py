@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.figures.style import PAGE_COLORS
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json
 from matcheval.io.provenance import software_versions
+from matcheval.io.self_digests import read_json
 from matcheval.io.text_tables import TextColumn
 from matcheval.report.sections import Content, Section, ShownFile
 

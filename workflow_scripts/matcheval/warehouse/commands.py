@@ -92,7 +92,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        from matcheval.io.formulas import marked_table
+        from matcheval.io.delimited_text import marked_table
 
         text = pa.BufferOutputStream()
         pa_csv.write_csv(marked_table(table), text)

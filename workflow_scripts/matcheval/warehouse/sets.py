@@ -17,7 +17,7 @@ import pyarrow as pa
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.files import files_below, readable
-from matcheval.io.json_files import digest_of
+from matcheval.io.self_digests import digest_of
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
