@@ -99,9 +99,8 @@ def run_check_study(arguments: argparse.Namespace) -> None:
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.registry import ANALYSES
-    from matcheval.study.checks import check_custom_images
+    from matcheval.study.checks import check_custom_images, open_some
     from matcheval.study.configuration import load_study
-    from matcheval.study.opened import open_some
 
     study = load_study(settings, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)

@@ -23,9 +23,8 @@ from matcheval.io.files import atomic_file, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import check_pattern, files_by_model, set_names
 from matcheval.registry import ANALYSES
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_images, open_some
 from matcheval.study.configuration import load_study
-from matcheval.study.opened import open_some
 from matcheval.study.stored import check_shared_names
 
 _HEADER = "# Written by `matched-eval init`, for you to edit; docs/configuration.md has all keys.\n"

@@ -34,28 +34,10 @@ def software_versions(*packages: str) -> dict[str, str]:
 def code_digest(*names: str) -> str:
     """Compute a digest of the code of some functions and of all code they use, also indirectly.
 
-    Rules have it as a parameter, so that an edit of the library repeats exactly the jobs that use
-    the edited code: Snakemake itself tracks a rule's script, but not what the script imports.
-
-    Parameters
-    ----------
-    *names : str
-        Where to begin: `module:name` for a function or constant of a module, `module` for all that
-        it holds. Modules have their full names; scripts count as modules.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions,
-        classes, constants and imports of a module that nothing names in the rest of this code. The
-        minor version of Python may affect it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a module does not exist.
-    ValueError
-        If a module has relative imports, or nothing defines a name.
+    It begins with `module:name` for a function or constant, `module` for all that it holds; scripts
+    count as modules. Comments, docstrings and layout do not affect the 16 hexadecimal digits, nor
+    do functions, classes, constants and imports of a module that nothing names in the rest of this
+    code. The minor version of Python may affect them.
     """
     whole = {name for name in names if ":" not in name}
     used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
@@ -212,16 +194,10 @@ def _imports(tree: ast.AST) -> frozenset[str]:
 
 
 class CodeDigests:
-    """Computes `code_digest`, or remembers it as long as no source file changes.
+    """Computes `code_digest`, or remembers it in a file as long as no source file changes.
 
-    To parse the source files takes a second, to read them a twentieth of it.
-
-    Parameters
-    ----------
-    scripts : Path
-        Folder of the scripts and of the library.
-    file : Path
-        Where the digests are kept. It may be deleted at any time.
+    To parse the source files takes a second, to read them a twentieth of it. The file may be
+    deleted at any time.
     """
 
     def __init__(self, scripts: Path, file: Path) -> None:

@@ -23,9 +23,8 @@ from matcheval.names import MODEL, PREDICTIONS_KIND
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_study
+from matcheval.study.checks import check_names, check_needs, check_study
 from matcheval.study.contents import SHARED_FOLDERS
-from matcheval.study.references import check_names, check_needs
 from matcheval.study.study import Study
 from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings

@@ -30,24 +30,14 @@ _FEATURES = 2048  # of a model, before it is run
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Size of a dataset.
-
-    Attributes
-    ----------
-    images, side, channels, classes : int
-        Number of images, height and width in pixels, channels, and number of classes.
-    encoded : bool
-        Whether the images are stored as files, which are decoded when they are read.
-    made : bool
-        Whether they are made from other images when they are read.
-    """
+    """Size of a dataset: number of images, height and width in pixels, channels, and classes."""
 
     images: int
     side: int
     channels: int = 3
     classes: int = 10
-    encoded: bool = False
-    made: bool = False
+    encoded: bool = False  # stored as files, which are decoded when they are read
+    made: bool = False  # from other images when they are read
 
     @property
     def pixel_bytes(self) -> int:
