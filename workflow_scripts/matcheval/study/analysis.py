@@ -25,21 +25,10 @@ from matcheval.study.study import Study
 class Analysis(StudyPart):
     """Base class of the analyses: what one computes from a study, its files, and its settings.
 
-    Parameters
-    ----------
-    settings : Settings
-        Its block of the study file.
-    study : Study
-        Analyses that precede this one in the registry are loaded already.
-
-    Attributes
-    ----------
-    name : str
-        Its key in the configuration, and the name of its target, folder of results and page.
-    Settings : type of Settings
-        Class of its settings, with defaults for all that can be left out.
-    dataset_kinds : mapping
-        Kinds of dataset that it builds, by name.
+    `name` is its key in the configuration, and the name of its target, folder of results and page.
+    `Settings` is the class of its block of the study file, with defaults for all that can be left
+    out. `dataset_kinds` are kinds of dataset that it builds. When one is made, those that precede
+    it in the registry are in the study already.
     """
 
     name: ClassVar[str]
@@ -99,14 +88,7 @@ class Analysis(StudyPart):
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a table, written as Parquet, CSV, LaTeX and Markdown; reports show the latter.
 
-        Parameters
-        ----------
-        stem : str
-            Path below the analysis's folder, with wildcards.
-        caption : str
-            See `ReportEntry`.
-        labels : mapping
-            See `ReportEntry`.
+        `stem` is a path below the analysis's folder, with wildcards; the others: `ReportEntry`.
         """
         entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
         return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))

@@ -5,6 +5,8 @@ networks are about right, all others generous: a job whose request was too small
 more. They change no results.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -86,6 +88,16 @@ def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> I
     else:
         guess = _guess(study.datasets[source].kind, settings)
     return guess if planned else _prepared_size(Path(study.dataset_folder(name)), guess)
+
+
+def total_sizes(
+    study: StudyContents, names: Iterable[str], *, planned: bool = False
+) -> list[ImageSet]:
+    """Return the sizes of datasets; those with images of one shape and kind count as one."""
+    images = Counter[ImageSet]()
+    for size in (dataset_size(study, name, planned=planned) for name in names):
+        images[replace(size, images=1)] += size.images
+    return [replace(size, images=n) for size, n in images.items()]
 
 
 def _source(study: StudyContents, name: str) -> str:

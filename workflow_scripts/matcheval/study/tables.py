@@ -46,17 +46,9 @@ if TYPE_CHECKING:
 class TableAnalysis(Analysis):
     """An analysis with one table, and perhaps a figure, for each pair, dataset or suite.
 
-    Attributes
-    ----------
-    per : str
-        `pair`, `dataset` or `suite`: the wildcard of its files.
-    read : callable
-        The function that reads the files of a table, with the arguments of `arguments`; `tabulate`
-        is called with the tuple that it returns.
-    has_figure : bool
-        Whether its file has `plot(table)`.
-    caption : str
-        What table and figure show, for reports (`ReportEntry`).
+    `per` is one of these words, the wildcard of its files. `read` is called with `arguments`, and
+    `tabulate` with the tuple that it returns; if there is a figure, its file has `plot(table)`. The
+    caption says what they show, for reports (`ReportEntry`).
     """
 
     per: ClassVar[str]
@@ -176,12 +168,7 @@ class DatasetTableAnalysis(TableAnalysis):
     """An analysis with one table per dataset, from the datapoints that models classify correctly.
 
     `tabulate(known, dataset, file, **options)` makes the table from a `Correctness`, the dataset's
-    name and the user's file (empty if there is none).
-
-    Attributes
-    ----------
-    file_columns : tuple of str
-        Columns that the user's files must have.
+    name and the user's file, which has the columns `file_columns` (empty if there is no file).
     """
 
     per = "dataset"
