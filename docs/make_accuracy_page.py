@@ -12,9 +12,8 @@ from make_published_page import predictions
 from take_over import table, update_page
 
 from matcheval.accuracy_prediction.errors import ALL
-from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT
+from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, titles
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import titles
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "accuracy-prediction.md"

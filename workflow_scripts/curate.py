@@ -41,18 +41,18 @@ def main(argv: Sequence[str] | None = None) -> None:
         ("export", "export the kept images of a set as a dataset"),
         ("document", "write tables, figures and pages"),
     ):
-        one = steps.add_parser(step, help=summary)
-        one.add_argument("--warehouse", type=Path, required=True, help="the warehouse's file")
-        one.add_argument("--folder", type=Path, required=True, help="folder of its results")
+        sub = steps.add_parser(step, help=summary)
+        sub.add_argument("--warehouse", type=Path, required=True, help="the warehouse's file")
+        sub.add_argument("--folder", type=Path, required=True, help="folder of its results")
         if step not in ("search", "document"):
-            one.add_argument("--name", required=True, help="name of the set")
+            sub.add_argument("--name", required=True, help="name of the set")
         if step == "hash":
-            one.add_argument("--downloads", type=Path, required=True, help="published files")
+            sub.add_argument("--downloads", type=Path, required=True, help="published files")
         if step == "export":
-            one.add_argument("--side", type=int, required=True, help="height and width in pixels")
-            one.add_argument("--output", type=Path, required=True, help="folder of the dataset")
+            sub.add_argument("--side", type=int, required=True, help="height and width in pixels")
+            sub.add_argument("--output", type=Path, required=True, help="folder of the dataset")
         if step in ("read", "hash", "export"):
-            one.add_argument("--threads", type=int, default=1, help="processes that decode images")
+            sub.add_argument("--threads", type=int, default=1, help="processes that decode images")
     run_command(curate, **vars(parser.parse_args(argv)))
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.downloads.fetching import HOURS, download
-from matcheval.downloads.sources import PublishedFile, published_file
-from matcheval.downloads.verification import Expected
+from matcheval.downloads.sources import Expected, PublishedFile, published_file
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_command, show_progress
 
@@ -57,10 +56,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     weights = commands.add_parser("weights", help="the weights of a pretrained model")
     weights.set_defaults(function=download_weights)
     weights.add_argument("--url", required=True, help="where the weights are published")
-    for one in (file, weights):
-        one.add_argument("--output", required=True, help="file to write, with the published name")
-        one.add_argument("--mirror", default="", help="folder or address that replaces the host")
-        one.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
+    for sub in (file, weights):
+        sub.add_argument("--output", required=True, help="file to write, with the published name")
+        sub.add_argument("--mirror", default="", help="folder or address that replaces the host")
+        sub.add_argument("--hours", type=float, default=HOURS, help="the longest it may take")
     run_command(**vars(parser.parse_args(argv)))
 
 

@@ -39,8 +39,10 @@ def predict(
         ModelFiles(ModelSource(**source), Path(weights) if weights else None)
         for source, weights in models
     ]
-    members = [one["sets"] if "sets" in one else read_members(Path(one["suite"])) for one in places]
-    names = dict.fromkeys(name for each in members for name in each)
+    members = [
+        place["sets"] if "sets" in place else read_members(Path(place["suite"])) for place in places
+    ]
+    names = dict.fromkeys(name for sets in members for name in sets)
     n_processes = 1
     if processes:  # small models: to run several side by side is faster than one in threads
         n_processes, config["n_threads"] = config["n_threads"], 1
@@ -50,9 +52,9 @@ def predict(
         progress=show_progress(),
     )  # fmt: skip
     named = [source["name"] for source, _ in models]
-    for one, sets in zip(places, members, strict=True):
+    for place, sets in zip(places, members, strict=True):
         for dataset, model in product(sets, named):
-            stem = one["stem"].format(dataset=dataset, model=model)
+            stem = place["stem"].format(dataset=dataset, model=model)
             for output, kept in output_files(predictions, dataset, model, outputs).items():
                 publish(kept, Path(stem + OUTPUT_SUFFIXES[output]))
     seconds = time.perf_counter() - start

@@ -14,8 +14,8 @@ from matcheval.datasets.prepare import KINDS, prepare_dataset
 from matcheval.execution.entry_points import run_command
 from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
-from matcheval.io.json_files import digest_of
 from matcheval.io.kept import publish
+from matcheval.io.self_digests import digest_of
 
 log = logging.getLogger("prepare")
 
@@ -63,14 +63,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Read the command line and build the dataset."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("dataset", help="from its source")
-    one.set_defaults(function=prepare)
-    one.add_argument("--name", required=True, help="name of the dataset")
-    one.add_argument("--kind", required=True, help=f"kind of dataset: {', '.join(KINDS)}")
-    one.add_argument("--options", default="{}", help="the kind's options, a JSON object")
-    one.add_argument("--downloads", default="downloads", help="folder of the published files")
-    one.add_argument("--threads", type=int, default=1, help="CPU threads for decoding images")
-    one.add_argument("--output", required=True, help="folder to write")
+    dataset = commands.add_parser("dataset", help="from its source")
+    dataset.set_defaults(function=prepare)
+    dataset.add_argument("--name", required=True, help="name of the dataset")
+    dataset.add_argument("--kind", required=True, help=f"kind of dataset: {', '.join(KINDS)}")
+    dataset.add_argument("--options", default="{}", help="the kind's options, a JSON object")
+    dataset.add_argument("--downloads", default="downloads", help="folder of the published files")
+    dataset.add_argument("--threads", type=int, default=1, help="CPU threads for decoding images")
+    dataset.add_argument("--output", required=True, help="folder to write")
     made = commands.add_parser("made", help="datasets whose images are made when they are read")
     made.set_defaults(function=prepare_made)
     about = "JSON list of [name, kind, options, version, sources, downloads]"

@@ -48,14 +48,14 @@ def train_models(
     """Train the models that are not trained yet, several at a time; link their files."""
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
     from matcheval.execution.batches import Member, make_members
-    from matcheval.training.stored import is_trained
+    from matcheval.training.loop import is_trained
 
     members, files = [], []
     for name, recipe, *sets in trainings:
         described = dict(zip(("train", "validation"), sets, strict=True))
         arguments = {
             "name": name, "recipe": recipe,
-            **{part: [datasets / one for one in names] for part, names in described.items()},
+            **{part: [datasets / data for data in names] for part, names in described.items()},
             "output": checkpoints / f"{name}.safetensors",
             "history": checkpoints / f"{name}.history.csv",
         }  # fmt: skip

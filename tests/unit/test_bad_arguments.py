@@ -65,7 +65,7 @@ def test_inputs(here, capsys, name, message):
     for arguments in (["compare", name, "b.csv"], ["compare", "a.csv", name],
                       ["match", "a.csv", name, "--output", "r"],
                       ["predict-accuracy", name, "b.csv"], ["predict-accuracy", "a.csv", name],
-                      ["predict-accuracy", "a.csv", "b.csv", "--calibrate-on", name]):  # fmt: skip
+                      ["predict-accuracy", "a.csv", "b.csv", "--calibration", name]):  # fmt: skip
         assert message in error_of(capsys, 1, *arguments)
     assert not (here / "r" / "runs.csv").exists()
 
@@ -114,9 +114,12 @@ REFUSED = {
         2, "needs --criteria label_probability",
     ),
     "compare F --margin 0": (2, "is not between 0 and 100 points"),
+    "compare F --margin 0.5": (2, "0.5 may mean 0.5 points, or 50 points as a fraction"),
+    "label-plan a.csv --half-width 0.03": (2, "give 0.03pt or 3pt"),
+    "label-plan a.csv --half-width 60": (2, "is not between 0 and 50 points"),
     "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
     "predict-accuracy a.csv b.csv b.csv": (1, "is named twice in the targets"),
-    "predict-accuracy F --calibrate-on c c": (1, "c: no such file"),
+    "predict-accuracy F --calibration c c": (1, "c: no such file"),
     "duplicates F --file near.csv --neighbours 0": (1, "--neighbours is 0. Give at"),
     "duplicates F --file near.csv --sheet x.gif": (1, "cannot save '.gif' figures"),
     "cmpare": (2, "unknown command 'cmpare'. Did you mean 'compare'"),

@@ -6,8 +6,8 @@ import pytest
 
 from drawings import PAIR, draw, lines_of
 from matcheval.figures.forms import running_median
-from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range
+from matcheval.protocol.reliability import plot_confidence
 from matcheval.protocol.schemas import GAPS, MODEL_TABLE
 
 ORIGINS = ("original", "replication")

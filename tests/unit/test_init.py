@@ -85,7 +85,7 @@ class TestImages:
         rows = csv.DictReader(Path("old-new-models.csv").read_text().splitlines())
         assert [row["name"] for row in rows][-1] == "old-new-resnet"
 
-    def test_custom_models_are_not_trained(self, capsys, photos):
+    def test_custom_models_are_not_trained(self, capsys, caplog, photos):
         Path("nets.py").write_text("def make(): ...\n")
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nets:make\n")
         described = init(capsys, "old", "new", "--models", "nets.csv")
@@ -93,6 +93,9 @@ class TestImages:
         assert described["files"] == ["old-new.yaml"]
         assert "training" not in study
         assert "resize" not in study["datasets"]["old-new-original"]
+        Image.new("RGB", (8, 9)).save("new/cat/9.png")
+        init(capsys, "old", "new", "--models", "nets.csv", "--name", "sizes")
+        assert "sizes-replication: images have several sizes (8 × 8, 9 × 8 pixels)" in caplog.text
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nowhere:make\n")
         assert "nowhere" in refused(capsys, "old", "new", "--models", "nets.csv", "--name", "x")
         assert not Path("x.yaml").exists()

@@ -123,7 +123,7 @@ BAD = [
     ("p.npz", ONE | {"probabilities": [[1.0, 0.0]]}, "one of 'logits'"),
     ("p.npz", ONE | {"logits": [0.0, 1.0]}, "has shape (2,)"),
     ("p.npz", ONE | {"logits": [[0, 1]]}, "dtype int64"),
-    ("p.npz", {"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds NaN"),
+    ("p.npz", {"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds empty"),
     ("p.npz", ONE | {"labels": [2]}, "2 is too large; the maximum is 1"),
     (
         "p.npz",

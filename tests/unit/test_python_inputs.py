@@ -75,6 +75,11 @@ def test_bad_arguments_are_named(options, message):
         me.compare(GOOD, GOOD, **options)
 
 
+def test_a_large_epsilon_is_warned_of():
+    with pytest.warns(me.InputWarning, match="epsilon 0.06 matches datapoints whose .* 6 points"):
+        me.match(GOOD, GOOD, epsilon=0.06, seeds=1)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -9,8 +9,8 @@ from torch import nn
 
 import trainings
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
+from matcheval.models.sizes import ARCHITECTURES
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS

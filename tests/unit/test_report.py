@@ -17,9 +17,9 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.gaps import estimate_gaps
+from matcheval.protocol.jobs import tabulate_runs
 from matcheval.protocol.report import _relation, _title, content
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
-from matcheval.protocol.tables import tabulate_runs
 from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
 from matcheval.report.charts import Chart, Point, Series
@@ -338,7 +338,7 @@ def test_sorting_search_and_hover(browser, estimated, tmp_path):
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("Accuracy, original")
     page.get_by_label("Search").first.fill("M1")
     assert opened.column(1) == ["m11", "m10", "m1"]
-    chart = page.locator(".drawing.wide > svg").nth(1)
+    chart = page.locator(".drawing.wide > svg").nth(2)
     chart.locator("use[data-name=m7]").first.hover(force=True)
     assert page.locator("#tip").inner_text().startswith("m7\noriginal: 60.70 %")
     page.mouse.move(5, 5)

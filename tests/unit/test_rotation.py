@@ -27,8 +27,7 @@ from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.readers import ArrayReader, RotatedReader
 from matcheval.inference.store import ModelFiles
-from matcheval.models.building import build_model
-from matcheval.models.networks import as_network
+from matcheval.models.networks import as_network, build_model
 from matcheval.models.rows import ModelSource
 
 OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}

@@ -44,7 +44,7 @@ def jobs(plan):
         ("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
-        (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
+        (f"{LIBRARY}/protocol/reliability.py", '"Accuracy (%)"', '"Accuracy in %"',
          {"plot_matching": 1}),
         (f"{LIBRARY}/statistics/resampling.py", "= 1e-6", "= 1e-7", FITS),
         (f"{LIBRARY}/protocol/words.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),

@@ -26,10 +26,19 @@ KEYS = {
     "accuracy_prediction.test_size_accuracy": (
         "leave it out, the true accuracy on a reduced set is that of the datapoints drawn"
     ),
+    "accuracy_prediction.published": (
+        "leave it out; `published_values` compares errors with printed ones, of which "
+        "studies/guillory-published.csv and sun-published.csv have all"
+    ),
     "accuracy_prediction.matching": (
         "leave it out, gaps are matched and decomposed for pairs (`matching`) and suites "
         "(`severity`), not beside predictions"
     ),
+}
+# Flags whose old names are still read, by command.
+RENAMED_FLAGS = {
+    ("compare", "--criterion"): "--criteria",
+    ("predict-accuracy", "--calibrate-on"): "--calibration",
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {

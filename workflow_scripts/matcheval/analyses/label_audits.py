@@ -19,8 +19,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
-from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import verify_file
+from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels

@@ -35,7 +35,7 @@ from matcheval.protocol.compared_models import (
     error_of_model,
 )
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Boolean, EvaluatedName, SuiteName
@@ -127,9 +127,9 @@ def tabulate(
 
 def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
     """Rows of all models and of their mean, by matching."""
-    sides = [scored(comparison) for comparison in compared.comparisons]
+    binned = [bin_sets(*scored(comparison)) for comparison in compared.comparisons]
     parts = decompose_models(
-        sides, source_is_original=compared.sign == 1, blocks=compared.blocks,
+        binned, source_is_original=compared.sign == 1, blocks=compared.blocks,
         level=compared.pair.confidence,
     )  # fmt: skip
     for name, method in compared.methods.items():

@@ -152,18 +152,8 @@ def difference_set(
 ) -> Estimate:  # fmt: skip
     """Estimate the accuracy on a set of N from n random labels, with confidences as control.
 
-    The classical regression estimator of survey sampling, with the finite-population factor.
-
-    Parameters
-    ----------
-    y, f : array-like, shape (n,)
-        Whether labelled datapoints are predicted correctly, 0 or 1, and their confidences.
-    f_all : array-like, shape (N,)
-        Confidences of all datapoints of the set.
-    lam : float, optional
-        Weight of the confidences; by default the slope of y on f, cut to [0, 1].
-    interval : str
-        `effective` or `wald`.
+    The classical regression estimator of survey sampling, with the finite-population factor. The
+    weight `lam` of the confidences is the slope of y on f, cut to [0, 1].
     """
     y, f, f_all = checked("y", y), checked("f", f), checked("f_all", f_all)
     if len(y) > len(f_all) or not len(f_all):
@@ -201,23 +191,8 @@ def stratified(
 ) -> Estimate:  # fmt: skip
     """Estimate the accuracy on a set from labels drawn at random within strata.
 
-    Fogliato et al. (2024), arXiv 2406.07320.
-
-    Parameters
-    ----------
-    y, stratum : array-like, shape (n,)
-        Whether labelled datapoints are predicted correctly, 0 or 1, and their strata, from 0.
-    sizes : array-like of int, shape (n_strata,)
-        Datapoints of each stratum.
-    f, f_mean : array-like, shape (n,) and (n_strata,), optional
-        Confidences, as control within strata, and their means over all datapoints of each.
-    lam : float, optional
-        Weight of the confidences; by default the common slope within strata, cut to [0, 1].
-
-    Raises
-    ------
-    InputError
-        If a stratum has no label, or one label only but more datapoints, or too many labels.
+    Fogliato et al. (2024), arXiv 2406.07320. Confidences f, with their means over all datapoints of
+    each stratum, are a control within strata, whose weight is the common slope, cut to [0, 1].
     """
     y, sizes = checked("y", y), checked("sizes", sizes, 0, np.inf)
     part = np.asarray(stratum, np.int64)
@@ -291,13 +266,6 @@ def disagreement_difference(
     """Estimate the difference of two models from random labels of rows where predictions differ.
 
     It is exactly 0 where the models never differ; with one label or none, all that is possible.
-
-    Parameters
-    ----------
-    d : array-like, shape (n,)
-        Correctness of the first minus that of the second: -1, 0 or 1.
-    n_disagree, N : int
-        Datapoints on which the models predict different classes, and all of the set.
     """
     d = checked("d", d, -1, 1)
     n, share = len(d), n_disagree / N

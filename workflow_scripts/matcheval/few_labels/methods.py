@@ -47,13 +47,7 @@ class Question:
 def choose(
     method: str, question: Question, n: int, n_correct: int, half_width: float | None = None
 ) -> tuple[str, str]:
-    """Return the method, and why it is taken: by the design and the counts, never by the result.
-
-    Raises
-    ------
-    InputError
-        If the method does not fit how the labels were drawn.
-    """
+    """Return the method, and why it is taken: by the design and the counts, never by the result."""
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
     if half_width is not None:

@@ -42,16 +42,8 @@ def ppr_cs(
 ) -> Sequence:  # fmt: skip
     """Compute a confidence sequence for a set's accuracy by the prior-posterior ratio.
 
-    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale.
-
-    Parameters
-    ----------
-    y : array-like, shape (n,)
-        Correctness in the order of the draws.
-    N : int
-        Datapoints of the set.
-    a, b : float
-        Of the beta-binomial prior on the number of correct datapoints, fixed before any label.
+    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale. The prior
+    (a, b) on the number of correct datapoints is fixed before any label.
     """
     from scipy.special import betaln, gammaln
 
@@ -90,18 +82,8 @@ def betting_cs(
 ) -> Sequence:  # fmt: skip
     """Compute a confidence sequence for a set's accuracy by betting (hedged capital).
 
-    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4.
-
-    Parameters
-    ----------
-    y : array-like, shape (n,)
-        Correctness in the order of the draws.
-    N : int
-        Datapoints of the set.
-    f : array-like, shape (n,), optional
-        Confidences, as control; with `f_all_mean`, their mean over the set.
-    lam : float
-        Weight of the control, in [0, 1], fixed before any label; without `f` it does not count.
+    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4. Confidences f are a control of
+    weight `lam`, which is fixed before any label.
     """
     y = _checked(y, N, level)
     weight = 0.0 if f is None else lam

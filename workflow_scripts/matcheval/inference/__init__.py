@@ -20,7 +20,7 @@ OUTPUTS = tuple(OUTPUT_SUFFIXES)
 # Default number of classes that the output `top` keeps per datapoint.
 N_TOP = 5
 
-# Numerical precisions of the forward pass; see `inference.precision`.
+# Numerical precisions of the forward pass (`forward.arithmetic`).
 PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
 
 AUTOMATIC = "auto"

@@ -27,31 +27,14 @@ _MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """How a forward pass is computed; apart from those in `DECIDING`, nothing changes predictions.
+    """How a forward pass is computed; only the settings in `DECIDING` change predictions."""
 
-    Attributes
-    ----------
-    device : str
-        `cpu`, `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one.
-    batch_size : int or `auto`
-        Images per batch; it may change the last bits of the logits.
-    n_threads : int
-        CPU threads of the model; equally many further threads decode images.
-    precision : str
-        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
-        computed in float64.
-    compile : bool
-        Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
-    n_top : int
-        Classes that the output `top` keeps of every datapoint.
-    """
-
-    device: str = "cpu"
-    batch_size: int | str = AUTOMATIC
-    n_threads: int = 1
-    precision: str = "fp32"
-    compile: bool = False
-    n_top: int = N_TOP
+    device: str = "cpu"  # or `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one
+    batch_size: int | str = AUTOMATIC  # it may change the last bits of the logits
+    n_threads: int = 1  # of the model; equally many further threads decode images
+    precision: str = "fp32"  # one of `inference.PRECISIONS`; logits are stored in float32
+    compile: bool = False  # by `torch.compile`: minutes at first, then faster batches
+    n_top: int = N_TOP  # classes that the output `top` keeps of every datapoint
 
     def images_at_a_time(self, height: int, width: int) -> int:
         """Return the batch size for images of a given size: the configured or the automatic one."""

@@ -36,26 +36,8 @@ def code_digest(*names: str) -> str:
 
     Rules have it as a parameter, so that an edit of the library repeats exactly the jobs that use
     the edited code: Snakemake itself tracks a rule's script, but not what the script imports.
-
-    Parameters
-    ----------
-    *names : str
-        Where to begin: `module:name` for a function or constant of a module, `module` for all that
-        it holds. Modules have their full names; scripts count as modules.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions,
-        classes, constants and imports of a module that nothing names in the rest of this code. The
-        minor version of Python may affect it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a module does not exist.
-    ValueError
-        If a module has relative imports, or nothing defines a name.
+    `names` are of the form `module:name`, or `module` for all that it holds. Comments, docstrings
+    and layout do not count, nor does what nothing names in the rest of this code.
     """
     whole = {name for name in names if ":" not in name}
     used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
@@ -117,11 +99,7 @@ class _Statement:
     kind: type[ast.stmt]
 
     def counts_by(self, module: str) -> set[_Key]:
-        """Return the uses by which it counts; none if it always does.
-
-        What is imported is used by its name; what is defined, also as an attribute of its module;
-        and a function may be found by its name as a text.
-        """
+        """Return the uses by which it counts; none if it always does."""
         places = [module]
         if self.kind not in (ast.Import, ast.ImportFrom):
             places.append("")
@@ -212,16 +190,9 @@ def _imports(tree: ast.AST) -> frozenset[str]:
 
 
 class CodeDigests:
-    """Computes `code_digest`, or remembers it as long as no source file changes.
+    """Computes `code_digest`, or remembers it in a file as long as no source file changes.
 
     To parse the source files takes a second, to read them a twentieth of it.
-
-    Parameters
-    ----------
-    scripts : Path
-        Folder of the scripts and of the library.
-    file : Path
-        Where the digests are kept. It may be deleted at any time.
     """
 
     def __init__(self, scripts: Path, file: Path) -> None:

@@ -21,17 +21,7 @@ _LATEX = str.maketrans({
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a table for human readers.
-
-    Attributes
-    ----------
-    head : str
-        Its heading.
-    cells : sequence of str
-        Its cells, formatted.
-    is_number : bool
-        Whether its cells are aligned to the right.
-    """
+    """A column of a table for human readers; numbers are aligned to the right."""
 
     head: str
     cells: Sequence[str]
@@ -172,10 +162,7 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
 
 
 def columns_by_part(table: "pd.DataFrame", part: str, accuracy: str, head: str) -> list[TextColumn]:
-    """Lay out accuracies: a row per model and one of their means, a column per part.
-
-    `head` is formatted with the first row of a part.
-    """
+    """Lay out accuracies: a row per model and one of their means, a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
     for _, rows in table.groupby(part):
         heading = format_row(head, rows.head(1).to_dict("records")[0])

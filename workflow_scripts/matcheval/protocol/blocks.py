@@ -137,20 +137,7 @@ def _tells_groups(file: Path) -> bool:
 
 
 def groups_of_models(models: Collection[Predictions], places: Sequence[object]) -> Groups:
-    """Return the groups of a set's datapoints: those that files name, or else copies.
-
-    Parameters
-    ----------
-    models : collection of Predictions
-        Each model's, of the same datapoints; at least one.
-    places : sequence of object
-        Where these predictions are, for messages.
-
-    Raises
-    ------
-    InputError
-        If the groups that two models name differ, or those of one only are known.
-    """
+    """Return the groups of a set's datapoints: those that files name, or else copies."""
     first, *others = map(groups_of, models, places)
     for other, place in zip(others, places[1:], strict=True):
         if first is None and other is not None:

@@ -218,11 +218,6 @@ class ComparedModels:
         What was recognised in the files; which datapoints are left out, and what looks wrong.
     layout : Layout
         What a caller calls classes, for texts.
-
-    Raises
-    ------
-    InputError
-        On creation, if there is no model, or the models have other datapoints.
     """
 
     pair: Pair

@@ -28,12 +28,6 @@ class Comparison:
         Names of the pair and its sets; it determines which set is the source.
     original, replication : Predictions
         Predictions on the two sets.
-
-    Raises
-    ------
-    InputError
-        On creation, if the pair names a source that is neither of its sets, or the metadata of
-        the predictions name different models, weights, transforms, precisions or classes.
     """
 
     model: str

@@ -69,18 +69,6 @@ def gap_terms(runs: Mapping[str, npt.ArrayLike], *, source_is_original: bool = T
 
     A mean over seeds is the mean of each term over the seeds with a matched pair: a product of
     means is not the mean of the products.
-
-    Parameters
-    ----------
-    runs : mapping of str to array-like, shape (n,)
-        Accuracies of runs and `fraction_unmatched`, by column of `schemas.RUN_COLUMNS`.
-    source_is_original : bool
-        Sign of the terms: they are original minus replication.
-
-    Returns
-    -------
-    GapTerms
-        Arrays of shape (n,).
     """
     share, sign = np.asarray(runs["fraction_unmatched"]), 1.0 if source_is_original else -1.0
     source, target = runs["matched_accuracy_source"], runs["matched_accuracy_target"]
@@ -327,7 +315,7 @@ def _decomposed(
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
     first = models[0]
-    found = decomposition.decompose_binned(
+    found = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip

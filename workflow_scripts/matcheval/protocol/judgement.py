@@ -123,23 +123,10 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
 def clear_models(
     tables: "Mapping[Any, pd.DataFrame]", question: Question, level: float, of_bounds: float = LEVEL
 ) -> "dict[Any, dict[str, bool]]":
-    """Name the models that differ beyond chance, by Holm's correction over all tables.
+    """Name the models that differ beyond chance, and whether each loses or is overconfident.
 
-    Parameters
-    ----------
-    tables : mapping to DataFrame
-        Rows of `schemas.GAPS`, the models' names as index.
-    question : str
-        `accuracy`, `calibration` or `left`.
-    level : float
-        1 minus it bounds the probability that any model is named wrongly.
-    of_bounds : float
-        Level of the intervals in the tables.
-
-    Returns
-    -------
-    dict of dict of str to bool
-        By table and model, whether it is less accurate on the replication, or overconfident.
+    By Holm's correction over all tables, the probability that any is named wrongly is below
+    1 - level; `of_bounds` is the level of the intervals in the tables.
     """
     from matcheval.statistics.significance import holm
 

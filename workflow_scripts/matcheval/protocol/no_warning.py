@@ -153,17 +153,7 @@ def no_warning_reference(
     accuracy: Floats | None = None,
     sets: matching.SortedSets | None = None,
 ) -> NoWarning:
-    """Measure a pair and its no-warning reference in splits.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    method : MatchingMethod
-    accuracy : float64 array, shape (n_original,), optional
-        `isotonic_accuracy` of the original, if it is known; used unless the fit is `cross`.
-    sets : SortedSets, optional
-        Source and target, if they are sorted already.
-    """
+    """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
     sizes = len(original), len(replication)
     found = NoWarning(*split_sizes(*sizes))

@@ -31,20 +31,9 @@ def evaluate_without_each(
     The fit without a model follows from that with it, by its leverage (Cook & Weisberg 1982,
     *Residuals and Influence in Regression*, section 2.2).
 
-    Parameters
-    ----------
-    x : float64 array, shape (n_fits or 1, n_models, n_terms)
-        Terms of the fit, of which one is constant.
-    y : float64 array, shape (n_fits or 1, n_models)
-    counts : float64 array, shape (n_fits, n_models)
-        How often each model counts; 0 for those that are not fitted.
-    at : float64 array, shape (n_fits or 1, n_models, n_terms)
-        Terms at which the fit without a model is evaluated.
-
-    Returns
-    -------
-    float64 array, shape (n_fits, n_models)
-        NaN where the other models do not determine a fit.
+    Terms of the fit `x`, and those `at` which it is evaluated, have shape (n_fits or 1, n_models,
+    n_terms); `counts`, how often each model counts, and the result (n_fits, n_models). It is NaN
+    where the other models do not determine a fit.
     """
     squares = (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:2], -1)
     grams = (counts[:, None, :] @ squares).reshape(len(counts), x.shape[2], x.shape[2])
@@ -72,20 +61,11 @@ def draw_accuracies(
 ) -> FloatArray:
     """Draw accuracies of models on other test sets of the same sizes.
 
-    Parameters
-    ----------
-    accuracy, n : float64 and int64 arrays, shape (n_sets, n_models)
-        Accuracies, as fractions, and sizes of the sets; a size of 0 if unknown.
-    right : sequence of bool array, shape (n_models, size of the set), or None
-        By set, which datapoints models predict correctly. These are drawn with replacement, the
-        same for all models; of None, each model's count is drawn from a binomial distribution.
-    resamples, seed : int
-        Number and seed of the draws.
-
-    Returns
-    -------
-    float64 array, shape (resamples, n_sets, n_models)
-        At least half a datapoint from 0 and 1, which have no probit; empty if a size is unknown.
+    Accuracies and sizes have shape (n_sets, n_models). Where it is known which datapoints models
+    predict correctly, these are drawn with replacement, the same for all models; otherwise each
+    model's count is drawn from a binomial distribution. What is returned, of shape (resamples,
+    n_sets, n_models), is at least half a datapoint from 0 and 1, which have no probit; it is empty
+    if a size is unknown (0).
     """
     if (n == 0).any():
         return np.empty((0, *n.shape))

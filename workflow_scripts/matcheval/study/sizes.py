@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.corruptions import SEVERITIES
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
-from matcheval.io.json_files import read_json
+from matcheval.io.self_digests import read_json
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
 

@@ -25,7 +25,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.study.contents import STUDIES_FOLDER
 from matcheval.study.study import Study
 

@@ -22,8 +22,8 @@ from matcheval.analyses.sampling.settings import (
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
+from matcheval.io.delimited_text import unmarked_table
 from matcheval.io.files import check_format, readable
-from matcheval.io.formulas import unmarked_table
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.settings import read_settings
 

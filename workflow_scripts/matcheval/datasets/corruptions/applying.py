@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather
-from matcheval.datasets.corruptions.corruption import CORRUPTIONS, Bytes
-from matcheval.datasets.corruptions.operations import to_bytes
+from matcheval.datasets.corruptions.operations import CORRUPTIONS, Bytes, to_bytes
 
 FAMILIES = (blur, c_bar, digital, noise, weather)  # which have registered their corruptions
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
