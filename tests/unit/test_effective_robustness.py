@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from drawings import draw
 from matcheval.analyses import effective_robustness as analysis
 from matcheval.errors import InputError
-from matcheval.execution.calls import run_call
+from matcheval.execution.entry_points import run_call
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_accuracies

@@ -12,7 +12,7 @@ from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
-from matcheval.execution.processes import in_processes, one_line
+from matcheval.execution.batches import in_processes, one_line
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task

@@ -1,6 +1,5 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
-import argparse
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.inference import AUTOMATIC, N_TOP, PRECISIONS
+from matcheval.inference import N_TOP
 from matcheval.models.published import Published
 from matcheval.models.transforms import Geometry, Transform
 from matcheval.settings import Boolean, Count, Integer, Settings, UniqueTuple
@@ -30,9 +29,9 @@ class InferenceConfig:
     """How a forward pass is computed; only the settings in `DECIDING` change predictions."""
 
     device: str = "cpu"  # or `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one
-    batch_size: int | str = AUTOMATIC  # it may change the last bits of the logits
+    batch_size: Literal["auto"] | int = "auto"  # it may change the last bits of the logits
     n_threads: int = 1  # of the model; equally many further threads decode images
-    precision: str = "fp32"  # one of `inference.PRECISIONS`; logits are stored in float32
+    precision: str = "fp32"  # `fp32`, `tf32`, `bf16` or `fp16`; logits are stored in float32
     compile: bool = False  # by `torch.compile`: minutes at first, then faster batches
     n_top: int = N_TOP  # classes that the output `top` keeps of every datapoint
 
@@ -47,19 +46,6 @@ class InferenceConfig:
 def deciding(config: "InferenceConfig | InferenceSettings") -> dict[str, Any]:
     """Return the settings that predictions depend on."""
     return {key: getattr(config, key) for key in DECIDING}
-
-
-def add_inference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that run models: fields of `InferenceConfig` but `n_top`."""
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
-
-
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
 
 
 class InferenceSettings(Settings):

@@ -19,7 +19,7 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
-from matcheval.execution.calls import Call, converted, named_function
+from matcheval.execution.entry_points import Call, converted, named_function
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
 from matcheval.io.tables import TableSchema
