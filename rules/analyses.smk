@@ -55,7 +55,7 @@ rule search_near_duplicates:
         **REQUESTS.resources("search_near_duplicates"),
     params:
         **calls(
-            "matcheval.analyses.near_duplicates.search:search_near_duplicates",
+            "matcheval.analyses.sampling.image_search:search_near_duplicates",
             NEAR_DUPLICATES.search_arguments,
         ),
     message:
@@ -81,7 +81,7 @@ rule plot_near_duplicates:
         **REQUESTS.resources("plot_near_duplicates"),
     params:
         **calls(
-            "matcheval.analyses.near_duplicates.search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
+            "matcheval.analyses.sampling.image_search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
         ),
     message:
         "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
