@@ -184,7 +184,7 @@ class HalfOfNew(ExperimentSettings):
         for _, row in rows[rows["variant"] != BASELINE].iterrows():
             base = baselines.loc[row["test"]]
             where = original if row["test"] == original else f"the other half of {replication}"
-            mine, others = accuracy_cells(pd.DataFrame([row, base]), "")
+            mine, others = accuracy_cells(pd.DataFrame([row, base]))
             lines.append(
                 f"{row['variant']}: {mine} % on {where}, {others} % without "
                 f"({_points(row['accuracy'] - base['accuracy'])}; n = {row['n']:,})"
@@ -255,7 +255,7 @@ class Discriminator(ExperimentSettings):
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
         """Say whether the sets are told apart beyond chance."""
-        row, (accuracy,) = rows.iloc[0], accuracy_cells(rows, "")
+        row, (accuracy,) = rows.iloc[0], accuracy_cells(rows)
         half = row["accuracy_low"] <= 0.5 <= row["accuracy_high"]
         no, yes = "contains 50 %: no difference found", "does not contain 50 %: the sets differ"
         return [
