@@ -215,7 +215,7 @@ class Replication(Analysis):
         """Return the arguments of `write_results`."""
         study, same = self.study, self.sets_of_same_images(wildcards.pair)
         return {
-            "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
+            "pair": vars(study.pairs[wildcards.pair]), "confidence": study.confidence,
             "models": list(study.models) if same else [],
             "sets": [asdict(study.datasets[name]) for name in same],
             "files": [study.probability_files(name, study.models) for name in same],
