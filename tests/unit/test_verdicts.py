@@ -229,7 +229,8 @@ class TestModels:
         ("values", "said"),
         [((0.05, 0.001), "; 1 of the 2 loses more than chance explains."),
          ((0.05, 0.05), "; both lose more than chance explains."),
-         ((0.05, 0.05, 0.0), "; 2 of the 3 lose more than chance explains."), ((0.0, 0.0), "to 90.00 %.")],
+         ((0.05, 0.05, 0.0), "; 2 of the 3 lose more than chance explains."),
+         ((0.0, 0.0), "to 90.00 %.")],
     )  # fmt: skip
     def test_their_number_stands_beside_the_mean(self, values, said):
         (verdict,) = judged(gaps(0.05), models=[gaps(value) for value in values])
