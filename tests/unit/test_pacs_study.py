@@ -17,7 +17,7 @@ def test_every_domain_is_left_out_by_every_algorithm(tmp_path):
     config = digit_domains("pacs") | {"results": str(tmp_path)}
     config["published_values"]["file"] = str(PUBLISHED)
     study = load(config)
-    plan = study.analyses["domain_generalization"].expansion.plan
+    plan = study.analyses["domain_generalization"].plan
     assert [block.targets for block in plan.blocks] == [(f"{name}-features",) for name in DOMAINS]
     assert {run.group.algorithm for run in plan.trained.values()} == set(ALGORITHMS)
     # Four targets, ten seeds, three groups; ERM has no options and is trained once.
