@@ -16,6 +16,7 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
+include: "rules/inputs.smk"
 include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/training.smk"
@@ -33,7 +34,7 @@ rule all:
     default_target: True
     input:
         rules.predictions.input,
-        [analysis.targets for analysis in STUDY.analyses.values()],
+        list(TARGETS.values()),
         rules.write_report.output if SECTIONS else [],
     localrule: True
     message:

@@ -200,9 +200,9 @@ def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
         found = me.compare(
             original, replication, criteria=CRITERION, seeds=10, pair=f"p{number}",
             paired=case.paired,
-        )._compared  # fmt: skip
-        means.append(found.gaps.means.iloc[0])
-        of_models = found.gaps.models[CRITERION], *found.tables.values()
+        )  # fmt: skip
+        means.append(found._estimates.means.iloc[0])
+        of_models = found._estimates.models[CRITERION], *found._tables.values()
         models[f"p{number}", CRITERION] = with_accuracies(*of_models)
     return verdicts(means, models)
 
@@ -271,7 +271,7 @@ def coverage(case: Case, n_reports: int) -> dict:
     found, true = [], truths(case)
     for report in range(n_reports):
         sets = predictions(case, np.random.default_rng([INTERVALS.index(case), report]))
-        found.append(me.compare(*sets, criteria=CRITERION, seeds=10)._compared.gaps.means)
+        found.append(me.compare(*sets, criteria=CRITERION, seeds=10)._estimates.means)
     table, row = pd.concat(found), {"case": case.name, "sizes": case.sizes, "reports": n_reports}
     parts = ("confidence_part", "confidence_part_wide", "conditional_part", "conditional_part_wide")
     for name in (*parts, "matched_gap"):

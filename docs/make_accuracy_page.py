@@ -27,6 +27,7 @@ TESTED, FITTED_ON = "Syn2", "Syn1"  # regressions on other groups are in the CSV
 LEFT_OUT = (
     "prediction_score_0.7", "prediction_score_0.8", "prediction_score_0.9", "doe", "entropy",
     "classwise_doc", "classwise_ts", "frechet_reference", "mmd", "disc_auc", "disc_a_proxy", "gde",
+    "mano", "rotation",
 )  # fmt: skip
 DECIMALS = 6
 

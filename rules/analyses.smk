@@ -1,34 +1,38 @@
 # Analyses beside the four systems. Those that are a table, and perhaps a figure, for each pair,
 # dataset or suite have the same rule, made here for each; what it reads is declared in the
 # analysis's own file (CONTRIBUTING.md tells how to add one). The others have rules below.
-for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
+from matcheval.study.tables import TableAnalysis
+
+for table in [a for a in STUDY.analyses.values() if isinstance(a, TableAnalysis)]:
 
     rule:
         """Write the table, and perhaps the figure, of one pair, dataset or suite."""
         name:
-            one.name
+            f"tabulate_{table.name}"
         input:
-            one.inputs,
+            table.inputs,
         output:
-            outputs=shown(one.table.stem, one.table),
-            figure=shown(one.figure.stem, one.figure) if one.figure else [],
+            outputs=in_report(table.result.stem, table.result),
+            figure=in_report(table.plot.stem, table.plot) if table.has_figure else [],
         log:
-            f"{OWN}/logs/{one.name}/{{{one.wildcard}}}.log",
+            f"<study>/logs/tabulate_{table.name}/{{{table.per}}}.log",
         benchmark:
-            f"{OWN}/benchmarks/{one.name}/{{{one.wildcard}}}.tsv"
+            f"<study>/benchmarks/tabulate_{table.name}/{{{table.per}}}.tsv"
         wildcard_constraints:
-            **{one.wildcard: one_of(one.values)},
+            **{table.per: one_of(table.subjects)},
         conda:
             "../envs/analysis.yaml"
         resources:
-            **REQUESTS.resources(one.name),
+            **REQUESTS.resources(f"tabulate_{table.name}"),
         params:
-            function="matcheval.study.tables:make_table",
-            job=arguments(one.arguments),
-            custom_files=one.custom_files,
-            code=digest("matcheval.study.tables:make_table", *one.code),
+            **calls(
+                "matcheval.study.tables:make_table",
+                table.job_arguments,
+                uses=table.code,
+                custom_files=table.custom_files_state,
+            ),
         message:
-            one.message
+            f"Tabulating {table.title().lower()}: {{wildcards.{table.per}}}"
         script:
             ANALYSE
 
@@ -41,20 +45,21 @@ NEAR_DUPLICATES = STUDY.analyses["near_duplicates"]
 rule search_near_duplicates:
     """Search a dataset for near duplicates of another's images."""
     input:
-        files=NEAR_DUPLICATES.images,
+        files=lambda w: dataset_files([w.dataset, w.reference]),
     output:
-        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+        nearest="<study>/near_duplicates/{dataset}-in-{reference}.parquet",
     log:
-        f"{OWN}/logs/search_near_duplicates/{{dataset}}/{{reference}}.log",
+        "<study>/logs/search_near_duplicates/{dataset}/{reference}.log",
     conda:
         "../envs/models.yaml"
     threads: 2
     resources:
         **REQUESTS.resources("search_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:search_near_duplicates",
-        job=arguments(NEAR_DUPLICATES.search_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:search_near_duplicates"),
+        **calls(
+            "matcheval.analyses.sampling.image_search:search_near_duplicates",
+            NEAR_DUPLICATES.search_arguments,
+        ),
     message:
         "Searching {wildcards.reference} for near duplicates of {wildcards.dataset}"
     script:
@@ -64,23 +69,22 @@ rule search_near_duplicates:
 rule plot_near_duplicates:
     """Draw a contact sheet of near duplicates, for a review."""
     input:
-        files=NEAR_DUPLICATES.images,
-        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+        files=lambda w: dataset_files([w.dataset, w.reference]),
+        nearest="<study>/near_duplicates/{dataset}-in-{reference}.parquet",
     output:
-        outputs=shown(
-            f"{OWN}/figures/near_duplicates/{{dataset}}-in-{{reference}}",
-            NEAR_DUPLICATES.sheet,
+        outputs=in_report(
+            "<study>/figures/near_duplicates/{dataset}-in-{reference}", NEAR_DUPLICATES.sheet
         ),
     log:
-        f"{OWN}/logs/plot_near_duplicates/{{dataset}}/{{reference}}.log",
+        "<study>/logs/plot_near_duplicates/{dataset}/{reference}.log",
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("plot_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:draw_sheet",
-        job=arguments(NEAR_DUPLICATES.sheet_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:draw_sheet"),
+        **calls(
+            "matcheval.analyses.sampling.image_search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
+        ),
     message:
         "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
     script:
@@ -95,20 +99,18 @@ HARD_IMAGES = STUDY.analyses["hard_images"]
 rule plot_hard_images:
     """Draw the images that the fewest models classify correctly."""
     input:
-        dataset=lambda w: STUDY.dataset_inputs(w.dataset),
-        table=f"{OWN}/hard_images/{{dataset}}.parquet",
+        dataset=lambda w: dataset_files([w.dataset]),
+        table="<study>/hard_images/{dataset}.parquet",
     output:
-        outputs=shown(f"{OWN}/figures/hard_images/{{dataset}}", HARD_IMAGES.sheet),
+        outputs=in_report("<study>/figures/hard_images/{dataset}", HARD_IMAGES.sheet),
     log:
-        f"{OWN}/logs/plot_hard_images/{{dataset}}.log",
+        "<study>/logs/plot_hard_images/{dataset}.log",
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("plot_hard_images"),
     params:
-        function="matcheval.analyses.hard_images:draw_hard_images",
-        job=arguments(HARD_IMAGES.sheet_arguments),
-        code=digest("matcheval.analyses.hard_images:draw_hard_images"),
+        **calls("matcheval.analyses.hard_images:draw_hard_images", HARD_IMAGES.sheet_arguments),
     message:
         "Plotting the hard images of {wildcards.dataset}"
     script:
@@ -123,22 +125,20 @@ DIFFICULTY = STUDY.analyses["difficulty"]
 rule model_difficulty:
     """Fit the Gaussian model of difficulty to the probit fits of a pair."""
     input:
-        results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
-        fits=f"{OWN}/replication/{{pair}}/top{{top}}.fits.parquet",
+        results="<study>/replication/{pair}/top{top}.parquet",
+        fits="<study>/replication/{pair}/top{top}.fits.parquet",
     output:
-        tables=shown(f"{OWN}/difficulty/{{pair}}-top{{top}}", DIFFICULTY.result),
-        skills=f"{OWN}/difficulty/{{pair}}-top{{top}}.skills.parquet",
-        plots=shown(f"{OWN}/figures/difficulty/{{pair}}-top{{top}}", DIFFICULTY.plot),
+        tables=in_report("<study>/difficulty/{pair}-top{top}", DIFFICULTY.result),
+        skills="<study>/difficulty/{pair}-top{top}.skills.parquet",
+        plots=in_report("<study>/figures/difficulty/{pair}-top{top}", DIFFICULTY.plot),
     log:
-        f"{OWN}/logs/model_difficulty/{{pair}}/{{top}}.log",
+        "<study>/logs/model_difficulty/{pair}/{top}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("model_difficulty"),
     params:
-        function="matcheval.analyses.difficulty:write_difficulty",
-        job=arguments(lambda w: DIFFICULTY.arguments),
-        code=digest("matcheval.analyses.difficulty:write_difficulty"),
+        **calls("matcheval.analyses.difficulty:write_difficulty", DIFFICULTY.arguments),
     message:
         "Modelling the difficulty of {wildcards.pair}, top {wildcards.top}"
     script:
@@ -156,17 +156,18 @@ rule compare_published:
         tables=PUBLISHED_VALUES.tables,
         published=PUBLISHED_VALUES.settings.file or [],
     output:
-        outputs=shown(f"{OWN}/published_values/comparison", PUBLISHED_VALUES.result),
+        outputs=in_report("<study>/published_values/comparison", PUBLISHED_VALUES.result),
     log:
-        f"{OWN}/logs/compare_published.log",
+        "<study>/logs/compare_published.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_published"),
     params:
-        function="matcheval.analyses.published_values:write_comparison",
-        job=arguments({"study": STUDY.name, "folder": OWN}),
-        code=digest("matcheval.analyses.published_values:write_comparison"),
+        **calls(
+            "matcheval.analyses.published_values:write_comparison",
+            {"study": STUDY.name, "folder": STUDY.folder},
+        ),
     message:
         f"Comparing the results of study {STUDY.name} with published values"
     script:
@@ -175,12 +176,7 @@ rule compare_published:
 
 # A target for each analysis that has none in the file of its stage. It lists all files, so that a
 # deleted one is built again.
-OWN_TARGETS = (
-    "matching",
-    "replication",
-    "accuracy_prediction",
-    "domain_generalization",
-)
+OWN_TARGETS = ("matching", "replication", "accuracy_prediction", "domain_generalization")
 
 for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
 

@@ -13,11 +13,11 @@ from matcheval.inference import INFERENCE_VERSION
 rule index_suite:
     """Check the datasets of a suite against each other."""
     input:
-        JOBS.suite_datasets,
+        datasets=lambda w: dataset_files(INFERENCE.checked_suites[w.suite]),
     output:
-        index=f"{OWN}/suites/{{suite}}.json",
+        index="<study>/suites/{suite}.json",
     log:
-        f"{OWN}/logs/index_suite/{{suite}}.log",
+        "<study>/logs/index_suite/{suite}.log",
     wildcard_constraints:
         suite=one_of(STUDY.suites),
     conda:
@@ -25,9 +25,7 @@ rule index_suite:
     resources:
         **REQUESTS.resources("index_suite"),
     params:
-        job=arguments(JOBS.suite_parameters),
-        function="matcheval.datasets.suites:write_suite",
-        code=digest("matcheval.datasets.suites:write_suite"),
+        **calls("matcheval.datasets.suites:write_suite", COMMANDS.suite_arguments),
     message:
         "Checking the datasets of suite {wildcards.suite}"
     script:
@@ -35,40 +33,41 @@ rule index_suite:
 
 
 # A study whose models are all known by their predictions runs none; rules have outputs nevertheless.
-SINGLE = PREDICTING.single if PREDICTING.datasets else ["-"]
+SINGLE = INFERENCE.single if INFERENCE.datasets else ["-"]
 
 
 rule predict_datasets:
     """Run one model on all datasets: predictions and further outputs."""
     input:
-        unpack(lambda w: by_content(JOBS.predicting_inputs([w.model]))),
+        weights=lambda w: weights([w.model]),
+        custom=lambda w: custom_files([w.model]),
+        datasets=image_sets(INFERENCE.single),
+        suites=suite_files(),
     output:
         expand(
-            f"{OWN}/predictions/{{dataset}}/{{{{model}}}}{{suffix}}",
+            "<study>/predictions/{dataset}/{model}{suffix}",
             dataset=SINGLE,
-            suffix=PREDICTING.suffixes,
+            suffix=INFERENCE.suffixes,
+            allow_missing=True,
         ),
-        [
-            directory(f"{OWN}/predictions/{suite}/{{model}}")
-            for suite in PREDICTING.suites
-        ],
+        [directory(f"<study>/predictions/{suite}/{{model}}") for suite in INFERENCE.suites],
     log:
-        f"{OWN}/logs/predict_datasets/{{model}}.log",
+        "<study>/logs/predict_datasets/{model}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_datasets/{{model}}.tsv"
+        "<study>/benchmarks/predict_datasets/{model}.tsv"
     wildcard_constraints:
-        model=one_of(PREDICTING.alone),
+        model=one_of(INFERENCE.with_own_job),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_datasets")
     resources:
         **REQUESTS.resources("predict_datasets"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=lambda w: JOBS.predicting_arguments([w.model]),
-        models=lambda w: JOBS.models_state([w.model]),
-        outputs=JOBS.outputs_state,
+        arguments=lambda w: COMMANDS.predicting_arguments([w.model]),
+        models=lambda w: COMMANDS.models_state([w.model]),
+        outputs=COMMANDS.outputs_state,
         version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.model}"
@@ -76,47 +75,49 @@ rule predict_datasets:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
 # have no wildcard in common, so that the number of the job is in the rule's name.
-for number, models in PREDICTING.batches.items():
+for number, models in INFERENCE.batches.items():
 
     rule:
         """Run several models on all datasets."""
         name:
             f"predict_models_{number}"
         input:
-            **by_content(JOBS.predicting_inputs(models)),
+            weights=weights(models),
+            custom=custom_files(models),
+            datasets=image_sets(INFERENCE.single),
+            suites=suite_files(),
         output:
             expand(
-                f"{OWN}/predictions/{{dataset}}/{{model}}{{suffix}}",
+                "<study>/predictions/{dataset}/{model}{suffix}",
                 dataset=SINGLE,
                 model=models,
-                suffix=PREDICTING.suffixes,
+                suffix=INFERENCE.suffixes,
             ),
             [
-                directory(f"{OWN}/predictions/{suite}/{model}")
-                for suite in PREDICTING.suites
+                directory(f"<study>/predictions/{suite}/{model}")
+                for suite in INFERENCE.suites
                 for model in models
             ],
         log:
-            f"{OWN}/logs/predict_models/{number}.log",
+            f"<study>/logs/predict_models/{number}.log",
         benchmark:
-            f"{OWN}/benchmarks/predict_models/{number}.tsv"
+            f"<study>/benchmarks/predict_models/{number}.tsv"
         conda:
             "../envs/models.yaml"
         threads: REQUESTS.threads("predict_models", models)
         resources:
             **REQUESTS.resources("predict_models", models),
-            machine=JOBS.inference_options
-            + (" --processes" if PREDICTING.are_small else ""),
-            outputs=JOBS.output_options,
+            machine=COMMANDS.inference_options + (" --processes" if INFERENCE.are_small else ""),
+            outputs=COMMANDS.output_options,
         params:
-            arguments=as_it_is(JOBS.predicting_arguments(models)),
-            models=JOBS.models_state(models),
-            outputs=JOBS.outputs_state,
+            arguments=without_wildcards(COMMANDS.predicting_arguments(models)),
+            models=COMMANDS.models_state(models),
+            outputs=COMMANDS.outputs_state,
             version=INFERENCE_VERSION,
         message:
             f"Predicting with {len(models)} models, batch {number}"
@@ -124,7 +125,7 @@ for number, models in PREDICTING.batches.items():
             LEASE_GPU
             + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
             + TIME_LIMIT
-            + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+            + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains, and datasets that it derives, one by one.
@@ -134,27 +135,30 @@ ruleorder: predict_datasets > predict_dataset
 rule predict_dataset:
     """Run a model on a dataset, of which an analysis trains or makes one."""
     input:
-        unpack(lambda w: by_content(JOBS.model_inputs(w))),
+        weights=lambda w: weights([w.model]),
+        custom=lambda w: custom_files([w.model]),
+        datasets=lambda w: image_sets([w.dataset]),
     output:
         expand(
-            f"{OWN}/predictions/{{{{dataset}}}}/{{{{model}}}}{{suffix}}",
-            suffix=PREDICTING.suffixes,
+            "<study>/predictions/{dataset}/{model}{suffix}",
+            suffix=INFERENCE.suffixes,
+            allow_missing=True,
         ),
     log:
-        f"{OWN}/logs/predict_dataset/{{dataset}}/{{model}}.log",
+        "<study>/logs/predict_dataset/{dataset}/{model}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
+        "<study>/benchmarks/predict_dataset/{dataset}/{model}.tsv"
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_dataset")
     resources:
         **REQUESTS.resources("predict_dataset"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=JOBS.model_arguments,
-        models=lambda w: JOBS.models_state([w.model]),
-        outputs=JOBS.outputs_state,
+        arguments=COMMANDS.model_arguments,
+        models=lambda w: COMMANDS.models_state([w.model]),
+        outputs=COMMANDS.outputs_state,
         version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
@@ -162,20 +166,22 @@ rule predict_dataset:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
 rule predict_tested:
     """Run models that an analysis trains together on its datasets."""
     input:
-        unpack(lambda w: by_content(JOBS.tested_inputs(w))),
+        weights=lambda w: weights(STUDY.tested[w.tested].models),
+        custom=lambda w: custom_files(STUDY.tested[w.tested].models),
+        datasets=lambda w: image_sets(STUDY.tested[w.tested].datasets),
     output:
-        directory(f"{OWN}/tested/{{tested}}"),
+        directory("<study>/tested/{tested}"),
     log:
-        f"{OWN}/logs/predict_tested/{{tested}}.log",
+        "<study>/logs/predict_tested/{tested}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_tested/{{tested}}.tsv"
+        "<study>/benchmarks/predict_tested/{tested}.tsv"
     wildcard_constraints:
         tested=one_of(STUDY.tested),
     conda:
@@ -183,12 +189,12 @@ rule predict_tested:
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=JOBS.tested_arguments,
-        models=lambda w: JOBS.models_state(STUDY.tested[w.tested].models),
-        outputs=[STUDY.inference.outputs, JOBS.outputs_state],
+        arguments=COMMANDS.tested_arguments,
+        models=lambda w: COMMANDS.models_state(STUDY.tested[w.tested].models),
+        outputs=[STUDY.inference.outputs, COMMANDS.outputs_state],
         version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.tested}"
@@ -196,13 +202,29 @@ rule predict_tested:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+
+
+PREDICTIONS = [
+    *expand(
+        "<study>/predictions/{dataset}/{model}{suffix}",
+        dataset=INFERENCE.single,
+        model=INFERENCE.models,
+        suffix=INFERENCE.suffixes,
+    ),
+    *expand("<study>/predictions/{suite}/{model}", suite=INFERENCE.suites, model=INFERENCE.models),
+]
+
+
+# Sets that are known by the user's files of predictions only.
+CUSTOM = [name for name in STUDY.evaluated if not STUDY.datasets[name].has_images]
 
 
 rule predictions:
-    """All predictions of the study."""
+    """All predictions of the study, those on file included."""
     input:
-        STUDY.predictions_targets,
+        PREDICTIONS,
+        [file for name in CUSTOM for file in STUDY.results_files(name)],
     localrule: True
     message:
         "All predictions are there"
@@ -217,16 +239,13 @@ FEATURES = STUDY.analyses["features"]
 rule extract_features:
     """Compute the features of the images of a dataset, as a dataset."""
     input:
-        FEATURES.images,
+        images=lambda w: dataset_files([FEATURES.sets[w.dataset].of]),
     output:
-        expand(
-            f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}",
-            file=["dataset.json", "images.npy", "datapoints.parquet"],
-        ),
+        DATASET_FILES,
     log:
-        f"{SHARED}/logs/extract_features/{{dataset}}.log",
+        "<results>/logs/extract_features/{dataset}.log",
     benchmark:
-        f"{SHARED}/benchmarks/extract_features/{{dataset}}.tsv"
+        "<results>/benchmarks/extract_features/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(FEATURES.sets),
     conda:
@@ -234,7 +253,7 @@ rule extract_features:
     threads: REQUESTS.threads("extract_features")
     resources:
         **REQUESTS.resources("extract_features"),
-        machine=JOBS.inference_options,
+        machine=COMMANDS.inference_options,
     params:
         arguments=FEATURES.arguments,
         network=FEATURES.network_state,
@@ -243,5 +262,5 @@ rule extract_features:
         "Computing the features {wildcards.dataset}"
     shell:
         LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --threads {threads}'
+        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --n-threads {threads}'
         " {resources.machine} > {log:q} 2>&1"

@@ -2,23 +2,24 @@
 #
 # A trained model is kept in results/checkpoints/ for all studies; the outputs are links to its files.
 # A job trains what is missing there, or was trained by another recipe, on other data or by another
-# version: a checkpoint says what it was made from (matcheval/training/stored.py).
+# version: a checkpoint says what it was made from (matcheval/training/loop.py).
 from matcheval.training import TRAINING_VERSION
 
 
 rule train_model:
     """Train one model: checkpoint and history."""
     input:
-        unpack(lambda w: by_content(JOBS.training_inputs([w.model]))),
+        datasets=lambda w: training_sets([w.model]),
+        pretrained=lambda w: ancient(COMMANDS.start_weights([w.model])),
     output:
-        checkpoint=f"{OWN}/checkpoints/{{model}}.safetensors",
-        history=f"{OWN}/checkpoints/{{model}}.history.csv",
+        checkpoint="<study>/checkpoints/{model}.safetensors",
+        history="<study>/checkpoints/{model}.history.csv",
     log:
-        f"{SHARED}/logs/train_model/{{model}}.log",
+        "<results>/logs/train_model/{model}.log",
     benchmark:
-        f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
+        "<results>/benchmarks/train_model/{model}.tsv"
     wildcard_constraints:
-        model=one_of(STUDY.trainings.alone),
+        model=one_of(STUDY.trainings.with_own_job),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("train_model")
@@ -27,16 +28,16 @@ rule train_model:
         # Machine settings change at most the last bits of the weights, which is no reason to train
         # again. They are a resource because a changed resource, unlike a changed parameter, does
         # not repeat a job.
-        machine=JOBS.training_options,
+        machine=COMMANDS.training_options,
     params:
-        arguments=lambda w: JOBS.training_arguments([w.model]),
-        starts=lambda w: JOBS.starts_state([w.model]),
+        arguments=lambda w: COMMANDS.training_arguments([w.model]),
+        starts=lambda w: COMMANDS.starts_state([w.model]),
         version=TRAINING_VERSION,
     message:
         "Training {wildcards.model}"
     shell:
         LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {threads}'
+        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {threads}'
         + TIME_LIMIT
         + " {resources.machine} > {log:q} 2>&1"
 
@@ -50,31 +51,32 @@ for number, models in STUDY.trainings.batches.items():
         name:
             f"train_models_{number}"
         input:
-            **by_content(JOBS.training_inputs(models)),
+            datasets=training_sets(models),
+            pretrained=ancient(COMMANDS.start_weights(models)),
         output:
             expand(
-                f"{OWN}/checkpoints/{{model}}.{{suffix}}",
+                "<study>/checkpoints/{model}.{suffix}",
                 model=models,
                 suffix=["safetensors", "history.csv"],
             ),
         log:
-            f"{OWN}/logs/train_models/{number}.log",
+            f"<study>/logs/train_models/{number}.log",
         benchmark:
-            f"{OWN}/benchmarks/train_models/{number}.tsv"
+            f"<study>/benchmarks/train_models/{number}.tsv"
         conda:
             "../envs/models.yaml"
         threads: REQUESTS.threads("train_models", models)
         resources:
             **REQUESTS.resources("train_models", models),
-            machine=JOBS.training_options,
+            machine=COMMANDS.training_options,
         params:
-            arguments=as_it_is(JOBS.training_arguments(models)),
-            starts=JOBS.starts_state(models),
+            arguments=without_wildcards(COMMANDS.training_arguments(models)),
+            starts=COMMANDS.starts_state(models),
             version=TRAINING_VERSION,
             threads=STUDY.training.threads,
         message:
             f"Training {len(models)} models, batch {number}"
         shell:
-            'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {params.threads}'
+            'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {params.threads}'
             + TIME_LIMIT
             + " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

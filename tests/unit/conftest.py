@@ -18,4 +18,4 @@ def undrawn(monkeypatch):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
 
-    monkeypatch.setattr("matcheval.api.comparison_output.save_figure", save_blank)
+    monkeypatch.setattr("matcheval.api.comparison.save_figure", save_blank)

@@ -65,7 +65,7 @@ def test_inputs(here, capsys, name, message):
     for arguments in (["compare", name, "b.csv"], ["compare", "a.csv", name],
                       ["match", "a.csv", name, "--output", "r"],
                       ["predict-accuracy", name, "b.csv"], ["predict-accuracy", "a.csv", name],
-                      ["predict-accuracy", "a.csv", "b.csv", "--calibrate-on", name]):  # fmt: skip
+                      ["predict-accuracy", "a.csv", "b.csv", "--calibration", name]):  # fmt: skip
         assert message in error_of(capsys, 1, *arguments)
     assert not (here / "r" / "runs.csv").exists()
 
@@ -105,7 +105,7 @@ REFUSED = {
     "compare --original z": (2, "there is no option '--original' any more: `matched-eval"),
     "compare --analyses x y": (2, "take several values come after them)"),
     "compare x": (2, "required: REPLICATION. See matched-eval compare --help"),
-    "compare a b/{model}": (1, "each must hold {model} once"),
+    "compare a b/{model}": (1, "must hold {model} once"),
     "compare a/{model} b/{model}": (1, "no files of this name"),
     "compare F --fail-if gapp>5": (2, "Did you mean 'gap'"),
     "compare F --fail-if gap==5": (2, "is not of the form"),
@@ -114,9 +114,12 @@ REFUSED = {
         2, "needs --criteria label_probability",
     ),
     "compare F --margin 0": (2, "is not between 0 and 100 points"),
+    "compare F --margin 0.5": (2, "0.5 may mean 0.5 points, or 50 points as a fraction"),
+    "label-plan a.csv --half-width 0.03": (2, "give 0.03pt or 3pt"),
+    "label-plan a.csv --half-width 60": (2, "is not between 0 and 50 points"),
     "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
     "predict-accuracy a.csv b.csv b.csv": (1, "is named twice in the targets"),
-    "predict-accuracy F --calibrate-on c c": (1, "c: no such file"),
+    "predict-accuracy F --calibration c c": (1, "c: no such file"),
     "duplicates F --file near.csv --neighbours 0": (1, "--neighbours is 0. Give at"),
     "duplicates F --file near.csv --sheet x.gif": (1, "cannot save '.gif' figures"),
     "cmpare": (2, "unknown command 'cmpare'. Did you mean 'compare'"),

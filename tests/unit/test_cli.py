@@ -16,7 +16,7 @@ import pytest
 
 import matcheval as me
 from helpers import RESULTS, matched, predictions, simulate, told_json
-from matcheval.api import comparison_output
+from matcheval.api import comparison
 from matcheval.cli import main as command_line
 from matcheval.cli.main import build_parser, main
 from matcheval.figures.saving import save_figure
@@ -77,34 +77,38 @@ class TestMatch:
 class TestCompare:
     def test_prints_a_table_and_what_follows(self, files, capsys):
         main(["compare", *files])
-        out = capsys.readouterr().out
+        short = capsys.readouterr().out
         source, target = simulate(800, 5, 1), simulate(300, 5, 2, accuracy=0.7)
         old, new = 100 * source.correct.mean(), 100 * target.correct.mean()
-        (accuracy,) = [line.split() for line in out.splitlines() if line.startswith("accuracy  ")]
-        assert accuracy == ["accuracy", f"{old:.2f}", "%", f"{new:.2f}", "%", f"{old - new:.2f}"]
-        assert max(map(len, out.splitlines())) <= 100
-        words = " ".join(out.split())
+        interval = r"−?[\d.]+ \[−?[\d.]+, −?[\d.]+\]"
+        accuracy = rf"^accuracy +{old:.2f} % +{new:.2f} % +{old - new:.1f} \["
+        assert re.search(accuracy, short, re.MULTILINE)
+        assert len(short.splitlines()) < 30
+        for line in ("mean confidence", "explained by confidence", "at equal confidence",
+                     "matched accuracy, criterion 1", "matched accuracy, criterion 2"):  # fmt: skip
+            assert re.search(rf"^{line} .* {interval}$", short, re.MULTILINE)
+        main(["compare", *files, "--full"])
+        full = capsys.readouterr().out
+        assert max(map(len, full.splitlines())) <= 100
+        words = " ".join(full.split())
         for part in (
             r"criterion 1 \(predicted label and probability\)", r"criterion 2 \(probability\)",
-            "ε = 0.005, 100 seeds, ±", "if confidence explained nothing",
-            r"matched gap: −?[\d.]+ \[−?[\d.]+, [\d.]+\], \d+ % (smaller|larger)",
+            "ε = 0.005, 100 seeds", "if confidence explained nothing", r"next \w+",
+            rf"matched gap: {interval}, \d+ % (smaller|larger)", r"unmatched targets: [\d.]+ %",
             r"(established|suggested) Accuracy (falls|seems to fall) by [\d.]+ points \[",
-            r"next \w+",
-            r"confidence explains [\d.]+ \[-?[\d.]+, [\d.]+\]",
         ):  # fmt: skip
             assert re.search(part, words)
 
     def test_one_criterion_one_seed_and_the_other_original(self, files, capsys):
-        def printed(*files):
-            main(["compare", *files, "--criteria", "probability", "--seeds", "1"])
-            out = capsys.readouterr().out
+        def gap(*files):
+            main(["compare", *files, "--criterion=probability", "--seeds", "1", "--full"])
+            out, err = capsys.readouterr()
             assert "criterion 1" not in out
-            assert "±" not in out
-            assert "1 seed;" in out
-            lines = out.splitlines()
-            return float(next(line for line in lines if line.startswith("accuracy  ")).split()[-1])
+            assert ", 1 seed\n" in out
+            assert "--criterion is called --criteria; the old name goes after 0.3" in err
+            return re.search(r"^accuracy .* % +(−?[\d.]+) \[", out, re.MULTILINE)[1]
 
-        assert printed(*reversed(files)) == -printed(*files) != 0
+        assert f"−{gap(*files)}" == gap(*reversed(files))
 
     def test_pairs_and_groups(self, files, tmp_path, capsys):
         main(["compare", files[0], files[0], "--paired"])
@@ -120,7 +124,7 @@ class TestCompare:
         write_predictions(predictions([0.1]), tmp_path / "s.csv")
         write_predictions(predictions([0.9]), tmp_path / "t.csv")
         files = [str(tmp_path / "s.csv"), str(tmp_path / "t.csv")]
-        main(["compare", *files])
+        main(["compare", *files, "--full"])
         out = capsys.readouterr().out
         assert "undefined" in out
         assert "No target was matched by criterion 1" in out
@@ -143,7 +147,7 @@ def test_as_a_process(files, tmp_path, monkeypatch):
     result = run("compare", files[0], tmp_path / "none.csv")
     assert (result.returncode, result.stdout) == (1, "")
     assert result.stderr.splitlines() == [f"error: {tmp_path / 'none.csv'}: no such file"]
-    result = run("compare", *files)
+    result = run("compare", *files, "--full")
     assert result.returncode == 0
     assert "? = 0.005, 100 seeds" in result.stdout
 
@@ -188,7 +192,7 @@ def test_a_comparison_that_is_interrupted_leaves_the_earlier_one(files, tmp_path
         if len(drawn) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison_output, "save_figure", interrupt)
+    monkeypatch.setattr(comparison, "save_figure", interrupt)
     with pytest.raises(SystemExit) as ended:
         main(command)
     assert (ended.value.code, state()) == (130, before)
@@ -251,16 +255,17 @@ class TestComparingManyModels:
         assert "net.v2" in page
 
     def test_the_text_stays_short(self, folders, capsys, caplog):
-        """Of 30 models, the text has mean and range of all, and the rows of the first five."""
+        """Of 30 models, `--full` has mean and range of all, and the rows of the first five."""
         for i in range(27):
             for name in ("old", "new"):
                 copied = pd.read_csv(f"{name}/z.csv")
                 copied.loc[: 15 * i, "prediction"] = (copied["label"] + 1) % 5
                 copied.to_csv(f"{name}/{'y' * 60}{i:02d}.csv", index=False)
             Path("old", f"alone-{i}.csv").touch()
-        main(["compare", *folders, "--analyses", "mcnemar", "--output", "out"])
+        main(["compare", *folders, "--analyses", "mcnemar", "--output", "out", "--full"])
         text = capsys.readouterr().out
-        assert len(text.splitlines()) < 80
+        assert len(text.splitlines()) < 85
+        assert re.search(r"^lowest( +[\d.]+){2}", text, re.MULTILINE)
         assert max(len(line) for line in text.splitlines() if "|" not in line) <= 110
         assert "... and 25 more models, less accurate on the original: in the tables below" in text
         assert "... and 40 more rows: in the tables below out" in text
@@ -313,7 +318,8 @@ def test_no_command_prints_the_help(capsys):
 def test_options_are_arguments_of_the_function_with_its_defaults(command):
     (commands,) = [a for a in build_parser(command)._actions if a.dest == "command"]
     parameters = inspect.signature(getattr(me, command.replace("-", "_"))).parameters
-    of_command = {"help", "output", "figures", "fail_if", "json", "pairs", "show_predictions"}
+    of_command = {"help", "output", "figures", "full", "fail_if", "json", "pairs"}
+    of_command |= {"show_predictions"}
     if command == "label-plan":
         of_command |= {"plan", "outside"}  # of the pilot
     elif command == "estimate-accuracy":
@@ -321,7 +327,7 @@ def test_options_are_arguments_of_the_function_with_its_defaults(command):
     for action in commands.choices[command]._actions:
         assert action.dest in {*parameters} ^ of_command
         stated = re.search(r"\(default: ([\d.]+)\)", action.help)
-        if stated:
+        if stated and action.dest != "half_width":  # whose default the function does not have
             factor = 100 if action.dest == "margin" else 1  # it is in points
             assert float(stated[1]) == factor * parameters[action.dest].default
 

@@ -8,8 +8,9 @@ import pytest
 
 import matcheval as me
 from helpers import simulate, told_json
-from matcheval.cli.conditions import Condition
+from matcheval.api.comparison import describe
 from matcheval.cli.main import main
+from matcheval.cli.options import Condition
 from matcheval.predictions.records import write_predictions
 
 # Right: both 2 times, the first alone 3 times, the second alone once, neither 2 times.
@@ -184,7 +185,7 @@ def test_too_few_seeds_are_told(tmp_path):
         spread = (result.to_pandas("accuracies", all=True)["matched_gap_sem"] ** 2).sum() ** 0.5 / 2
         gap = result.gaps["probability"].matched_gap
         excess = spread / ((gap.high - gap.low) / 20)
-        words = " ".join(str(result).split())
+        words = " ".join(describe(result, full=True).split())
         told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
         assert bool(told) == (excess > 1)
         if told:
@@ -205,6 +206,6 @@ def frame(n, seed, **options):
 
 def test_confident_and_wrong_datapoints_of_a_comparison(models):
     result = me.compare("old.csv", "new.csv", epsilon=0.5, seeds=1)
-    text = " ".join(str(result).split())
-    assert "worth a look on new, confident and wrong: " in text
+    text = " ".join(describe(result, full=True).split())
+    assert "Worth a look on new, confident and wrong: " in text
     assert "e.png (cat as emu, 80.0 %), c.png (cat as dog, 70.0 %), h.png (cat as emu, 50" in text

@@ -63,13 +63,19 @@ def test_outputs_in_any_form(model, expected, wrap):
     np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
 
 
-def test_a_model_is_run_on_both_sets_and_compared(model):
+def test_a_model_is_run_on_both_sets_and_compared(model, monkeypatch):
     sets = (IMAGES, LABELS), TensorDataset(IMAGES[:6], LABELS[:6])
-    at_once = me.compare(model, *sets, names=("a", "b"))
-    outputs = [me.evaluate(model, one, progress=False) for one in sets]
-    by_outputs = me.compare(*outputs, names=("a", "b"))
-    assert at_once.to_pandas().equals(by_outputs.to_pandas())
-    assert by_outputs.original == "a"
+    outputs = [me.evaluate(model, images, progress=False) for images in sets]
+    expected = me.compare(*outputs, names=("a", "b"), model="Sequential").to_pandas()
+    of_class = me.compare(*sets, model, names=("a", "b"))
+    assert of_class.models == ("Sequential",)
+    assert of_class.to_pandas().equals(expected)
+    named = me.compare(*sets, model=model, model_name="mine", names=("a", "b"))
+    assert named.title == "mine: a (original) against b (replication)"
+    monkeypatch.setattr("matcheval.api.comparing.pretrained_model", lambda name: model)
+    assert me.compare(*sets, model="hf://me/net").models == ("me/net",)
+    with pytest.warns(DeprecationWarning, match="write compare.original, replication, model=model"):
+        assert me.compare(model, *sets, names=("a", "b")).to_pandas().equals(expected)
 
 
 def test_the_model_is_left_as_it_was(model):

@@ -44,7 +44,7 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
         (["compare", "--help"], "--paired", set()),
         (["compare-models", "--help"], "--fail-if", set()),
         (["compare-models", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["predict-accuracy", "--help"], "--calibrate-on", set()),
+        (["predict-accuracy", "--help"], "--calibration", set()),
         (["label-plan", "--help"], "--half-width", set()),
         (["estimate-accuracy", "good.csv", "--labels", "none.csv"], "none.csv: no such", set()),
         (["replicate", "sample", "--help"], "--frequencies", set()),
@@ -77,7 +77,7 @@ def test_commands_import_what_they_use(tmp_path, command, said, allowed):
 def test_a_table_needs_no_figures(tmp_path):
     (tmp_path / "good.csv").write_text(FILES["good.csv"])
     loaded, told = loaded_by(tmp_path, "matcheval.cli", "compare", "good.csv", "good.csv")
-    assert "matched pairs" in told
+    assert "matched accuracy" in told
     unused = {"jinja2", "matplotlib", "PIL", "sklearn", "torch", "pyarrow.parquet"}
     # Numba itself imports the package `scipy` alone.
     assert not loaded & (unused | {"scipy.linalg", "scipy.special"})

@@ -85,7 +85,7 @@ class TestImages:
         rows = csv.DictReader(Path("old-new-models.csv").read_text().splitlines())
         assert [row["name"] for row in rows][-1] == "old-new-resnet"
 
-    def test_custom_models_are_not_trained(self, capsys, photos):
+    def test_custom_models_are_not_trained(self, capsys, caplog, photos):
         Path("nets.py").write_text("def make(): ...\n")
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nets:make\n")
         described = init(capsys, "old", "new", "--models", "nets.csv")
@@ -93,6 +93,9 @@ class TestImages:
         assert described["files"] == ["old-new.yaml"]
         assert "training" not in study
         assert "resize" not in study["datasets"]["old-new-original"]
+        Image.new("RGB", (8, 9)).save("new/cat/9.png")
+        init(capsys, "old", "new", "--models", "nets.csv", "--name", "sizes")
+        assert "sizes-replication: images have several sizes (8 × 8, 9 × 8 pixels)" in caplog.text
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nowhere:make\n")
         assert "nowhere" in refused(capsys, "old", "new", "--models", "nets.csv", "--name", "x")
         assert not Path("x.yaml").exists()
@@ -211,13 +214,13 @@ def test_what_is_refused(capsys):
     Path("loop/cat/again").symlink_to("..")
     for arguments, said in (
         ("old new", "new: has other classes than old: fox, owl"),
-        ("old p", "p: is no folder with images of two classes or more"),
-        ("old one", "one: is no folder with images of two classes or more"),
+        ("old p", "p: is not a folder with images of two classes or more"),
+        ("old one", "one: is not a folder with images of two classes or more"),
         ("few few2", "few: has a class with one image, too few"),
         ("loop few", "loop/cat/again: is a link to "),
         ("bad few2", "0.png"),
         ("old old/../old", "compared with itself"),
-        (f"{'x' * 5000} old", "is no folder"),
+        (f"{'x' * 5000} old", "is not a folder"),
         ("p/{model}.csv q/{model}.csv", "models without files on both sets: a, c"),
         ("x/{model}.csv q/{model}.csv", "there are no files of this name"),
         ("{model}/{model}.csv q/{model}.csv", "must hold {model} once"),

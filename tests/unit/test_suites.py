@@ -20,7 +20,7 @@ from matcheval.datasets.suites import (
     write_suite,
 )
 from matcheval.errors import InputError
-from matcheval.io.json_files import read_json
+from matcheval.io.self_digests import read_json
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions
 from matcheval.study.suites import expand_suites
@@ -117,8 +117,8 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     assert study.predicting.single == ["digits-known", "digits-new-writers"]
     assert study.predicting.suites == {"s": list(sets)}
     together = {model for batch in study.predicting.batches.values() for model in batch}
-    assert together.isdisjoint(study.predicting.alone)
-    assert together.union(study.predicting.alone) == set(study.models)
+    assert together.isdisjoint(study.predicting.with_own_job)
+    assert together.union(study.predicting.with_own_job) == set(study.models)
     assert set(sets) < set(study.used)
     folder = f"{tmp_path}/results/digits/predictions"
     assert study.results_inputs("fog-1", ["linear-ce"]) == [f"{folder}/s/linear-ce"]

@@ -259,7 +259,7 @@ class TestCommandLine:
 
     def test_a_file_of_two_roles(self, files, caplog):
         a, b, c, d = files
-        main(["predict-accuracy", a, a, b, "--calibrate-on", a, b, c, d, "--methods", "doc_feat",
+        main(["predict-accuracy", a, a, b, "--calibration", a, b, c, d, "--methods", "doc_feat",
               "--resamples", "0"])  # fmt: skip
-        assert "a.csv is in BASE and in the targets and in --calibrate-on" in caplog.text
-        assert "b.csv is in the targets and in --calibrate-on" in caplog.text
+        assert "a.csv is in BASE and in the targets and in --calibration" in caplog.text
+        assert "b.csv is in the targets and in --calibration" in caplog.text

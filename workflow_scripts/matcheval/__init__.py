@@ -13,7 +13,8 @@ from matcheval.version import __version__
 
 # Where the public names are defined; their types are in `__init__.pyi`.
 _NAMES = {
-    "matcheval.api.comparing": ("ComparisonResult", "GapEstimate", "compare"),
+    "matcheval.api.comparing": ("MatchResult", "compare", "match"),
+    "matcheval.api.comparison": ("ComparisonResult", "GapEstimate"),
     "matcheval.api.evaluating": ("evaluate",),
     "matcheval.few_labels.accuracy": ("AccuracyEstimate", "estimate_accuracy"),
     "matcheval.few_labels.differences": (
@@ -21,7 +22,6 @@ _NAMES = {
     ),
     "matcheval.predictions.inputs": ("Estimate",),
     "matcheval.few_labels.plans": ("LabelPlan", "label_plan"),
-    "matcheval.api.matching": ("MatchResult", "match"),
     "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),
     "matcheval.accuracy_prediction.recommendation": ("Recommendation",),
@@ -43,5 +43,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the public names, and those that modules have anyway."""
-    return sorted({*globals(), *__all__})
+    """Return the public names."""
+    return __all__

@@ -1,12 +1,12 @@
 from matcheval.accuracy_prediction.recommendation import Recommendation as Recommendation
-from matcheval.api.comparing import ComparisonResult as ComparisonResult
-from matcheval.api.comparing import GapEstimate as GapEstimate
+from matcheval.api.comparing import MatchResult as MatchResult
 from matcheval.api.comparing import compare as compare
+from matcheval.api.comparing import match as match
 from matcheval.api.comparing_models import ModelComparison as ModelComparison
 from matcheval.api.comparing_models import compare_models as compare_models
+from matcheval.api.comparison import ComparisonResult as ComparisonResult
+from matcheval.api.comparison import GapEstimate as GapEstimate
 from matcheval.api.evaluating import evaluate as evaluate
-from matcheval.api.matching import MatchResult as MatchResult
-from matcheval.api.matching import match as match
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions
 from matcheval.api.predicting import PredictedAccuracy as PredictedAccuracy
 from matcheval.api.predicting import predict_accuracy as predict_accuracy

@@ -7,7 +7,7 @@ Error messages name it.
 KEYS = {
     **dict.fromkeys(
         ("permutation_null", "target_orders", "maximum_matching"),
-        "leave the block out; docs/protocol.md says what this analysis showed on the digits",
+        "leave the block out; benchmarks/README.md says what this analysis showed on the digits",
     ),
     "downloads.least_rate": "leave it out, 1000 bytes per second are the least",
     "domain_generalization.group_seed": "leave it out, groups are drawn with seed 0",
@@ -34,6 +34,11 @@ KEYS = {
         "leave it out, gaps are matched and decomposed for pairs (`matching`) and suites "
         "(`severity`), not beside predictions"
     ),
+}
+# Flags whose old names are still read, by command.
+RENAMED_FLAGS = {
+    ("compare", "--criterion"): "--criteria",
+    ("predict-accuracy", "--calibrate-on"): "--calibration",
 }
 # Commands and flags of `matched-eval`.
 FLAGS = {

@@ -1,6 +1,7 @@
 """Errors in the user's input, with messages that say where the error is and how to correct it."""
 
 import difflib
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -22,6 +23,23 @@ def printable(text: str) -> str:
     """Return a text in which control characters, and bytes that are no text, are shown by codes."""
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     return text.translate(_CONTROLS).encode(errors="backslashreplace").decode()
+
+
+_COMMAND = re.compile(
+    r"`matched-eval (compare|label-plan|predict-accuracy)(?: --([a-z-]+) (\w+))?`"
+)
+
+
+def in_words_of_caller(advice: str) -> str:
+    """Replace the commands that an advice names by calls, for a caller from Python."""
+    if CALLER.get() != "python":
+        return advice
+
+    def call(command: re.Match[str]) -> str:
+        options = f"(..., {command[2].replace('-', '_')}='{command[3]}')" if command[2] else ""
+        return f"`me.{command[1].replace('-', '_')}{options}`"
+
+    return _COMMAND.sub(call, advice)
 
 
 class InputError(ValueError):

@@ -10,7 +10,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
@@ -42,7 +42,7 @@ class AccuracyPrediction(CheckedPrediction):
         self.rotation = data("rotation/{suite}/{model}")
         self.predicted = data("predicted/{suite}", ".csv")
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether the errors on subgroups go with their numbers of images"
+        counts = "Whether errors on subgroups depend on their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
         self.correlations = table(
             "correlations/{suite}", "correlations",
@@ -135,7 +135,7 @@ class AccuracyPrediction(CheckedPrediction):
         return list(self.settings.ensembles.get(scored, (scored,)))
 
     @property
-    def _all_models(self) -> list[str]:
+    def all_models(self) -> list[str]:
         """Names of the models whose accuracies are predicted, including members of ensembles."""
         members = (name for scored in self.scored for name in self.members_of(scored))
         return list(dict.fromkeys([*self.models, *members]))
@@ -154,11 +154,7 @@ class AccuracyPrediction(CheckedPrediction):
         names = [base] if self.study.datasets[base].has_images else []
         return names + [m.dataset for m in self.study.suites[suite].members if m.all_labels]
 
-    def suite_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return all models' outputs on a suite, its base and its reference."""
-        return self._inputs(wildcards.suite, self._all_models)
-
-    def _inputs(self, suite: str, models: list[str]) -> list[str]:
+    def inputs(self, suite: str, models: list[str]) -> list[str]:
         """Return what jobs wait for that read models' outputs on a suite."""
         outputs = self.study.suite_inputs(suite, models, self._sources(suite))
         described = self._described(suite)
@@ -169,7 +165,7 @@ class AccuracyPrediction(CheckedPrediction):
         return self._custom_state(wildcards.suite)
 
     def _custom_state(self, suite: str) -> list[tuple[int, int]]:
-        return self.study.custom_suite_state(suite, self._all_models, self._sources(suite))
+        return self.study.custom_suite_state(suite, self.all_models, self._sources(suite))
 
     def _read(self, suite: str, models: list[str]) -> list[str]:
         """Return the files that a job of some models reads."""
@@ -275,11 +271,6 @@ class AccuracyPrediction(CheckedPrediction):
         recipe = {k: v for k, v in model.recipe.to_mapping().items() if k not in seeded}
         return json.dumps([recipe, model.train], sort_keys=True)
 
-    def rotation_tables(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of rotation scores of all models on a suite, if they are computed."""
-        models = self.models if self.rotated(wildcards.suite) else []
-        return self.rotation.expand(suite=wildcards.suite, model=models)
-
     def _noted_settings(self, suite: str) -> dict[str, Any]:
         """Return the settings that are named under tables."""
         of_suite, settings = self.settings.suites[suite], self.settings
@@ -323,23 +314,14 @@ class AccuracyPrediction(CheckedPrediction):
     # --- figures, which one job draws
 
     @property
-    def _suites_with_outputs(self) -> list[str]:
+    def suites_with_outputs(self) -> list[str]:
         """Names of the suites of which figures are drawn from outputs of models."""
         suites = self.settings.suites.items()
         return [name for name, suite in suites if suite.histograms or suite.embeddings]
 
-    def figure_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the tables and outputs that all figures are drawn from."""
-        tables = (self.predicted, self.errors, self.correlations)
-        suites = self._suites_with_outputs
-        return {
-            "tables": [t.file(".parquet", suite=s) for s in self.settings.suites for t in tables],
-            "outputs": [file for s in suites for file in self._inputs(s, self._all_models)],
-        }
-
     def figure_state(self, wildcards: Wildcards) -> list[Any]:
         """Return size and time of the user's files that figures are drawn from."""
-        return [self._custom_state(suite) for suite in self._suites_with_outputs]
+        return [self._custom_state(suite) for suite in self.suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""
@@ -363,16 +345,6 @@ class AccuracyPrediction(CheckedPrediction):
         return {"calls": calls}
 
     # --- the passes over rotated images
-
-    def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what the rotation scores of a model are computed from."""
-        sets = self.rotated_with_base(wildcards.suite)
-        weights = self.study.weights_file(wildcards.model)
-        return {
-            "predictions": self._inputs(wildcards.suite, [wildcards.model]),
-            "weights": [weights] if weights else [],
-            "datasets": [file for name in sets for file in self.study.dataset_inputs(name)],
-        }
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command-line arguments for computing a model's rotation scores."""

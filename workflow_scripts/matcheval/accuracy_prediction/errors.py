@@ -1,4 +1,4 @@
-"""Errors of predicted accuracies by method and group of sets, and what scores and errors go with.
+"""Errors of predicted accuracies by method and group of sets, and what scores and errors depend on.
 
 P1 averages over the sets of a group, then over models. What the spread in brackets in its Table 2
 is cannot be settled, so that four are given, each by its name.

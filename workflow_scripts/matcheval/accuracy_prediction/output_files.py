@@ -13,13 +13,12 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, j
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.outputs import read_vectors
-from matcheval.inference.statistics import read_statistics
+from matcheval.inference.outputs import read_statistics, read_vectors
 from matcheval.inference.store import files_at
 from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import LabelRule, check_columns
+from matcheval.predictions.records import LabelRule
 from matcheval.predictions.scores import ROUNDING
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
@@ -42,16 +41,12 @@ def read_user_file(
     source: Source,
     *,
     labels: LabelRule = "required",
-    n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
     """Read one model's outputs on one dataset from a prediction file, or from memory."""
     contents = read_contents(source, layout, scores=True, labels=labels)
     metadata, scores = contents.metadata, contents.scores
-    checked = check_columns(
-        contents.columns, file=source, n_classes=n_classes, metadata=metadata,
-        first_label=layout.say("first_label"),
-    )  # fmt: skip
+    checked = contents.checked()
     outputs = Outputs(
         labels=checked["label"].astype(np.int64) if "label" in checked else None,
         predicted=checked["prediction"].astype(np.int64),

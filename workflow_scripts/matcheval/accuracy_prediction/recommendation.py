@@ -13,6 +13,7 @@ from typing import Any
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
+from matcheval.errors import in_words_of_caller
 from matcheval.io.text_tables import supported_digits
 from matcheval.statistics.claims import Strength
 
@@ -116,8 +117,10 @@ def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation
     text = f"Accuracy on {target} is about {100 * value:.{digits}f} %{bounds} by {row['title']}"
     return Recommendation(
         target, row["method"], value, low, high, Strength.ASSUMED, f"{text}; {base}.", reason,
-        f"Labels of {_labels(row['n'])} random datapoints would test it (`matched-eval "
-        "label-plan`).",
+        in_words_of_caller(
+            f"Labels of {_labels(row['n'])} random datapoints would test it "
+            "(`matched-eval label-plan`)."
+        ),
     )  # fmt: skip
 
 
@@ -126,8 +129,10 @@ def _label(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,
-        f"Label {_labels(row['n'])} random datapoints, for an interval of about "
-        f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`).",
+        in_words_of_caller(
+            f"Label {_labels(row['n'])} random datapoints, for an interval of about "
+            f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`)."
+        ),
     )  # fmt: skip
 
 

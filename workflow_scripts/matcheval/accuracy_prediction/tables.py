@@ -27,7 +27,7 @@ def write_predictions(
     differences: Sequence[Path], errors_of_models: Sequence[Path],
     counts_of_models: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write predicted accuracies, their errors, and what the scores and errors go with.
+    """Write predicted accuracies, their errors, and what the scores and errors correlate with.
 
     `settings` are named under all tables, `pool` under those of several models.
     """

@@ -41,7 +41,7 @@ class UsedWarehouse(manifest.Warehouse):
 
     def __init__(self, file: str) -> None:
         super().__init__(read_warehouse(file))
-        self.file = file
+        self.file, self.name = file, self.settings.warehouse
 
 
 class Warehouse(Analysis):
@@ -54,9 +54,6 @@ class Warehouse(Analysis):
     def __init__(self, settings: WarehouseAnalysisSettings, study: Study) -> None:
         super().__init__(settings, study)
         self.folder = f"{study.results}/warehouses/{{warehouse}}"
-        self.read = Artifact(f"{self.folder}/read/{{set}}", (".parquet",))
-        self.hashes = Artifact(f"{self.folder}/references/{{compared}}", (".parquet",))
-        self.duplicates = Artifact(f"{self.folder}/duplicates", (".parquet",))
         self.images = Artifact(f"{self.folder}/sets/{{set}}/images", (".parquet",))
         self.documents = [f"{self.folder}/{name}" for name in DOCUMENTS]
 
@@ -72,16 +69,16 @@ class Warehouse(Analysis):
     @cached_property
     def used(self) -> dict[str, UsedWarehouse]:
         """The study's warehouses, by name."""
-        found: dict[str, UsedWarehouse] = {}
-        for dataset in self.exported.values():
-            one = UsedWarehouse(dataset.warehouse)
-            other = found.setdefault(one.settings.warehouse, one)
-            if other.file != one.file:
+        warehouses: dict[str, UsedWarehouse] = {}
+        for file in dict.fromkeys(dataset.warehouse for dataset in self.exported.values()):
+            used = UsedWarehouse(file)
+            if other := warehouses.get(used.name):
+                problem = f"'{used.name}' is the name of two warehouses"
                 raise InputError(
-                    f"'{one.settings.warehouse}' is the name of two warehouses", file=one.file,
-                    remedy=f"Rename one; the other is in {other.file}",
-                )  # fmt: skip
-        return found
+                    problem, file=file, remedy=f"Rename one; the other is {other.file}"
+                )
+            warehouses[used.name] = used
+        return warehouses
 
     def check(self) -> None:
         """Check the files of the warehouses, and the names of their sets."""
@@ -107,8 +104,8 @@ class Warehouse(Analysis):
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
         """Warehouses, whose results studies share."""
-        settings = {name: used.settings for name, used in self.used.items()}
-        return {"warehouse": {name: settings[name].model_dump(mode="json") for name in settings}}
+        used = self.used.items()
+        return {"warehouse": {name: w.settings.model_dump(mode="json") for name, w in used}}
 
     @property
     def sets(self) -> list[str]:
@@ -121,27 +118,16 @@ class Warehouse(Analysis):
         return [name for used in self.used.values() for name in used.settings.against]
 
     def _place(self, used: UsedWarehouse) -> list[str]:
-        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
-        return ["--warehouse", used.file, "--folder", folder]
+        return ["--warehouse", used.file, "--folder", self.folder.replace("{warehouse}", used.name)]
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the options that name a warehouse and the folder of its results."""
         return self._place(self.used[wildcards.warehouse])
 
-    def reference_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the downloads of a set that a warehouse is compared with."""
+    def published(self, wildcards: Wildcards) -> list[str]:
+        """Return the names of the downloads of a set that a warehouse is compared with."""
         block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
-        files = reference_settings(wildcards.compared, block).published_files
-        return [self.study.download(file) for file in files]
-
-    def tables_of_sets(self, wildcards: Wildcards, table: Artifact) -> list[str]:
-        """Return a table of each set of a warehouse."""
-        return table.expand(warehouse=wildcards.warehouse, set=self.used[wildcards.warehouse].sets)
-
-    def all_hashes(self, wildcards: Wildcards) -> list[str]:
-        """Return the hashes of all sets that a warehouse is compared with."""
-        against = self.used[wildcards.warehouse].settings.against
-        return self.hashes.expand(warehouse=wildcards.warehouse, compared=against)
+        return list(reference_settings(wildcards.compared, block).published_files)
 
     def read_state(self, wildcards: Wildcards) -> Any:
         """Return what the reading of a set depends on."""
@@ -164,8 +150,8 @@ class Warehouse(Analysis):
             mode="json", include={"duplicates", "review", "licences"},
             exclude={"review": {"decisions"}},
         )  # fmt: skip
-        source = used.sets[name]
-        about = [source.group, source.source, source.style, source.colour]
+        images = used.sets[name]
+        about = [images.group, images.source, images.style, images.colour]
         return [used.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
 
     def export_arguments(self, wildcards: Wildcards) -> list[str]:
@@ -179,8 +165,7 @@ class Warehouse(Analysis):
     def export_input(self, wildcards: Wildcards) -> str:
         """Return the table of the images that are exported."""
         dataset = self.exported[wildcards.dataset]
-        name = self._of(dataset).settings.warehouse
-        return self.images.file(warehouse=name, set=dataset.set)
+        return self.images.file(warehouse=self._of(dataset).name, set=dataset.set)
 
     def export_state(self, wildcards: Wildcards) -> list[Any]:
         """Return what an exported set depends on."""

@@ -1,286 +1,188 @@
-"""`matcheval.compare`: models on two sets, before and after matching."""
+"""`matcheval.compare` and `matcheval.match`: predictions on two sets, before and after matching."""
 
 import os
-import shutil
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from matcheval.api.comparison import KINDS, Compared, chosen_analyses, compare_sets
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.pairs import Origin, PairOptions, all_sources, inputs_by_model, read_compared
-from matcheval.errors import InputError, check_known
-from matcheval.io.files import atomic_file, check_place
+from matcheval.api.pairs import (
+    UNNAMED,
+    ModelInputs,
+    Origin,
+    PairOptions,
+    all_sources,
+    inputs_by_model,
+    read_compared,
+    warnings_of,
+)
+from matcheval.errors import InputError, check_known, in_words_of_caller
+from matcheval.io.tables import write_table
+from matcheval.io.terminal import each
 from matcheval.predictions.inputs import (
-    Estimate,
+    Data,
     Shown,
     columns_of,
     is_number,
     layout_of,
+    source_of,
     warn_each,
 )
-from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS_COMPARED, Criterion
+from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
+from matcheval.protocol.schemas import RUNS
 
-# Tables and figures are imported when they are made: files that are refused do not wait for them.
+# What computes and draws is imported once predictions are read, which are often refused.
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
-    from matcheval.protocol.verdicts import Verdict
+    from matcheval.api.comparison import ComparisonResult
+    from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+    from matcheval.protocol.pair_tables import PairTableAnalysis
 
-_TABLES = ("gaps", "models", "accuracies")
-_GAPS = (
-    "gap", "gap_low", "gap_high", "confidence_part",
-    "confidence_part_low", "confidence_part_high", "matched_gap", "matched_gap_low",
-    "matched_gap_high", "fraction_unmatched",
-)  # fmt: skip
-_FEW = {  # columns that tables have unless all are asked for
-    "gaps": ("criterion", "n_original", "n_replication", *_GAPS),
-    "models": ("criterion", "model", *_GAPS),
-    "accuracies": (
-        "criterion", "model", "n_original", "n_replication", "accuracy_original",
-        "accuracy_replication", "matched_accuracy_original_mean",
-        "matched_accuracy_replication_mean", "fraction_unmatched_mean",
-    ),
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class GapEstimate(Shown):
-    """A matched gap under one matching criterion, of one model or of the mean over several models.
-
-    All quantities are fractions, not percent.
-
-    Attributes
-    ----------
-    criterion : str
-        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
-    gap : Estimate
-        Accuracy on the original minus accuracy on the replication.
-    matched_gap : Estimate
-        The same of the matched subsets, mean over seeds.
-    confidence_part, conditional_part : Estimate
-        The part of the gap that goes with confidence, and the part at equal confidence; no
-        matching is used.
-    narrowing : float
-        1 minus matched gap over gap; NaN for a gap of 0.
-    reference_narrowing : float
-        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
-    fraction_unmatched : float
-        Share of the targets without a match, mean over seeds and models.
-    remarks : str
-        Why values are NaN, and what else to know; most often empty.
-    """
-
-    criterion: str
-    gap: Estimate
-    matched_gap: Estimate
-    confidence_part: Estimate
-    conditional_part: Estimate
-    narrowing: float
-    reference_narrowing: float
-    fraction_unmatched: float
-    remarks: str
-
-    def __str__(self) -> str:
-        """Return the gaps in percentage points."""
-        return (
-            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
-            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
-        )
-
-    @classmethod
-    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
-        estimates = ("gap", "matched_gap", "confidence_part", "conditional_part")
-        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
-        values |= {name: float(row[name]) for name in numbers}
-        return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
+Table = Literal["runs", "pairs"]
+_TABLES: tuple[Table, ...] = ("runs", "pairs")
+RUN_FILES, PAIRS_FILE = ("runs.parquet", "runs.csv"), "pairs.parquet"
+_FEW = ("seed", "n_matched", "matched_accuracy_source", "matched_accuracy_target",
+        "fraction_unmatched")  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonResult(Shown):
-    """Models on two sets, before and after matching; what `compare` returns.
-
-    `print(result)` shows what `matched-eval compare` prints: of many models an overview.
+class MatchResult(Shown):
+    """One model's predictions on two sets, matched once per seed; what `match` returns.
 
     Attributes
     ----------
-    title : str
-        What is compared.
-    original, replication, source : str
-        Names of the sets, and of the one in which matches were sought.
-    models : tuple of str
-        Names of the models.
-    gaps : mapping of str to GapEstimate
-        By criterion; of the one model, or of the mean over all.
-    verdict : Verdict
-        What the comparison shows, how sure that is, and what to do next; `print(result.verdict)`.
-    warnings : tuple of str
-        What looks wrong about the input, and where most targets are unmatched.
+    model : str
+        Name of the model.
+    source, target : str
+        Names of the sets: matches are sought in the source for every datapoint of the target.
+    criterion : str
+        `label_probability` or `probability`.
+    epsilon : float
+        Largest difference of matched probabilities.
+    matched_accuracy_source, matched_accuracy_target : float
+        Accuracy on the matched subsets, a fraction, mean over the seeds with a matched pair; NaN
+        if there is none.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds.
     notes : tuple of str
         What was recognised in files and tables by other names than the standard ones.
-    analyses : tuple of str
-        Further analyses, which are tables and figures by these names.
+    warnings : tuple of str
+        What looks wrong about the input, and whether most targets are unmatched.
     """
 
-    title: str
-    original: str
-    replication: str
+    model: str
     source: str
-    models: tuple[str, ...]
-    gaps: Mapping[str, GapEstimate]
-    verdict: "Verdict"
+    target: str
+    criterion: str
+    epsilon: float
+    matched_accuracy_source: float
+    matched_accuracy_target: float
+    fraction_unmatched: float
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    analyses: tuple[str, ...]
-    _compared: Compared = field(repr=False)
-    _asked: str = field(repr=False)
+    _matched: "MatchedModel" = field(repr=False)
+    _runs: "pa.Table" = field(repr=False)
+    _pair: str = field(repr=False)
 
     def __str__(self) -> str:
-        """Return the text that `matched-eval compare` prints."""
-        from matcheval.api.comparison_output import describe
+        """Return what was matched, and means over the seeds."""
+        accuracies = self.matched_accuracy_source, self.matched_accuracy_target
+        source, target = (f"{100 * accuracy:.2f} %" for accuracy in accuracies)
+        return (
+            f"{self.model}: {self.target} matched in {self.source} by {self.criterion}, ε = "
+            f"{self.epsilon:g}\nmatched accuracy: {source} on {self.source}, {target} on "
+            f"{self.target}; {100 * self.fraction_unmatched:.2f} % of the targets are unmatched"
+        )
 
-        return describe(self._compared, "to_pandas(...) has all")
-
-    def to_pandas(self, table: str = "gaps", *, all: bool = False) -> "pd.DataFrame":
-        """Return one of the result tables; accuracies and gaps are fractions.
+    def to_pandas(self, table: Table = "runs", *, all: bool = False) -> "pd.DataFrame":
+        """Return one of the result tables.
 
         Parameters
         ----------
         table : str
-            `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
-            per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
-            with their spread over seeds, a row per criterion and model. Or one of `analyses`.
+            `runs`: sizes, accuracies and mean confidences of all subsets, as fractions, a row per
+            seed; `pairs`: matched datapoints by their index, a row per pair and seed.
         all : bool
-            All columns, those of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS` there, or of
-            `MODEL_TABLE`, in place of the most important ones.
+            All columns of `matcheval.protocol.schemas.RUNS`, in place of `seed`, `n_matched`,
+            matched accuracies and `fraction_unmatched`.
 
         Returns
         -------
         pandas.DataFrame
-            A new table: `criterion`, `model`, numbers of datapoints (`n_original`, ...), `gap`,
-            `confidence_part` and `matched_gap` with the bounds of their intervals (`_low`, `_high`)
-            and `fraction_unmatched`; or accuracies before and after matching; of an analysis, the
-            columns that its page describes.
+            A new table; columns of `pairs` are `seed`, `source_index` and `target_index`.
 
         Raises
         ------
         InputError
             If there is no such table.
         """
-        if table in self.analyses:
-            return self._compared.analyses[table].table.copy()
-        check_known("table", [table], (*_TABLES, *self.analyses))
-        import pandas as pd
+        check_known("table", [table], _TABLES)
+        if table == "pairs":
+            return self._matched.pairs().to_pandas()
+        return columns_of(self._runs.select(RUNS.names).to_pandas(), _FEW, every=all)
 
-        gaps = self._compared.gaps
-        parts = {
-            "gaps": [gaps.means], "models": [*gaps.models.values()],
-            "accuracies": [*self._compared.tables.values()],
-        }  # fmt: skip
-        return columns_of(pd.concat(parts[table], ignore_index=True), _FEW[table], every=all)
-
-    def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
-        """Draw a figure.
-
-        Parameters
-        ----------
-        kind : str
-            `gaps`: gaps, their parts and their narrowing; `matched_accuracy`: accuracy before and
-            after matching; `confidence`: accuracy against mean confidence; `reliability`: accuracy
-            against confidence in bins, of a single model. Or one of `analyses` that has a figure.
-        criterion : str, optional
-            One of `gaps`; by default the first. An analysis shows all.
+    def plot(self) -> "Figure":
+        """Draw accuracy against confidence in bins, of both sets and their matched subsets.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Not known to pyplot: a notebook shows it as the last value of a cell,
-            `figure.savefig("gaps.pdf")` saves it.
-
-        Raises
-        ------
-        InputError
-            If there is no such figure or criterion; or `reliability` is asked of several models.
+            Not known to pyplot.
         """
-        if kind in self.analyses:
-            return self._compared.analyses[kind].figure()
-        check_known("kind of figure", [kind], (*KINDS, *self.analyses))
-        if criterion is None:
-            return self._compared.figure(kind)
-        check_known("criterion", [criterion], self.gaps)
-        return self._compared.figure(kind, Criterion(criterion))
+        from matcheval.api.comparison import reliability_figure
 
-    def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
-        """Write report, tables and figures, as `matched-eval compare --output` does.
+        return reliability_figure(self._matched)
+
+    def save(self, folder: str | os.PathLike[str], *, pairs: bool = False) -> list[Path]:
+        """Write the table of runs, as `matched-eval match --output` does.
 
         Parameters
         ----------
         folder : path-like
-            Created if need be. Files of an earlier comparison in it are replaced.
-        figures : sequence of str
-            Formats of figures beside SVG: `pdf`, `png`.
+            Created if need be; files of an earlier match in it are replaced.
+        pairs : bool
+            Also write the matched datapoints.
 
         Returns
         -------
         list of Path
-            All files; `report.html` is the one to open.
+            `runs.parquet`, `runs.csv` and, with pairs, `pairs.parquet`.
 
         Raises
         ------
         InputError
-            If the folder holds other files, or cannot be written.
+            If a file cannot be written.
         """
-        from matcheval.api.comparison_output import write_comparison
-
-        return write_comparison(self._compared, Path(folder), self._asked, figures)
-
-    def report(self, file: str | os.PathLike[str]) -> Path:
-        """Write the report alone, a page that holds its figures.
-
-        Parameters
-        ----------
-        file : path-like
-            Such as `report.html`; replaced if it is there.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        """
-        check_place(Path(file))
-        with TemporaryDirectory() as folder, atomic_file(file) as partial:
-            self.save(folder)
-            shutil.copyfile(Path(folder, "report.html"), partial)
-        return Path(file)
-
-    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Do what `save` does, whose name this was until 0.3."""
-        message = "`write` is called `save`, and goes after 0.3"
-        warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return self.save(folder)
+        columns = {name: self._runs[name].to_numpy() for name in RUNS.names}
+        metadata = {
+            "model": self.model, "pair": self._pair, "epsilon": str(self.epsilon),
+            "criterion": self.criterion,
+        }  # fmt: skip
+        tables = dict.fromkeys(RUN_FILES, RUNS.table(columns, metadata))
+        if pairs:
+            tables[PAIRS_FILE] = self._matched.pairs()
+        for name, table in tables.items():
+            write_table(table, Path(folder, name))
+        return [Path(folder, name) for name in tables]
 
 
 def compare(
     original: Any,
     replication: Any,
-    replication_of_model: Any = None,
+    model: str | Callable[..., Any] = "",
     *,
+    model_name: str = "",
     source: Origin | None = None,
     criteria: str | Sequence[str] = ("label_probability", "probability"),
     epsilon: float = EPSILON,
     margin: float = MARGIN,
     seeds: int = N_SEEDS_COMPARED,
-    model: str = "",
     pair: str = "pair",
     names: tuple[str, str] | None = None,
     paired: bool = False,
@@ -291,7 +193,7 @@ def compare(
     first_label: int = 0,
     labels_are_true: bool = False,
     progress: bool = False,
-) -> ComparisonResult:
+) -> "ComparisonResult":
     """Compare accuracies on an original and a replicated test set, before and after matching.
 
     The numbers are those of `matched-eval compare`. One model takes 0.2 s for 10,000 and 2,000
@@ -314,11 +216,15 @@ def compare(
         - a mapping of arrays: `labels` (int, shape (n,)) and `logits` or `probabilities` (float,
           shape (n, n_classes)), or `prediction` (int) and `probability` (float), shape (n,); and
           optionally `index` (int) and `group` (text or int), shape (n,);
-        - a mapping of any of these by the names of models.
-    replication_of_model : optional
-        `compare(model, original, replication)` runs a model on both sets first, as `evaluate` does:
-        a network, function or name (`hf://user/repository`), and a `DataLoader`, a dataset or
-        arrays of each set.
+        - a mapping of any of these by the names of models;
+        - or images and labels to run a model on: a `DataLoader`, a dataset or arrays, as `evaluate`
+          takes them.
+    model : str, torch.nn.Module or callable
+        The name of the model, where predictions have none. Of images: the network or function
+        that is run on both sets, or the name of a pretrained one (`evaluate`).
+    model_name : str
+        What the model is called; by default `model` if that is a name, or the network's class.
+        Random matches depend on it.
     source : {"original", "replication"}, optional
         The set in which matches are sought for every datapoint of the other. By default the larger
         one, the original if both are equally large.
@@ -332,9 +238,6 @@ def compare(
     seeds : int
         Random runs per model, with seeds 0, 1, ...; 1 to 10,000. Where more would move the matched
         gap visibly, the result says so.
-    model : str
-        Name of the model, where predictions have none; by default that by which it was loaded, or
-        `model`. Random matches depend on it.
     pair : str
         Name of the pair; random matches depend on it.
     names : tuple of str, optional
@@ -375,7 +278,7 @@ def compare(
     Warns
     -----
     InputWarning
-        For input that looks wrong, and where most targets are unmatched.
+        For input that looks wrong, an `epsilon` above 0.05, and where most targets are unmatched.
 
     References
     ----------
@@ -395,39 +298,190 @@ def compare(
     >>> result.verdict.claims[0].strength.value
     'inconclusive'
     """
-    is_run = replication_of_model is not None
-    if is_run and isinstance(original, str):
-        model = model or original.removeprefix("hf://")
+    if not (isinstance(model, str) or callable(model)):
+        original, replication, model = replication, model, original
+        message = (
+            "compare(model, original, replication) goes after 0.3: write "
+            "compare(original, replication, model=model)"
+        )
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+    name = model_name or _name_of(model)
     options = PairOptions(
-        criteria, epsilon, seeds, pair, model, source, paired, groups_shared, names
+        criteria, epsilon, seeds, pair, name, source, paired, groups_shared, names
     )
     if not is_number(margin) or not 0 < margin < 1:
         remedy = "Give a fraction between 0 and 1, such as 0.01 for one percentage point"
         raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
-    chosen = chosen_analyses(analyses)
-    if is_run:
-        run = pretrained_model(original) if isinstance(original, str) else original
-        sets = replication, replication_of_model
-        original, replication = (evaluate(run, images, progress=progress) for images in sets)
-    models, left_out = inputs_by_model(original, replication)
-    layout, n_classes = layout_of(
-        all_sources(models), columns, classes, first_label, labels_are_true
-    )
-    read = read_compared(models, options, layout, n_classes, left_out, progress=progress)
-    compared = compare_sets(read, chosen, margin=margin, progress=progress)
-    asked = (
-        f"matcheval.compare(..., source={source!r}, criteria={[*read.methods]}, "
-        f"epsilon={epsilon}, margin={margin}, seeds={seeds}, pair={pair!r}, paired={paired}, "
-        f"groups_shared={groups_shared}, analyses={[*compared.analyses]})"
-    )
-    gaps = [GapEstimate._of(row) for _, row in compared.gaps.means.iterrows()]
+    kinds = _chosen_analyses(analyses)
+    if model and _is_images(original):
+        network = pretrained_model(model) if isinstance(model, str) else model
+        original, replication = (
+            evaluate(network, images, progress=progress) for images in (original, replication)
+        )
+    inputs, left_out = inputs_by_model(original, replication)
+    layout = layout_of(all_sources(inputs), columns, classes, first_label, labels_are_true)
+    compared = read_compared(inputs, options, layout, left_out, progress=progress)
+    from matcheval.api.comparison import AnalysisTable, ComparisonResult, GapEstimate
+    from matcheval.protocol.gaps import estimate_gaps
+    from matcheval.protocol.jobs import tabulate_runs
+    from matcheval.protocol.verdicts import verdicts, with_accuracies
+
+    tables_of = {
+        kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(compared))
+        for kind in each(kinds, "analyses", progress=progress)
+    }
+    estimates = estimate_gaps(compared, progress=progress)
+    tables = {Criterion(name): tabulate_runs(runs) for name, runs in estimates.runs.items()}
+    rows = [row for _, row in estimates.means.iterrows()]
+    by_matching = {
+        (pair, criterion.value): with_accuracies(estimates.models[criterion.value], table)
+        for criterion, table in tables.items()
+    }
+    (verdict,) = verdicts(rows, by_matching, margin=margin)
+    shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in tables.items()}
+    gaps = map(GapEstimate._of, rows)
     result = ComparisonResult(
-        title=compared.title, original=read.pair.original, replication=read.pair.replication,
-        source=read.comparisons[0].source_name,
-        models=tuple(comparison.model for comparison in read.comparisons),
-        gaps={gap.criterion: gap for gap in gaps}, verdict=compared.verdict,
-        warnings=tuple(compared.warnings), notes=read.notes, analyses=tuple(compared.analyses),
-        _compared=compared, _asked=asked,
+        title=_title(compared), original=compared.pair.original,
+        replication=compared.pair.replication, source=compared.comparisons[0].source_name,
+        models=tuple(comparison.model for comparison in compared.comparisons),
+        gaps={gap.criterion: gap for gap in gaps},
+        verdict=replace(verdict, next_step=in_words_of_caller(verdict.next_step)),
+        warnings=tuple(warnings_of(compared, shares)), notes=compared.notes,
+        analyses=tuple(tables_of), _compared=compared, _estimates=estimates, _tables=tables,
+        _analyses=tables_of, _margin=margin,
+        _asked=f"matcheval.compare(..., source={source!r}, criteria={[*compared.methods]}, "
+        f"epsilon={epsilon}, margin={margin}, seeds={seeds}, pair={pair!r}, paired={paired}, "
+        f"groups_shared={groups_shared}, analyses={[*tables_of]})",
+    )  # fmt: skip
+    warn_each(result.warnings)
+    return result
+
+
+def _name_of(model: Any) -> str:
+    """Return what a model is called: a function by its name, a network by its class."""
+    if isinstance(model, str):
+        return model.removeprefix("hf://")
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _is_images(data: object) -> bool:
+    """Whether data are images to run a model on, and no predictions."""
+    is_table = hasattr(data, "__arrow_c_stream__")
+    return not (is_table or isinstance(data, str | os.PathLike | Mapping))
+
+
+def _chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":
+    """Find analyses by their names; those of studies are imported only if there are any."""
+    names = [names] if isinstance(names, str) else [*names]
+    if not names:
+        return []
+    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.registry import ANALYSES
+
+    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
+    for name in names:
+        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
+            remedy = f"Here there are {', '.join(of_pairs)}"
+            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
+    check_known("analysis", names, of_pairs)
+    return [of_pairs[name] for name in dict.fromkeys(names)]
+
+
+def _title(compared: "ComparedModels") -> str:
+    """Say what is compared: a model by its name, if it has one."""
+    sets = " against ".join(
+        name if origin in (name, name.rpartition(" (")[2][:-1]) else f"{name} ({origin})"
+        for origin, name in compared.pair.datasets.items()
+    )
+    n, first = len(compared.comparisons), compared.comparisons[0]
+    if n > 1:
+        return f"{n} models: {sets}"
+    return sets if first.model == UNNAMED else f"{first.model}: {sets}"
+
+
+def match(
+    original: Data,
+    replication: Data,
+    *,
+    source: Origin | None = None,
+    criterion: str = "label_probability",
+    epsilon: float = EPSILON,
+    seeds: int = N_SEEDS,
+    model: str = "",
+    pair: str = "pair",
+    columns: Mapping[str, str] | None = None,
+    classes: int | str | Sequence[str] | None = None,
+    first_label: int = 0,
+    labels_are_true: bool = False,
+) -> MatchResult:
+    """Match every datapoint of a target with one of a source whose confidence is the same.
+
+    The numbers are those of `matched-eval match`.
+
+    Parameters
+    ----------
+    original, replication : path-like, table or mapping of arrays
+        One model's predictions on each set, as for `compare`.
+    source : {"original", "replication"}, optional
+        The set in which matches are sought for every datapoint of the other. By default the larger
+        one, the original if both are equally large.
+    criterion : {"label_probability", "probability"}
+        `label_probability`: the predicted label agrees, and the probability up to `epsilon`
+        (Algorithm 1); `probability`: the latter (Algorithm 2).
+    seeds : int
+        Random runs, with seeds 0, 1, ...; 1 to 10,000.
+    model : str
+        Name of the model, where predictions have none. Random matches depend on it.
+    epsilon, pair, columns, classes, first_label, labels_are_true
+        As for `compare`.
+
+    Returns
+    -------
+    MatchResult
+
+    Raises
+    ------
+    InputError
+        As `compare`.
+
+    Warns
+    -----
+    InputWarning
+        For input that looks wrong, and where most targets are unmatched.
+
+    References
+    ----------
+    Anzaku et al. (2022), arXiv 2209.01848, section 3, Algorithms 1 and 2.
+
+    Examples
+    --------
+    >>> import matcheval as me
+    >>> old = {"label": [0, 1, 1], "prediction": [0, 1, 0], "probability": [0.9, 0.8, 0.6]}
+    >>> new = {"label": [0, 1], "prediction": [0, 0], "probability": [0.901, 0.7]}
+    >>> result = me.match(old, new, seeds=1)
+    >>> result.to_pandas("pairs").values.tolist()
+    [[0, 0, 0]]
+    >>> result.fraction_unmatched
+    0.5
+    """
+    options = PairOptions(criterion, epsilon, seeds, pair, model, source)
+    inputs = ModelInputs("", source_of(original, "original"), source_of(replication, "replication"))
+    layout = layout_of(all_sources([inputs]), columns, classes, first_label, labels_are_true)
+    compared = read_compared([inputs], options, layout)
+    from matcheval.protocol.compared_models import MatchedModel
+
+    (comparison,), (method,) = compared.comparisons, compared.methods.values()
+    matched = MatchedModel.of(comparison, method, compared.seeds)
+    runs = matched.runs()
+    frame = runs.select(RUNS.names).to_pandas()
+    means = ("matched_accuracy_source", "matched_accuracy_target", "fraction_unmatched")
+    share = float(frame["fraction_unmatched"].mean())
+    result = MatchResult(
+        model=comparison.model, source=comparison.source_name, target=comparison.target_name,
+        criterion=method.criterion.value, epsilon=method.epsilon,
+        **{name: float(frame[name].mean()) for name in means},
+        warnings=tuple(warnings_of(compared, {method.criterion: share})), notes=compared.notes,
+        _matched=matched, _runs=runs, _pair=pair,
     )  # fmt: skip
     warn_each(result.warnings)
     return result

@@ -38,6 +38,7 @@ from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import mcnemar
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ROLES = ("first", "second")
@@ -124,6 +125,10 @@ class ModelComparison(Shown):
         better, other = (self.first, self.second)[:: 1 if value > 0 else -1]
         return f"{strength}: {better} is more accurate than {other}, by {points}."
 
+    def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
+        sets = f"{self.first} against {self.second}, on the same {self.n:,} datapoints"
+        return [sets, self.verdict], self.to_pandas()
+
     def to_pandas(self, table: str = "numbers", *, all: bool = False) -> pd.DataFrame:
         """Return a table of the results.
 
@@ -159,17 +164,22 @@ class ModelComparison(Shown):
         row = {name: numbers[name] for name in _NUMBERS}
         return columns_of(pd.DataFrame([row]), _FEW[table], every=all)
 
-    def plot(self) -> "Figure":
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the difference of the accuracies with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw into; by default those of a new figure.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Not known to pyplot.
+            That of the axes; a new one is not known to pyplot.
         """
         difference = (100 * part for part in astuple(self.difference))
         row = (f"{self.first} minus {self.second}", *difference)
-        return plot_intervals([row], "Difference of accuracies (points)", zero=True)
+        return plot_intervals([row], "Difference of accuracies (points)", zero=True, ax=ax)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write the datapoints of different predictions, as `compare-models --output` does.
@@ -246,8 +256,8 @@ def compare_models(
     if names is not None:
         check_names(names)
     sources = [source_of(data, role) for data, role in zip((first, second), ROLES, strict=True)]
-    layout, n_classes = layout_of(sources, columns, classes, first_label, labels_are_true)
-    read = [read_predictions(source, n_classes, layout) for source in sources]
+    layout = layout_of(sources, columns, classes, first_label, labels_are_true)
+    read = [read_predictions(source, layout) for source in sources]
     if names is None:
         named = [
             of.metadata.get("model") or set_name(source, "")
@@ -270,7 +280,7 @@ def compare_models(
     only_first = int((a.correct & ~b.correct).sum())
     only_second = int((b.correct & ~a.correct).sum())
     both_right = int((a.correct & b.correct).sum())
-    warnings = [*left_out, *check_truth((a, b), layout, sources[0])]
+    warnings = [*left_out, *check_truth((a.correct, b.correct), layout, sources[0])]
     for name, of in shared.items():
         texts = suspicions(of.label, of.prediction, of.probability, of.metadata)
         warnings += [f"{name}: {text}" for text in texts]

@@ -1,51 +1,148 @@
-"""Models compared on a pair of sets: matched, tabulated, their gaps and further analyses."""
+"""The result of `matcheval.compare`: tables, figures, text, and a folder of all of these."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import os
+import shutil
+import textwrap
+import warnings
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from matcheval.api.pairs import UNNAMED
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from matcheval.api.output_folder import replace_files
 from matcheval.errors import InputError, check_known
-from matcheval.io.terminal import each
-from matcheval.io.text_tables import counted
-from matcheval.protocol.comparisons import MANY_UNMATCHED, suspicions_of
-from matcheval.protocol.criteria import MARGIN, Criterion
+from matcheval.figures.saving import save_figure
+from matcheval.figures.style import shortened
+from matcheval.io.files import atomic_file, check_place
+from matcheval.io.provenance import software_versions
+from matcheval.io.tables import write_table
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
+from matcheval.predictions.datapoints import datapoint_names
+from matcheval.predictions.inputs import Estimate, Shown, columns_of
+from matcheval.predictions.layout import class_name
+from matcheval.protocol import words
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
+from matcheval.protocol.comparisons import suspicions_of, with_suspicions
+from matcheval.protocol.criteria import Criterion
+from matcheval.protocol.gaps import GapTables
+from matcheval.protocol.jobs import join_runs
+from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
+from matcheval.protocol.verdicts import Verdict
+from matcheval.protocol.words import percent, points, with_interval
+from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
-    from matcheval.io.tables import TableSchema
-    from matcheval.protocol.compared_models import ComparedModels, MatchedModel
-    from matcheval.protocol.gaps import GapTables
     from matcheval.protocol.pair_tables import PairTableAnalysis
-    from matcheval.protocol.verdicts import Verdict
+    from matcheval.report.sections import Section, ShownFile
 
-_VISIBLE = 0.1  # spread between orders of picks, in half-widths of the interval
+_MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
 KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
+ACCURACIES = (
+    "accuracy_original", "accuracy_replication", "confidence_original", "confidence_replication"
+)  # fmt: skip
+_SIZES = ("n_original", "n_replication")
+_GAPS = (
+    *(
+        f"{name}{end}"
+        for name in ("gap", "confidence_part", "conditional_part", "matched_gap")
+        for end in ("", "_low", "_high")
+    ),
+    "fraction_unmatched",
+)
+_FEW = {  # columns that tables have unless all are asked for
+    "gaps": ("criterion", *_SIZES, *ACCURACIES, *_GAPS),
+    "models": ("criterion", "model", *ACCURACIES, *_GAPS),
+    "accuracies": (
+        "criterion", "model", *_SIZES, *ACCURACIES, "matched_accuracy_original_mean",
+        "matched_accuracy_replication_mean", "fraction_unmatched_mean",
+    ),
+}  # fmt: skip
+
+
+_WIDTH = 100
+_MAX_SHOWN = 10  # models that are all shown
+_N_FIRST = 5  # of more
+_MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
+_NAME_WIDTH = 30
+FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
+_IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GapEstimate(Shown):
+    """A matched gap under one matching criterion, of one model or of the mean over several models.
+
+    All quantities are fractions, not percent.
+
+    Attributes
+    ----------
+    criterion : str
+        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
+    gap : Estimate
+        Accuracy on the original minus accuracy on the replication.
+    matched_gap : Estimate
+        The same of the matched subsets, mean over seeds.
+    confidence_part, conditional_part : Estimate
+        The part of the gap that confidence explains, and the part at equal confidence; no
+        matching is used.
+    narrowing : float
+        1 minus matched gap over gap; NaN for a gap of 0.
+    reference_narrowing : float
+        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds and models.
+    remarks : str
+        Why values are NaN, and what else to know; most often empty.
+    """
+
+    criterion: str
+    gap: Estimate
+    matched_gap: Estimate
+    confidence_part: Estimate
+    conditional_part: Estimate
+    narrowing: float
+    reference_narrowing: float
+    fraction_unmatched: float
+    remarks: str
+
+    def __str__(self) -> str:
+        """Return the gaps in percentage points."""
+        return (
+            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
+            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
+        )
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+        estimates = ("gap", "matched_gap", "confidence_part", "conditional_part")
+        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
+        values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
+        values |= {name: float(row[name]) for name in numbers}
+        return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
 
 @dataclass(frozen=True, eq=False)
 class AnalysisTable:
-    """A further analysis of a study that makes a table per pair, with default settings."""
+    """The table of a further analysis of a pair, made with default settings."""
 
     kind: "type[PairTableAnalysis]"
-    table: "pd.DataFrame"
+    table: pd.DataFrame
 
     @property
     def module(self) -> ModuleType:
-        """With `SCHEMA`, `tabulate` and `plot`; no field, as it has no copy."""
+        """With `SCHEMA`, `tabulate` and `plot`; no field, as a module has no copy."""
         return import_module(self.kind.__module__)
-
-    @property
-    def schema(self) -> "TableSchema":
-        """The declaration of the table."""
-        schema: TableSchema = self.module.SCHEMA
-        return schema
 
     def figure(self) -> "Figure":
         """Draw its figure, if the analysis has one."""
@@ -54,131 +151,231 @@ class AnalysisTable:
         return self.module.plot(self.table)
 
 
-def chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":
-    """Find analyses by their names; those of studies are imported only if there are any."""
-    names = [names] if isinstance(names, str) else [*names]
-    if not names:
-        return []
-    from matcheval.protocol.pair_tables import PairTableAnalysis
-    from matcheval.registry import ANALYSES
-
-    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
-    for name in names:
-        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
-            remedy = f"Here there are {', '.join(of_pairs)}"
-            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
-    check_known("analysis", names, of_pairs)
-    return [of_pairs[name] for name in dict.fromkeys(names)]
-
-
 @dataclass(frozen=True, eq=False)
-class Compared:
-    """A comparison with its results, by criterion: every model in the order of `models`."""
+class ComparisonResult(Shown):
+    """Models on two sets, before and after matching; what `compare` returns.
 
-    models: "ComparedModels"
-    tables: "Mapping[Criterion, pd.DataFrame]"  # columns of `MODEL_TABLE`, a row per model
-    gaps: "GapTables"
-    analyses: Mapping[str, AnalysisTable]
-    margin: float  # differences of accuracy below it do not matter
+    `print(result)` shows what `matched-eval compare` prints, and a notebook the same as a table.
+
+    Attributes
+    ----------
+    title : str
+        What is compared.
+    original, replication, source : str
+        Names of the sets, and of the one in which matches were sought.
+    models : tuple of str
+        Names of the models.
+    gaps : mapping of str to GapEstimate
+        By criterion; of the one model, or of the mean over all.
+    verdict : Verdict
+        What the comparison shows, how sure that is, and what to do next; `print(result.verdict)`.
+    warnings : tuple of str
+        What looks wrong about the input, and where most targets are unmatched.
+    notes : tuple of str
+        What was recognised in files and tables by other names than the standard ones.
+    analyses : tuple of str
+        Further analyses, which are tables and figures by these names.
+    """
+
+    title: str
+    original: str
+    replication: str
+    source: str
+    models: tuple[str, ...]
+    gaps: Mapping[str, GapEstimate]
+    verdict: Verdict
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    analyses: tuple[str, ...]
+    _compared: ComparedModels = field(repr=False)
+    _estimates: GapTables = field(repr=False)
+    _tables: Mapping[Criterion, pd.DataFrame] = field(repr=False)  # of `MODEL_TABLE`
+    _analyses: Mapping[str, AnalysisTable] = field(repr=False)
+    _margin: float = field(repr=False)
+    _asked: str = field(repr=False)
+
+    def __str__(self) -> str:
+        """Return the text that `matched-eval compare` prints."""
+        return describe(self)
+
+    def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
+        head, *rows = _rows(self)
+        claims = (f"{strength}: {text}" for strength, text in _claims(self))
+        return [self.title, *claims], pd.DataFrame(rows, columns=head)
+
+    def to_pandas(self, table: str = "gaps", *, all: bool = False) -> pd.DataFrame:
+        """Return one of the result tables; accuracies, confidences and gaps are fractions.
+
+        Parameters
+        ----------
+        table : str
+            `gaps`: a row per criterion, means over the models; `models`: the same quantities, a row
+            per criterion and model; `accuracies`: accuracies, confidences and matched accuracies
+            with their spread over seeds, a row per criterion and model. Or one of `analyses`.
+        all : bool
+            All columns, those of `matcheval.protocol.schemas.MEAN_GAPS`, of `GAPS` there, or of
+            `MODEL_TABLE`, in place of the most important ones.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A new table: `criterion`, `model`, numbers of datapoints (`n_original`, ...), accuracies
+            and mean confidences (`accuracy_original`, `confidence_original`, ...), `gap`,
+            `confidence_part`, `conditional_part` and `matched_gap` with the bounds of their
+            intervals (`_low`, `_high`) and `fraction_unmatched`; of an analysis, the columns that
+            its page describes.
+
+        Raises
+        ------
+        InputError
+            If there is no such table.
+        """
+        if table in self.analyses:
+            return self._analyses[table].table.copy()
+        check_known("table", [table], (*_FEW, *self.analyses))
+        parts = []
+        for criterion, results in self._tables.items():
+            part = results
+            if table == "gaps":
+                means, name = self._estimates.means, criterion.value
+                part = means[means["matching"] == name].assign(**results[[*ACCURACIES]].mean())
+            elif table == "models":
+                part = self._estimates.models[criterion.value]
+                part = part.merge(results[["model", *ACCURACIES]], on="model")
+            parts.append(part)
+        return columns_of(pd.concat(parts, ignore_index=True), _FEW[table], every=all)
+
+    def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
+        """Draw a figure.
+
+        Parameters
+        ----------
+        kind : str
+            `gaps`: gaps, their parts and their narrowing; `matched_accuracy`: accuracy before and
+            after matching; `confidence`: accuracy against mean confidence; `reliability`: accuracy
+            against confidence in bins, of a single model. Or one of `analyses` that has a figure.
+        criterion : str, optional
+            One of `gaps`; by default the first. An analysis shows all.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Not known to pyplot: a notebook shows it as the last value of a cell,
+            `figure.savefig("gaps.pdf")` saves it.
+
+        Raises
+        ------
+        InputError
+            If there is no such figure or criterion; or `reliability` is asked of several models.
+        """
+        if kind in self.analyses:
+            return self._analyses[kind].figure()
+        check_known("kind of figure", [kind], (*KINDS, *self.analyses))
+        check_known("criterion", [criterion] if criterion else [], self.gaps)
+        from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.reliability import plot_confidence
+
+        chosen = Criterion(criterion or next(iter(self.gaps)))
+        table, gaps = self._tables[chosen], self._estimates.models[chosen.value]
+        if kind == "confidence":
+            return plot_confidence(table)
+        if kind == "matched_accuracy":
+            return plot_matched_accuracy(table, gaps, chosen.description)
+        if kind == "gaps":
+            means = self._estimates.means
+            mean = means[means["matching"] == chosen.value].iloc[0]
+            return plot_gaps(table, gaps, mean, chosen.description)
+        if (n := len(self.models)) > 1:
+            problem = f"a reliability diagram is of one model, not of {n}"
+            raise InputError(problem, remedy="Compare the model alone")
+        return reliability_figure(self._matched(chosen))
+
+    def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
+        """Write report, tables and figures, as `matched-eval compare --output` does.
+
+        Parameters
+        ----------
+        folder : path-like
+            Created if need be. Files of an earlier comparison in it are replaced.
+        figures : sequence of str
+            Formats of figures beside SVG: `pdf`, `png`.
+
+        Returns
+        -------
+        list of Path
+            All files; `report.html` is the one to open.
+
+        Raises
+        ------
+        InputError
+            If the folder holds other files, or cannot be written.
+        """
+        check_known("format of figures", figures, FORMATS)
+        formats = tuple(dict.fromkeys(("svg", *figures)))
+        return replace_files(Path(folder), lambda partial: _write_all(self, partial, formats))
+
+    def report(self, file: str | os.PathLike[str]) -> Path:
+        """Write the report alone, a page that holds its figures.
+
+        Parameters
+        ----------
+        file : path-like
+            Such as `report.html`; replaced if it is there.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InputError
+            If it cannot be written.
+        """
+        check_place(Path(file))
+        with TemporaryDirectory() as folder, atomic_file(file) as partial:
+            self.save(folder)
+            shutil.copyfile(Path(folder, "report.html"), partial)
+        return Path(file)
+
+    def write(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Do what `save` does, whose name this was until 0.3."""
+        message = "`write` is called `save`, and goes after 0.3"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.save(folder)
+
+    def _matched(self, criterion: Criterion) -> MatchedModel:
+        """Match the first model again; pairs are shown of a single model only."""
+        compared, name = self._compared, criterion.value
+        first, method = compared.comparisons[0], compared.methods[name]
+        return MatchedModel.of(first, method, compared.seeds, name)
 
     @property
-    def pair(self) -> str:
-        """Name of the pair."""
-        return self.models.pair.name
-
-    @property
-    def title(self) -> str:
-        """What is compared: a model by its name, if it has one."""
-        sets = " against ".join(
-            name if origin in (name, name.rpartition(" (")[2][:-1]) else f"{name} ({origin})"
-            for origin, name in self.models.pair.datasets.items()
-        )
-        n, first = len(self.models.comparisons), self.models.comparisons[0]
-        if n > 1:
-            return f"{n} models: {sets}"
-        return sets if first.model == UNNAMED else f"{first.model}: {sets}"
-
-    @property
-    def titles(self) -> dict[str, str]:
-        """What readers call the matchings, by name."""
-        return {criterion.value: criterion.description for criterion in self.tables}
-
-    @cached_property
-    def verdict(self) -> "Verdict":
-        """What the comparison shows."""
-        from matcheval.protocol.verdicts import verdicts, with_accuracies
-
-        models = {
-            (self.pair, criterion.value): with_accuracies(self.gaps.models[criterion.value], table)
-            for criterion, table in self.tables.items()
-        }
-        means = (row for _, row in self.gaps.means.iterrows())
-        return verdicts(means, models, margin=self.margin)[0]
-
-    @property
-    def suspicions(self) -> list[tuple[str, str]]:
+    def _suspicions(self) -> list[tuple[str, str]]:
         """Models and matchings, and what looks wrong about their predictions and results."""
-        of_picks = {c.description: self.unsteady(c) for c in self.tables}
+        of_picks = {criterion.description: self._unsteady(criterion) for criterion in self._tables}
         return [
-            *((c.model, text) for c in self.models.comparisons for text in suspicions_of(c)),
+            *((c.model, text) for c in self._compared.comparisons for text in suspicions_of(c)),
             *((title, text) for title, text in of_picks.items() if text),
         ]
 
-    def unsteady(self, criterion: Criterion) -> str:
+    def _unsteady(self, criterion: Criterion) -> str:
         """Say if other random picks would move the mean matched gap visibly; else nothing."""
-        means, n = self.gaps.means, len(self.models.seeds)
-        mean = means[means["matching"] == criterion.value].iloc[0]
-        half_width = (mean["matched_gap_high"] - mean["matched_gap_low"]) / 2
-        errors = self.tables[criterion]["matched_gap_sem"].dropna()  # picks of models: independent
+        interval = self.gaps[criterion.value].matched_gap
+        half_width, n = (interval.high - interval.low) / 2, len(self._compared.seeds)
+        errors = self._tables[criterion]["matched_gap_sem"].dropna()  # of models: independent
         spread = math.sqrt((errors**2).sum()) / max(len(errors), 1)
-        if not spread > half_width * _VISIBLE:
+        if not spread > half_width * _MATERIAL:
             return ""
-        needed = math.ceil(n * (spread / (half_width * _VISIBLE)) ** 2)
+        needed = math.ceil(n * (spread / (half_width * _MATERIAL)) ** 2)
         return (
             f"the matched gap varies by {100 * spread:.2f} points with the order of picks "
             f"(standard deviation of means over {counted(n, 'seed')}), more than a tenth of the "
             f"half-width of its interval; about {needed:,} seeds bring it below"
         )
 
-    @property
-    def warnings(self) -> list[str]:
-        """What looks wrong about predictions, and where most targets are unmatched."""
-        shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in self.tables.items()}
-        return warnings_of(self.models, shares)
 
-    @cached_property
-    def matched(self) -> "dict[Criterion, MatchedModel]":
-        """The first model, matched by each criterion; pairs are written of a single model only."""
-        from matcheval.protocol.compared_models import MatchedModel
-
-        first, seeds = self.models.comparisons[0], self.models.seeds
-        return {
-            Criterion(name): MatchedModel.of(first, method, seeds, name)
-            for name, method in self.models.methods.items()
-        }
-
-    def figure(self, kind: str, criterion: Criterion | None = None) -> "Figure":
-        """Draw a figure, one of `KINDS`, by default of the first criterion."""
-        from matcheval.protocol.confidence import plot_confidence
-        from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-
-        criterion = criterion or next(iter(self.tables))
-        table, gaps = self.tables[criterion], self.gaps.models[criterion.value]
-        if kind == "confidence":
-            return plot_confidence(table)
-        if kind == "matched_accuracy":
-            return plot_matched_accuracy(table, gaps, criterion.description)
-        if kind == "reliability":
-            if (n := len(self.models.comparisons)) > 1:
-                problem = f"a reliability diagram is of one model, not of {n}"
-                raise InputError(problem, remedy="Compare the model alone")
-            return reliability_figure(self.matched[criterion])
-        means = self.gaps.means
-        mean = means[means["matching"] == criterion.value].iloc[0]
-        return plot_gaps(table, gaps, mean, criterion.description)
-
-
-def reliability_figure(matched: "MatchedModel") -> "Figure":
+def reliability_figure(matched: MatchedModel) -> "Figure":
     """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
     from matcheval.protocol.reliability import plot_reliability, reliability_data
 
@@ -188,47 +385,250 @@ def reliability_figure(matched: "MatchedModel") -> "Figure":
     return plot_reliability(data)
 
 
-def compare_sets(
-    models: "ComparedModels",
-    analyses: "Sequence[type[PairTableAnalysis]]" = (),
-    *,
-    margin: float = MARGIN,
-    progress: bool = False,
-) -> Compared:
-    """Match models by all criteria, tabulate the runs, and estimate gaps."""
-    # Not before predictions are read, which are often refused: these import pandas.
-    from matcheval.protocol.gaps import estimate_gaps
-    from matcheval.protocol.tables import tabulate_runs
+def describe(
+    result: ComparisonResult, where: str = "to_pandas(...) has all", *, full: bool = False
+) -> str:
+    """Return title, claims, next step and one table; `full` adds what the numbers are made of.
 
-    tables_of = {
-        kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(models))
-        for kind in each(analyses, "analyses", progress=progress)
-    }
-    gaps = estimate_gaps(models, progress=progress)
-    tables = {Criterion(name): tabulate_runs(runs) for name, runs in gaps.runs.items()}
-    return Compared(models, tables, gaps, tables_of, margin)
+    `where` says where the numbers are that are left out.
+    """
+    of_claims = _claims(result)
+    width = max(len(head) for head, _ in of_claims) + 2
+    lines = [result.title, ""]
+    for head, text in of_claims:
+        lines.append(_filled(head.ljust(width) + text, " " * width))
+    first, *_ = result.to_pandas(all=True).to_dict("records")
+    lines += ["", *aligned(_rows(result)), "", _brackets(first)]
+    if not full:
+        lines.append(f"More numbers: {where}.")
+    else:
+        seeds = counted(len(result._compared.seeds), "seed")
+        lines += ["", f"source {result.source}; ε = {first['epsilon']:g}, {seeds}"]
+        for criterion in result._tables:
+            lines += ["", *_notes(result, criterion)]
+        is_one = len(result.models) == 1
+        lines += ["", *([confident_errors(result)] if is_one else _models(result, where))]
+    for name, analysis in result._analyses.items():
+        schema = analysis.module.SCHEMA
+        head, rule, *rows = markdown(schema.text_columns(analysis.table)).splitlines()
+        lines += ["", f"{name} (docs/analyses.md#{name})", "", head, rule, *rows[:_MAX_ROWS]]
+        if (more := len(rows) - _MAX_ROWS) > 0:
+            lines.append(f"... and {more:,} more rows: {where}")
+    return "\n".join([*lines, ""])
 
 
-def warnings_of(models: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
-    """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
-    is_one = len(models.comparisons) == 1
-    warnings = [
-        *models.warnings,
-        *(
-            text if is_one else f"{comparison.model}: {text}"
-            for comparison in models.comparisons
-            for text in suspicions_of(comparison)
-        ),
+def _claims(result: ComparisonResult) -> list[tuple[str, str]]:
+    """Return the claims after their strength, and the next step."""
+    of_claims = [(claim.strength.value, claim.told) for claim in result.verdict.claims]
+    return [*of_claims, ("next", result.verdict.next_step)]
+
+
+def _rows(result: ComparisonResult) -> list[Row]:
+    """Return accuracies, confidences and gaps with their intervals: means over the models."""
+    n, table = len(result.models), result.to_pandas(all=True)
+    first = table.iloc[0]
+    names = (shortened(name, _NAME_WIDTH) for name in (result.original, result.replication))
+
+    def of_sets(name: str) -> Iterator[str]:
+        return (percent(first[f"{name}_{origin}"], 2) for origin in ("original", "replication"))
+
+    rows: list[Row] = [
+        (f"mean over {n} models" if n > 1 else "", *names, "gap (points)"),
+        ("datapoints", f"{first['n_original']:,}", f"{first['n_replication']:,}", ""),
+        ("accuracy", *of_sets("accuracy"), with_interval(first, "gap")),
+        ("mean confidence", *of_sets("confidence"), with_interval(first, "confidence_fall")),
+        ("explained by confidence", "", "", with_interval(first, "confidence_part")),
+        ("at equal confidence", "", "", with_interval(first, "conditional_part")),
     ]
-    for criterion, share in shares.items():
-        if share == 1:
-            warnings.append(
-                f"no target was matched in any run by {criterion.description}: matched accuracies "
-                "are NaN (undefined)"
+    for criterion, (_, row) in zip(result._tables, table.iterrows(), strict=True):
+        matched = result._tables[criterion]
+        rows.append(
+            (
+                f"matched accuracy, {criterion.label}",
+                percent(matched["matched_accuracy_original_mean"].mean(), 2),
+                percent(matched["matched_accuracy_replication_mean"].mean(), 2),
+                with_interval(row, "matched_gap"),
             )
-        elif share > MANY_UNMATCHED:
-            warnings.append(
-                f"{100 * share:.1f} % of the targets are unmatched by {criterion.description}: "
-                "matched accuracies are those of a minority"
-            )
-    return warnings
+        )
+    return rows
+
+
+def _brackets(gap: "pd.Series | dict[Hashable, Any]") -> str:
+    """Say what intervals are for, and what they take to be independent if not each datapoint."""
+    design = ", by image: the sets are paired" if gap["paired"] else ""
+    if gap["n_groups"]:
+        design = f", by groups (at least {gap['n_groups']} in a set)"
+    return f"Brackets: 95 % intervals for the sampling of the sets{design}."
+
+
+def _notes(result: ComparisonResult, criterion: Criterion) -> list[str]:
+    """Say what follows from a matching, a sentence per line."""
+    means = result._estimates.means
+    gap = means[means["matching"] == criterion.value].iloc[0]
+    if pd.isna(gap["matched_gap"]):
+        undefined = "the matched accuracy is undefined."
+        return [f"No target was matched by {criterion.description}: {undefined}"]
+    lines = [
+        f"matched gap: {with_interval(gap, 'matched_gap')}, {words.narrowing(gap)}",
+        f"gap in terms of the matching: matched gap {points(gap['matched_gap'])}, source "
+        f"selection {points(gap['source_selection'])}, dropped targets "
+        f"{points(gap['dropped_targets'])}",
+        f"matched pairs: {gap['n_matched']:,.0f}; unmatched targets: "
+        f"{percent(gap['fraction_unmatched'], 2)}, accuracy on them "
+        f"{percent(gap['unmatched_accuracy_target'], 2)}",
+        gap["remarks"],
+        result._unsteady(criterion),
+    ]
+    indented = (_filled("  " + line, " " * 4) for line in lines if line)
+    return [f"{criterion.description}:", *indented]
+
+
+def confident_errors(result: ComparisonResult) -> str:
+    """Name the most confident wrong predictions on the replication, if there are any."""
+    predictions, layout = result._compared.comparisons[0].replication, result._compared.layout
+    (wrong,) = np.nonzero(~predictions.correct)
+    rows = wrong[np.argsort(-predictions.probability[wrong], kind="stable")[:_N_FIRST]]
+    if not len(rows):
+        return ""
+    names, p = datapoint_names(predictions), predictions.probability
+    labels, guesses = predictions.label, predictions.prediction
+    texts = [
+        f"{shortened(names[row], _NAME_WIDTH)} ({class_name(layout, int(labels[row]))} as "
+        f"{class_name(layout, int(guesses[row]))}, {100 * p[row]:.1f} %)"
+        for row in rows
+    ]
+    heading = f"Worth a look on {result.replication}, confident and wrong: "
+    return _filled(heading + ", ".join(texts), "  ")
+
+
+def _models(result: ComparisonResult, where: str) -> list[str]:
+    """Return rows of the models that are most accurate on the original, and the range of all."""
+    table = result.to_pandas("models")
+    by_criterion = dict(list(table.set_index("model").groupby("criterion", sort=False)))
+    first = next(iter(by_criterion.values()))
+    numbers = first[["accuracy_original", "accuracy_replication", "gap"]].set_axis(
+        ["original (%)", "replication (%)", "gap"], axis=1
+    )
+    for criterion in result._tables:
+        numbers[f"matched, {criterion.label}"] = by_criterion[criterion.value]["matched_gap"]
+    numbers = numbers.sort_index().sort_values("original (%)", ascending=False, kind="stable")
+    n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
+    ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])
+    rows: list[Row] = [("model", *numbers.columns)]
+    for name, row in pd.concat([numbers.head(n), ranges]).iterrows():
+        rows.append((shortened(str(name), _NAME_WIDTH), *map(points, row)))
+    more = len(numbers) - n
+    rest = f"... and {more} more models, less accurate on the original: {where}"
+    return [*aligned(rows), *([rest] if more else [])]
+
+
+def _filled(text: str, indent: str) -> str:
+    return textwrap.fill(text, _WIDTH, subsequent_indent=indent)
+
+
+def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
+    from matcheval.report.sections import ShownFile
+
+    pair, figures = result._compared.pair.name, list[ShownFile]()
+    for kind, stem, title, figure in _figures(result):
+        paths = [folder / "figures" / pair / f"{stem}.{suffix}" for suffix in formats]
+        save_figure(figure, *paths)
+        yield from paths
+        if kind not in _IN_CHARTS:
+            figures.append(ShownFile(tuple(map(str, paths)), title))
+    for name, table in _tables(result):
+        write_table(table, folder / name)
+        yield folder / name
+    for name, analysis in result._analyses.items():
+        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
+        analysis.module.SCHEMA.write(analysis.table, paths)
+        yield from paths
+        if analysis.kind.has_figure:
+            paths = [folder / "figures" / name / f"{pair}.{end}" for end in formats]
+            save_figure(analysis.figure(), *paths)
+            yield from paths
+    titles = {criterion.value: criterion.description for criterion in result._tables}
+    texts = {
+        "summary.md": words.write_summary(
+            result.title, result._estimates.means, titles, [result.verdict], result._suspicions
+        ),
+        "report.html": _report(result, folder, figures, titles),
+    }
+    for name, text in texts.items():
+        with atomic_file(folder / name) as partial:
+            partial.write_text(text, encoding="utf-8")
+        yield folder / name
+
+
+def _tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
+    """Return tables with their paths, without those of the analyses."""
+    pair, estimates = result._compared.pair.name, result._estimates
+    for suffix in ("csv", "parquet"):
+        yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(estimates.means)
+        yield f"gaps/{pair}/calibration.{suffix}", CALIBRATION.from_frame(estimates.calibration)
+    for criterion, table in result._tables.items():
+        place, runs = f"{pair}/{criterion.value}", estimates.runs[criterion.value]
+        yield f"matched/{place}.parquet", join_runs(runs)
+        if len(runs) == 1:
+            pairs = result._matched(criterion).pairs()
+            yield f"pairs/{place}/{_file_name(result)}.parquet", pairs
+        for suffix in ("csv", "parquet"):
+            models = with_suspicions(MODEL_TABLE.from_frame(table), result._suspicions)
+            yield f"tables/{place}.{suffix}", models
+            gaps = GAPS.from_frame(estimates.models[criterion.value])
+            yield f"gaps/{place}.{suffix}", gaps
+
+
+def _figures(result: ComparisonResult) -> "Iterator[tuple[str, str, str, Figure]]":
+    """Return kinds of figures, their paths below the pair without suffix, titles, and figures."""
+    yield "confidence", "confidence", "Accuracy and confidence", result.plot("confidence")
+    kinds = [("matched_accuracy", "matched_accuracy", "Matched accuracy"), ("gaps", "gaps", "Gaps")]
+    if len(result.models) == 1:
+        kinds.append(("reliability", f"reliability/{_file_name(result)}", "Reliability"))
+    for criterion in result._tables:
+        for kind, stem, title in kinds:
+            figure = result.plot(kind, criterion=criterion.value)
+            yield kind, f"{criterion.value}/{stem}", f"{title}, {criterion.description}", figure
+
+
+def _file_name(result: ComparisonResult) -> str:
+    """Return the name of the first model as part of a file's name."""
+    return result.models[0].replace("/", "_")
+
+
+def _report(
+    result: ComparisonResult, folder: Path, figures: "Sequence[ShownFile]", titles: dict[str, str]
+) -> str:
+    """Render the page of the files in a folder."""
+    from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
+    from matcheval.report.sections import Section
+
+    pair = result._compared.pair.name
+    data = {name: [str(folder / name / pair / f"{m}.parquet") for m in titles]
+            for name in ("tables", "gaps")}  # fmt: skip
+    data["means"] = [str(folder / "gaps" / f"{pair}.parquet")]
+    data["calibration"] = [str(folder / "gaps" / pair / "calibration.parquet")]
+    values = {
+        "titles": titles, "places": [[pair, m] for m in titles], "margin": result._margin,
+        "confidence": LEVEL, "confident_errors": f" {confident_errors(result)}".rstrip(),
+    }  # fmt: skip
+    gaps = Section(
+        "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
+        values,
+    )  # fmt: skip
+    sections = [gaps, *(_section(table, pair, folder) for table in result._analyses.values())]
+    inputs = [file.path for of_model in result._compared.files for file in of_model.values()]
+    provenance = Provenance(
+        software_versions(*PACKAGES), result._asked, [digests(inputs, "Prediction files")]
+    )
+    return render_report(result.title, sections, provenance)
+
+
+def _section(analysis: AnalysisTable, pair: str, folder: Path) -> "Section":
+    from matcheval.report.sections import Section, ShownFile
+
+    kind, name, title = analysis.kind, analysis.kind.name, analysis.kind.title()
+    shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
+    if kind.has_figure:
+        shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
+    return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))

@@ -16,7 +16,6 @@ from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
 from matcheval.predictions.formats import (
-    PATTERN_REMEDY,
     InMemory,
     files_by_model,
     set_names,
@@ -26,8 +25,14 @@ from matcheval.predictions.inputs import Models, check_whole, is_number, is_of_s
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
-from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
+from matcheval.protocol.criteria import (
+    LARGE_EPSILON,
+    MAX_SEEDS,
+    Criterion,
+    check_epsilon,
+    large_epsilon,
+)
 
 # What matches is imported once files are read, which are often refused.
 if TYPE_CHECKING:
@@ -163,12 +168,8 @@ def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelIn
 
 def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], list[str]]:
     """Return models by patterns with `{model}`, sorted by name, or the one of two files."""
-    counts = {pattern.count(MODEL) for pattern in (original, replication)}
-    if counts == {0}:
+    if not any(MODEL in pattern for pattern in (original, replication)):
         return [ModelInputs("", local_file(original), local_file(replication))], []
-    if counts != {1}:
-        problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
-        raise InputError(problem, remedy=PATTERN_REMEDY)
     old, new = files_by_model(original), files_by_model(replication)
     both, alone = sorted(old.keys() & new.keys()), sorted(old.keys() ^ new.keys())
     if not both:
@@ -194,13 +195,14 @@ def read_compared(
     models: Sequence[ModelInputs],
     options: PairOptions,
     layout: Layout,
-    n_classes: int | None = None,
     left_out: Sequence[str] = (),
     *,
     progress: bool = False,
 ) -> "ComparedModels":
     """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
     problems, notes, warnings = ErrorCollector(), dict[str, None](), dict.fromkeys(left_out)
+    if options.epsilon > LARGE_EPSILON:
+        warnings[large_epsilon(options.epsilon)] = None
     is_moved = False
     alignment = Alignment()
     alignments = {o: alignment if options.paired else Alignment() for o in ORIGINS}
@@ -208,7 +210,7 @@ def read_compared(
     pair: Pair | None = None
     for model in each(models, "reading predictions", progress=progress):
         with problems.collected():
-            both = {o: read_predictions(s, n_classes, layout) for o, s in model.sets.items()}
+            both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)
             names = [both[origin].metadata.get("model") for origin in ORIGINS]
             name = model.name or options.model or names[0] or names[1] or UNNAMED
@@ -225,7 +227,8 @@ def read_compared(
     problems.raise_any()
     assert pair is not None
     predictions = [placed for of_set in read.values() for placed in of_set.values()]
-    warnings |= dict.fromkeys(check_truth(predictions, layout, models[0].original))
+    right = [placed.correct for placed in predictions]
+    warnings |= dict.fromkeys(check_truth(right, layout, models[0].original))
     if not options.paired:
         _check_labels_beside(predictions, layout)
     from matcheval.protocol.blocks import Groups, blocks_of_pair, groups_of_models
@@ -352,3 +355,28 @@ def set_name(source: Path | InMemory, model: str) -> str:
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")
     return stem_of(source) or source.resolve().parent.name
+
+
+def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
+    """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
+    is_one = len(compared.comparisons) == 1
+    warnings = [
+        *compared.warnings,
+        *(
+            text if is_one else f"{comparison.model}: {text}"
+            for comparison in compared.comparisons
+            for text in suspicions_of(comparison)
+        ),
+    ]
+    for criterion, share in shares.items():
+        if share == 1:
+            warnings.append(
+                f"no target was matched in any run by {criterion.description}: matched accuracies "
+                "are NaN (undefined)"
+            )
+        elif share > MANY_UNMATCHED:
+            warnings.append(
+                f"{100 * share:.1f} % of the targets are unmatched by {criterion.description}: "
+                "matched accuracies are those of a minority"
+            )
+    return warnings

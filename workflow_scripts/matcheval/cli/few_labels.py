@@ -2,16 +2,20 @@
 
 import argparse
 import logging
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.cli.conditions import EXIT_CODE, add_fail_if, end_if_met
 from matcheval.cli.options import (
+    EXIT_CODE,
+    add_fail_if,
     add_layout,
     add_options,
     add_output,
     arguments_of,
     check_files,
+    end_if_met,
+    read_points,
     tell,
 )
 from matcheval.cli.predictions import FILES, check_outputs
@@ -30,6 +34,7 @@ _QUANTITIES = ["estimate", "lower", "upper", "half-width"]
 _OF_ONE_MODEL = {
     "method": "auto", "estimand": "set", "half_width": None, "base": None, "original": None
 }  # fmt: skip
+_half_width = partial(read_points, most=50)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +59,12 @@ def add_label_plan(parser: argparse.ArgumentParser) -> None:
         "draw the datapoints to label."
     )
     _add_common(parser)
-    add_options(parser, _PLAN, "half_width", "n", "design", "level", "seed", "base")
+    half_width = {
+        "type": _half_width, "metavar": "POINTS", "help": "half the width that the interval is to "
+        "have, in percentage points, below 1 as 0.5pt (default: 5)",
+    }  # fmt: skip
+    options = "half_width", "n", "design", "level", "seed", "base"
+    add_options(parser, _PLAN, *options, half_width=half_width)
     add_options(parser, _ESTIMATE, "plan", "outside")
     parser.add_argument(
         "--pilot", type=Path, metavar="FILE",
@@ -80,9 +90,9 @@ def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
         "outside", "base",
     )  # fmt: skip
     parser.add_argument(
-        "--watch", type=float, metavar="H", dest="half_width",
-        help="look after every label: exit code 0 once the interval has been as narrow as ± H, "
-        f"{EXIT_CODE} before",
+        "--watch", type=_half_width, metavar="POINTS", dest="half_width",
+        help="look after every label: exit code 0 once the interval has been as narrow as so many "
+        f"percentage points to either side, {EXIT_CODE} before",
     )  # fmt: skip
     parser.add_argument(
         "--original", type=Path, metavar="FILE",
@@ -153,7 +163,8 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
     name = getattr(result, "name", None) or f"{arguments.predictions} and {arguments.second}"
     end_if_met(arguments.fail_if, {name: values})
     if arguments.half_width is not None and getattr(result, "stopped_at", None) is None:
-        LOGGER.info("go on: the interval is not yet as narrow as ± %s", arguments.half_width)
+        points = 100 * arguments.half_width
+        LOGGER.info("go on: the interval is not yet as narrow as ± %g points", points)
         raise SystemExit(EXIT_CODE)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from matcheval.changes import RENAMED_FLAGS
 from matcheval.cli.parser import CommandParser, chosen
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
@@ -28,7 +29,7 @@ class _Command(NamedTuple):
 
 
 _FIRST = (
-    _Command("init", "matcheval.cli.init.add_init",
+    _Command("init", "matcheval.cli.studies.add_init",
              "write a first study file, from images, prediction files or set names",
              "init photos/old photos/new"),
     _Command("compare", "matcheval.cli.predictions.add_compare",
@@ -40,15 +41,15 @@ _FIRST = (
     _Command("estimate-accuracy", "matcheval.cli.few_labels.add_estimate_accuracy",
              "estimate an accuracy from a few labels, with a guarantee",
              "estimate-accuracy predictions.npz --labels few.csv --plan plan/plan.json"),
-    _Command("check-study", "matcheval.cli.checks.add_check_study",
+    _Command("check-study", "matcheval.cli.studies.add_check_study",
              "check a study file, and what it names, without running it", "check-study mine.yaml"),
-    _Command("doctor", "matcheval.cli.checks.add_doctor",
+    _Command("doctor", "matcheval.cli.studies.add_doctor",
              "look at this machine: what works, and what to do about the rest", "doctor"),
 )  # fmt: skip
 _MORE = (
     _Command("label-plan", "matcheval.cli.few_labels.add_label_plan",
              "say how many labels an accuracy needs, and draw which",
-             "label-plan predictions.npz --half-width 0.03 --output plan"),
+             "label-plan predictions.npz --half-width 3 --output plan"),
     _Command("compare-models", "matcheval.cli.predictions.add_compare_models",
              "compare two models on the same images",
              "compare-models released.csv candidate.csv"),
@@ -58,11 +59,11 @@ _MORE = (
     _Command("replicate", "matcheval.analyses.sampling.commands.add_replicate",
              "build a new test set from annotated candidates",
              "replicate allocate counts.json --per-class 200 --file targets.json"),
-    _Command("duplicates", "matcheval.analyses.near_duplicates.search.add_search",
+    _Command("duplicates", "matcheval.analyses.sampling.image_search.add_search",
              "search for near duplicates: the nearest images of another set",
              "duplicates results/datasets/test results/datasets/train --file near.csv"),
     _Command("warehouse", "matcheval.warehouse.commands.add_warehouse",
-             "build a suite of sets from images of one's own",
+             "build a suite of sets from your own images",
              "warehouse plan mine.yaml --file plan.csv"),
 )  # fmt: skip
 
@@ -82,6 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _run_line(line: Sequence[str]) -> None:
     command = next((word for word in line if not word.startswith("-")), "")
+    line = [_renamed(command, word) for word in line]
     parser = build_parser(command)
     of_command = chosen(parser, line)
     of_command.options = [word.partition("=")[0] for word in line if word.startswith("-")]
@@ -89,6 +91,16 @@ def _run_line(line: Sequence[str]) -> None:
     if unknown:
         of_command.refuse(unknown)
     run_command(_run, arguments)
+
+
+def _renamed(command: str, word: str) -> str:
+    """Return an option by its present name, and say so where it had another."""
+    option, *value = word.split("=", 1)
+    name = RENAMED_FLAGS.get((command, option))
+    if name is None:
+        return word
+    sys.stderr.write(f"warning: {option} is called {name}; the old name goes after 0.3\n")
+    return "=".join([name, *value])
 
 
 def _run(arguments: argparse.Namespace) -> None:

@@ -14,16 +14,19 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matcheval.cli.conditions import add_fail_if, end_if_met, with_bounds
 from matcheval.cli.options import (
     COMPARE,
+    add_fail_if,
     add_layout,
     add_options,
     add_output,
     arguments_of,
     check_files,
+    end_if_met,
+    read_points,
     tell,
-)  # fmt: skip
+    with_bounds,
+)
 from matcheval.cli.parser import Several
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
@@ -32,10 +35,10 @@ from matcheval.protocol.criteria import Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
 if TYPE_CHECKING:
-    from matcheval.api.comparing import ComparisonResult
+    from matcheval.api.comparison import ComparisonResult
 
 LOGGER = logging.getLogger(__name__)
-_MATCH = "matcheval.api.matching.match"
+_MATCH = "matcheval.api.comparing.match"
 _PREDICT = "matcheval.api.predicting.predict_accuracy"
 _CRITERIA = [criterion.value for criterion in Criterion]
 # What --fail-if knows, and the columns of what depends on the matching.
@@ -76,18 +79,10 @@ _ACCURACY_FILES = f"""\
 Files hold one model's predictions, a row per datapoint, as other tools write them.
 
 {FILES}
-Only BASE and the files of --calibrate-on need labels. Some methods need the scores of all classes.
+Only BASE and the files of --calibration need labels. Some methods need the scores of all classes.
 Files that the workflow writes beside <model>.parquet (.logits.parquet, .features.parquet,
 .statistics.npz) are found and used.
 """
-
-
-def _points(text: str) -> float:
-    """Read percentage points that a difference may have, as a fraction."""
-    value = float(text)
-    if not 0 < value < 100:
-        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 100 points, such as 1")
-    return value / 100
 
 
 def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
@@ -114,17 +109,17 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _PAIR_FILES + _PATTERNS
     _add_files(parser, "original", "replication")
     add_options(
-        parser, COMPARE, "source", "criteria", "epsilon", "seeds", "model", "pair", "paired",
+        parser, COMPARE, "source", "criteria", "epsilon", "seeds", "pair", "paired",
         "groups_shared", "analyses", "margin", margin={
-            "type": _points, "metavar": "POINTS", "help": "differences of accuracy below it do not "
-            "matter, for the verdict (default: 1)",
+            "type": read_points, "metavar": "POINTS", "help": "differences of accuracy below it do "
+            "not matter, for the verdict; in percentage points, below 1 as 0.5pt (default: 1)",
         },
     )  # fmt: skip
+    add_options(parser, _MATCH, "model")
     add_layout(parser, "labels_are_true")
-    parser.add_argument(  # its name in 0.2
-        "--criterion", dest="criteria", action=Several, known=_CRITERIA, default=argparse.SUPPRESS,
-        help=argparse.SUPPRESS,
-    )  # fmt: skip
+    parser.add_argument(
+        "--full", action="store_true", help="print all numbers, not only claims and one table"
+    )
     add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
     parser.add_argument(
         "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
@@ -148,7 +143,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     check_files(arguments)
     folder = arguments.output
     if folder is not None:
-        from matcheval.api.comparison_output import check_folder
+        from matcheval.api.output_folder import check_folder
 
         check_folder(folder)
     from matcheval.api.comparing import compare
@@ -156,36 +151,35 @@ def run_compare(arguments: argparse.Namespace) -> None:
     result = compare(**arguments_of(compare, arguments), progress=True)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
     tell(result, where)
+    if not arguments.full:
+        where = f"--full prints all, {where}"
     written = []
     if folder is not None:
         result = replace(result, _asked=shlex.join(["matched-eval", *sys.argv[1:]]))
         written = [str(path) for path in result.save(folder, figures=arguments.figures)]
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
-    compared = result._compared
     if arguments.json:
-        gaps, tables = compared.gaps, compared.tables
+        estimates, tables = result._estimates, result._tables
         print_json("compare", {
             "verdict": asdict(result.verdict),
-            "means": json_rows(gaps.means),
-            "models": {name: json_rows(table) for name, table in gaps.models.items()},
+            "means": json_rows(estimates.means),
+            "models": {name: json_rows(table) for name, table in estimates.models.items()},
             "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
-            "analyses": {name: json_rows(a.table) for name, a in compared.analyses.items()},
+            "analyses": {name: json_rows(a.table) for name, a in result._analyses.items()},
             "written": written,
         })  # fmt: skip
     else:
-        from matcheval.api.comparison_output import describe
+        from matcheval.api.comparison import describe
 
-        print_text(describe(compared, where))
+        print_text(describe(result, where, full=arguments.full))
     if arguments.fail_if:
         end_if_met(arguments.fail_if, _quantities(result))
 
 
 def _quantities(result: "ComparisonResult") -> dict[str, dict[str, float]]:
     """Return what `--fail-if` compares, in percent, by model."""
-    keys, values = ["criterion", "model"], defaultdict[str, dict[str, float]](dict)
-    accuracies = result.to_pandas("accuracies")
-    accuracies = accuracies[[*keys, "accuracy_original", "accuracy_replication"]]
-    for _, row in result.to_pandas("models", all=True).merge(accuracies, on=keys).iterrows():
+    values = defaultdict[str, dict[str, float]](dict)
+    for _, row in result.to_pandas("models", all=True).iterrows():
         of_model = values[row["model"] if len(result.models) > 1 else result.title]
         for name in _OF_PAIRS:
             value = 100 * float(row[_OF_MATCHING.get(name, name.replace("-", "_"))])
@@ -241,8 +235,8 @@ def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description, parser.epilog = "Match a model's predictions on two sets.", _PAIR_FILES
     _add_files(parser, "original", "replication")
-    add_options(parser, _MATCH, "source", "criterion", "seeds")
-    add_options(parser, COMPARE, "epsilon", "model", "pair")
+    add_options(parser, _MATCH, "source", "criterion", "seeds", "model")
+    add_options(parser, COMPARE, "epsilon", "pair")
     add_layout(parser, "labels_are_true")
     add_output(parser, "the table of runs, runs.csv and runs.parquet,", required=True)
     parser.add_argument(
@@ -257,7 +251,7 @@ def run_match(arguments: argparse.Namespace) -> None:
     """Match a model's predictions on two sets, and write the runs, and optionally the pairs."""
     files = arguments.original, arguments.replication
     check_files(arguments)
-    from matcheval.api.matching import PAIRS_FILE, RUN_FILES, match
+    from matcheval.api.comparing import PAIRS_FILE, RUN_FILES, match
 
     check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), files)
     result = match(**arguments_of(match, arguments))
@@ -284,9 +278,8 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     )
     add_options(parser, _PREDICT, "methods", "calibration_groups", "resamples", "seed")
     parser.add_argument(
-        "--calibrate-on", dest="calibration", type=Path, nargs="+", action="extend", default=[],
-        metavar="FILE", help="predictions on at least 3 further labelled sets, which regressions "
-        "are fitted on",
+        "--calibration", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
+        help="predictions on at least 3 further labelled sets, which regressions are fitted on",
     )  # fmt: skip
     add_layout(parser, "labels_are_true")
     add_json(parser)
@@ -297,7 +290,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     """Print predicted accuracies."""
     roles = {
         "BASE": [arguments.base], "the targets": arguments.targets,
-        "--calibrate-on": arguments.calibration,
+        "--calibration": arguments.calibration,
     }  # fmt: skip
     roles_of = defaultdict[Path, list[str]](list)
     check_files(arguments)

@@ -10,10 +10,9 @@ import pandas as pd
 from matcheval.errors import check_known
 from matcheval.few_labels import inputs, methods
 from matcheval.few_labels.draws import Draw, Plan
-from matcheval.few_labels.estimators import Bounds, Estimate, labels_alone
+from matcheval.few_labels.estimators import Bounds, ConfidenceSequence, Estimate, labels_alone
 from matcheval.few_labels.inputs import SKIP
 from matcheval.few_labels.methods import ENOUGH, FEW, GUARANTEES, NAMES, Question
-from matcheval.few_labels.sequences import Sequence as ConfidenceSequence
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.text_tables import counted
 from matcheval.predictions.inputs import Data, Shown, columns_of, warn_each
@@ -22,6 +21,7 @@ from matcheval.statistics.intervals import FloatArray, check_level, percent
 if TYPE_CHECKING:
     import os
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Estimand = Literal["set", "population"]
@@ -109,19 +109,24 @@ class AccuracyEstimate(Shown):
         row |= {"exact_lower": exact.lower, "exact_upper": exact.upper}
         return columns_of(pd.DataFrame([row]), ("name", *FEW_COLUMNS), every=all)
 
-    def plot(self) -> "Figure":
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the estimate with its interval, and that of the labels alone where there is one.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw into; by default those of a new figure.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Not known to pyplot.
+            That of the axes; a new one is not known to pyplot.
         """
         rows = [(NAMES[self.method], 100 * self.estimate, 100 * self.lower, 100 * self.upper)]
         if self.exact is not None:
             bounds = 100 * self.exact.lower, 100 * self.exact.upper
             rows.append(("labels alone, exact", np.nan, *bounds))
-        return plot_intervals(rows, "Accuracy (%)")
+        return plot_intervals(rows, "Accuracy (%)", ax=ax)
 
     def __str__(self) -> str:
         """Return the text that `matched-eval estimate-accuracy` prints."""

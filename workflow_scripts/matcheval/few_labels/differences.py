@@ -36,6 +36,7 @@ from matcheval.statistics.significance import mcnemar
 if TYPE_CHECKING:
     import os
 
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -103,17 +104,22 @@ class AccuracyDifference(Shown):
         table = pd.DataFrame([numbers_of(self)])
         return columns_of(table, ("first", "second", *FEW_COLUMNS), every=all)
 
-    def plot(self) -> "Figure":
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the difference with its interval.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw into; by default those of a new figure.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Not known to pyplot.
+            That of the axes; a new one is not known to pyplot.
         """
         name = f"{self.first} minus {self.second}"
         row = name, 100 * self.estimate, 100 * self.lower, 100 * self.upper
-        return plot_intervals([row], "Difference of accuracies (points)", zero=True)
+        return plot_intervals([row], "Difference of accuracies (points)", zero=True, ax=ax)
 
     def __str__(self) -> str:
         """Return the numbers as text."""
@@ -322,8 +328,8 @@ def _of_all_labels(
 ) -> AccuracyEstimate:  # fmt: skip
     """Return the accuracy on a set whose labels are all known, of the estimand of the target."""
     source = source_of(original, "original")
-    layout, n_classes = layout_of([source], columns, classes, first_label)
-    predictions = read_predictions(source, n_classes, layout)
+    layout = layout_of([source], columns, classes, first_label)
+    predictions = read_predictions(source, layout)
     n, n_correct = len(predictions), int(predictions.correct.sum())
     bounds = Bounds(n_correct / n, n_correct / n)
     if target.estimand == "population":

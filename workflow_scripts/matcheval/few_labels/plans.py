@@ -20,14 +20,15 @@ from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
 from matcheval.few_labels.methods import ENOUGH
 from matcheval.figures.forms import plot_intervals
+from matcheval.io.delimited_text import marked
 from matcheval.io.files import atomic_file, check_place
-from matcheval.io.formulas import marked
 from matcheval.io.text_tables import aligned, counted
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.predictions.layout import class_name
 from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile, percent
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FILES = ("worklist.csv", "plan.json")
@@ -127,16 +128,21 @@ class LabelPlan(Shown):
             return pd.DataFrame([vars(need) for need in self.needs])
         return pd.DataFrame(self._worklist(show_predictions=all))
 
-    def plot(self) -> "Figure":
+    def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the labels that each design needs: as planned, and up to the worst case.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw into; by default those of a new figure.
 
         Returns
         -------
         matplotlib.figure.Figure
-            Not known to pyplot.
+            That of the axes; a new one is not known to pyplot.
         """
         rows = [(need.design, need.planned, need.planned, need.worst) for need in self.needs]
-        return plot_intervals(rows, "Labels, as planned and up to the worst case")
+        return plot_intervals(rows, "Labels, as planned and up to the worst case", ax=ax)
 
     def save(
         self, folder: "str | os.PathLike[str]", *, show_predictions: bool = False

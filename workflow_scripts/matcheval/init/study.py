@@ -4,6 +4,7 @@ A study is drafted, read and checked as the workflow does, and written then.
 """
 
 import json
+import logging
 import os
 import re
 import shlex
@@ -15,19 +16,22 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
 import yaml
 
+from matcheval.datasets.digits import rows_of, writers
 from matcheval.errors import InputError, listed
 from matcheval.health import snakefile
-from matcheval.io.files import atomic_file, files_below
+from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
-from matcheval.predictions.formats import check_pattern, files_by_model, set_names
+from matcheval.predictions.formats import files_by_model, set_names
 from matcheval.registry import ANALYSES
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_images, open_some
 from matcheval.study.configuration import load_study
-from matcheval.study.opened import open_some
 from matcheval.study.stored import check_shared_names
 
+LOGGER = logging.getLogger(__name__)
 _HEADER = "# Written by `matched-eval init`, for you to edit; docs/configuration.md has all keys.\n"
 _COMMENTS = {
     "pairs": "gaps are original minus replication; the larger set is the source of the matching",
@@ -97,7 +101,7 @@ def _images_by_class(text: str) -> dict[str, list[Path]]:
         if len(parts := file.relative_to(text).parts) > 1:
             images.setdefault(parts[0], []).append(file)
     if len(images) < 2:
-        problem = "is no folder with images of two classes or more"
+        problem = "is not a folder with images of two classes or more"
         remedy = f"Images lie in old/cat, old/dog, ...; names of prediction files have {MODEL}"
         raise InputError(problem, file=text[:200], remedy=remedy)
     return images
@@ -123,7 +127,6 @@ def draft_predictions(study: str, patterns: tuple[str, str], layout: Mapping[str
 
 def files_of_pattern(pattern: str) -> dict[str, Path]:
     """Return the prediction files of a pattern, of which there must be some, by model."""
-    check_pattern(pattern)
     if not (files := files_by_model(pattern)):
         remedy = "Look at the folder, and at the pattern: quotes keep the shell from reading it"
         raise InputError("there are no files of this name", file=pattern, remedy=remedy)
@@ -174,10 +177,12 @@ def write_study(
         keys = {"study": name, "models": str(models or temporary), **yaml.safe_load(draft.keys)}
         study = load_study(keys, default_study="config.yaml", analyses=ANALYSES)
     check_shared_names(study)
-    missing = opened = None
+    missing, opened = None, ""
     try:
         check_custom_images(study)
-        opened = open_some(study)[0] or None
+        opened, warnings = open_some(study)
+        for text in warnings:
+            LOGGER.warning("warning: %s", text)
     except InputError as error:
         if not may_lack_files:
             raise
@@ -196,7 +201,8 @@ def write_study(
         "study": name, "files": list(map(str, texts)), "models": len(study.models),
         "datasets": list(study.datasets), "command": command if workflow else None,
         "compare": _command_line("matched-eval", "compare", *compared) if draft.compared else None,
-        "report": str(Path("results", name, "report.html")), "missing": missing, "opened": opened,
+        "report": str(Path("results", name, "report.html")), "missing": missing,
+        "opened": opened or None,
     }  # fmt: skip
 
 
@@ -205,3 +211,61 @@ def _command_line(program: str, *arguments: str) -> str:
     own = Path(sys.executable).with_name(program)
     is_named = shutil.which(program) == str(own) or not own.is_file()
     return shlex.join([program if is_named else os.path.relpath(own), *arguments])
+
+
+# --- Data of examples: real scans of digits by known and by new writers
+
+_MAX_VALUE = 16  # of a pixel of the scans
+
+
+def write_example(example: str, folder: Path) -> tuple[str, str]:
+    """Write the images or predictions of both sets; return what `init` is given of them."""
+    known, new = folder / "known-writers", folder / "new-writers"
+    if example == "images":
+        _write_images(known, np.sort(np.concatenate([rows_of("train"), rows_of("known")])))
+        _write_images(new, rows_of("new-writers"))
+        return str(known), str(new)
+    _write_predictions(known, new)
+    return f"{known}/{MODEL}.csv", f"{new}/{MODEL}.csv"
+
+
+def _write_predictions(known: Path, new: Path) -> None:
+    """Write what three classifiers predict, with the writers as groups."""
+    import pandas as pd
+    from sklearn.datasets import load_digits
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+
+    scans, labels = load_digits(return_X_y=True)
+    train = rows_of("train")
+    for name, classifier in {  # whose confidences are rarely equal
+        "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
+        "naive-bayes": GaussianNB(var_smoothing=1.0),
+        "random-forest": RandomForestClassifier(50, min_samples_leaf=3, random_state=0),
+    }.items():
+        classifier.fit(scans[train], labels[train])
+        for folder, part in ((known, "known"), (new, "new-writers")):
+            rows = rows_of(part)
+            scores = classifier.predict_proba(scans[rows])
+            predictions = pd.DataFrame({
+                "label": labels[rows], "prediction": scores.argmax(axis=1),
+                "probability": scores.max(axis=1).astype(np.float32),
+                "group": writers([f"digits/{row}" for row in rows]),
+            })  # fmt: skip
+            with atomic_file(folder / f"{name}.csv") as partial:
+                predictions.to_csv(partial, index=False)
+
+
+def _write_images(folder: Path, rows: npt.NDArray[np.int64]) -> None:
+    """Write scans, a folder per digit."""
+    from PIL import Image
+    from sklearn.datasets import load_digits
+
+    scans, labels = load_digits(return_X_y=True)
+    for row in rows:
+        path = folder / str(labels[row]) / f"{row:04d}.png"
+        pixels = np.round(scans[row].reshape(8, 8) * (255 / _MAX_VALUE)).astype(np.uint8)
+        check_place(path)
+        with disk_errors(path):
+            Image.fromarray(pixels).save(path)

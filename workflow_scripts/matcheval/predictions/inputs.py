@@ -30,15 +30,25 @@ Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Mapping[st
 # Those of one model or, by name, of several; or a pattern of files with {model}.
 Models: TypeAlias = "Data | Mapping[str, Data]"
 
+_MAX_ROWS = 20  # of a table in a notebook
 # Names of arrays in lower case, which models and sets cannot have in a mapping.
 _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class Shown:
-    """A result that notebooks show as `print` does."""
+    """A result that notebooks show as its claims, and a small table below them."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        claims, table = self._in_notebook()
+        text = "".join(f"<p>{html.escape(claim)}</p>" for claim in claims)
+        if table is None:
+            return text
+        return text + table.round(4).to_html(index=False, border=0, max_rows=_MAX_ROWS)
+
+    def _in_notebook(self) -> "tuple[Sequence[str], pd.DataFrame | None]":
+        """Return the first paragraph of the text, a line each, and the table of the result."""
+        tables = getattr(self, "to_pandas", None)
+        return str(self).partition("\n\n")[0].splitlines(), tables and tables()
 
 
 def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
@@ -123,7 +133,7 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
         if isinstance(value, tuple):  # of a trainer: scores, hidden states
             remedy = f"Give one array of the {len(value)}: {key}[0], if scores come first"
-        problem = f"{type(value).__name__} is no array ({_reason(error):.200})"
+        problem = f"{type(value).__name__} is not an array ({_reason(error):.200})"
         raise InputError(problem, file=name, field=key, remedy=remedy) from error
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
@@ -152,7 +162,7 @@ def _table(data: Any, name: str) -> pa.Table:
             table = pa.table(data)
         columns = [_decoded(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        problem = f"this {kind} is no table of plain columns ({_reason(error):.300})"
+        problem = f"this {kind} is not a table of plain columns ({_reason(error):.300})"
         raise InputError(problem, file=name) from error
     names = table.schema.names
     if twice := [column for column in names if names.count(column) > 1]:
@@ -210,17 +220,16 @@ def layout_of(
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
     labels_are_true: bool = False,
-) -> tuple[Layout, int | None]:
-    """Return how predictions are laid out, and the number of classes if it is given.
-
-    Names of classes are those that occur, sorted, where none are given.
-    """
+) -> Layout:
+    """Return how predictions are laid out; names of classes are by default those that occur."""
     by_ours = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    layout = Layout(by_ours, names, int(first_label), labels_are_true=labels_are_true)
-    return (with_shared_classes(sources, layout) if names is None else layout), n_classes
+    layout = Layout(
+        by_ours, names, int(first_label), labels_are_true=labels_are_true, n_classes=n_classes
+    )
+    return with_shared_classes(sources, layout) if names is None else layout
 
 
 def _classes(

@@ -31,7 +31,7 @@ class PairTableAnalysis(TableAnalysis):
     """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
 
     `tabulate(compared, **options)` makes the table from `ComparedModels`; `compare`
-    (api/comparison.py) makes the same of prediction files.
+    (api/comparing.py) makes the same of prediction files.
     """
 
     per = "pair"

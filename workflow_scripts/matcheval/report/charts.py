@@ -45,10 +45,11 @@ def bounds_in_percent(row: "Mapping[Any, Any] | pd.Series", name: str) -> tuple[
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one kind. Points that are not defined are left out."""
+    """Points of one kind, with a look of `style.PAGE_COLORS`; undefined points are left out."""
 
     label: str
     points: Sequence[Point]
+    look: str = ""
 
     @property
     def defined(self) -> list[Point]:
@@ -98,14 +99,19 @@ class Chart:
     @property
     def narrow(self) -> "Chart | None":
         """The same for a narrow screen, if it is not too large to be drawn twice."""
-        n = sum(len(each.points) for each in self.series)
-        return None if self.is_square or n > _MOST_POINTS else replace(self, is_narrow=True)
+        n = sum(len(series.points) for series in self.series)
+        return None if n > _MOST_POINTS else replace(self, is_narrow=True)
+
+    @property
+    def looks(self) -> list[str]:
+        """Names of symbol and colour of every series."""
+        return [series.look or f"s{number}" for number, series in enumerate(self.series)]
 
     @property
     def width(self) -> float:
         """Width of the drawing."""
-        if self.is_square or self.is_narrow:
-            return _SQUARE if self.is_square else _NARROW
+        if self.is_narrow or self.is_square:
+            return _NARROW if self.is_narrow else _SQUARE
         return max(_WIDTH, self.left + _NARROWEST + _RIGHT_MARGIN)
 
     @cached_property
@@ -142,7 +148,7 @@ class Chart:
 
     @cached_property
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        points = [p for each in self.series for p in each.defined]
+        points = [p for series in self.series for p in series.defined]
         x = [v for p in points for v in (p.x, *p.x_bounds) if math.isfinite(v)]
         y = [v for p in points for v in (p.y, *p.y_bounds) if math.isfinite(v)]
         x, y = x + [0.0] * (self.zero == "x"), y + [0.0] * (self.zero == "y")
@@ -162,7 +168,7 @@ class Chart:
     @property
     def marks(self) -> list[list[Mark]]:
         """The points of every series, as drawn."""
-        return [[self._mark(point) for point in each.defined] for each in self.series]
+        return [[self._mark(point) for point in series.defined] for series in self.series]
 
     def _mark(self, point: Point) -> Mark:
         ends = []

@@ -5,14 +5,12 @@ small models, are therefore run together: sizes decide, not the machine. On a GP
 networks, a job per training stays: it can be repeated, and run elsewhere, by itself.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size
+from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size, total_sizes
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.
@@ -60,7 +58,7 @@ class Trainings:
         return in_batches(models, self._seconds, TRAINING_SECONDS)
 
     @property
-    def alone(self) -> list[str]:
+    def with_own_job(self) -> list[str]:
         """Names of the models that are trained by a job of their own."""
         together = {model for models in self.batches.values() for model in models}
         return [name for name in self._study.trained if name not in together]
@@ -106,8 +104,8 @@ class Predicting:
         return settings.models_per_job == "auto" and settings.device == "cpu"
 
     @property
-    def alone(self) -> list[str]:
-        """Models with a job of their own."""
+    def with_own_job(self) -> list[str]:
+        """Names of the models that are run by a job of their own."""
         together = {model for models in self.batches.values() for model in models}
         return [model for model in self.models if model not in together]
 
@@ -122,17 +120,12 @@ class Predicting:
 
     def _seconds(self, model: str) -> float:
         """Return how long a slow core needs for a model on all datasets."""
-        of_image = ((model_size(self._study, model, one), n) for one, n in self._images.items())
-        return 2 * sum(n * size.multiply_adds for size, n in of_image) / CORE_FLOPS
+        sizes = [(data.images, model_size(self._study, model, data)) for data in self._sizes]
+        return 2 * sum(images * size.multiply_adds for images, size in sizes) / CORE_FLOPS
 
     @cached_property
-    def _images(self) -> Counter[ImageSet]:
-        """Number of the images of all datasets, by what else their sizes are."""
-        found = Counter[ImageSet]()
-        for name in self.datasets:
-            size = dataset_size(self._study, name, planned=True)
-            found[replace(size, images=1)] += size.images
-        return found
+    def _sizes(self) -> list[ImageSet]:
+        return total_sizes(self._study, self.datasets, planned=True)
 
     # --- datasets and files
 
@@ -191,13 +184,6 @@ class Predicting:
                 found |= {stem + suffix: None for suffix in suffixes}
         return list(found)
 
-    @property
-    def all_files(self) -> list[str]:
-        """All files and folders of the models of the catalogue."""
-        first = [sets[0] for sets in self.suites.values()]
-        sets = (*self.single, *first)
-        return [file for name in sets for file in self.files(name, self.models, self.suffixes)]
-
 
 class Study(StudyContents):
     """A study with its training and inference jobs."""
@@ -211,13 +197,6 @@ class Study(StudyContents):
     def predicting(self) -> Predicting:
         """Its inference jobs."""
         return Predicting(self)
-
-    @property
-    def predictions_targets(self) -> list[str]:
-        """All that inference writes, and the user's prediction files."""
-        custom = [name for name in self.evaluated if not self.datasets[name].has_images]
-        files = [file for name in custom for file in self.results_files(name)]
-        return [*self.predicting.all_files, *files]
 
     def results_inputs(
         self,

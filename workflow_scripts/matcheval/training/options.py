@@ -1,10 +1,9 @@
 """Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
-To add an algorithm, write a class of its options here, and in a family of algorithms
-(`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it, each with
-a line in the table of its file. To add an optimiser, write a class of its options with a line in
-`OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping of options for
-both, so that no two of them may have an option of the same name.
+To add an algorithm, write a class of its options here, and in `training.algorithms` the class that
+implements it, each with a line in the table of its file. To add an optimiser, write a class of its
+options with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one
+mapping of options for both, so that no two of them may have an option of the same name.
 
 Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does
 not have or gives no hyper-parameters. The names in brackets are DomainBed's.
@@ -20,7 +19,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Fraction, Number, OpenFraction, Seed, Settings, read_settings
-from matcheval.training.seeds import derived_seed
+from matcheval.training import derived_seed
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class AlgorithmOptions(Settings):
 
 
 class ErmOptions(AlgorithmOptions):
-    """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
+    """Empirical risk minimisation. No options: the loss is a column of the recipe."""
 
 
 class SdOptions(AlgorithmOptions):
@@ -240,7 +239,7 @@ _Beta = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class SgdOptions(Settings):
-    """Stochastic gradient descent: none, as `momentum` and `nesterov` are columns of the recipe."""
+    """Stochastic gradient descent. No options: the momentum is a column of the recipe."""
 
 
 class AdamOptions(Settings):

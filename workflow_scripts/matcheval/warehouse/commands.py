@@ -12,38 +12,20 @@ if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
 
 _FILE = "its YAML file (docs/datasets.md)"
-_STEPS = {
-    "plan": (
-        "write the query plan: what to search for, for every set and class",
-        "Write the query plan as a table with a row per set and class. Nothing is searched, "
-        "downloaded or generated.",
-    ),
-    "build": (
-        "build the sets from your images",
-        "Decode images, find duplicates, apply decisions, and export the sets with their "
-        "documents. A build that was stopped goes on, and a changed decision repeats its sets "
-        "only.",
-    ),
-    "worklist": (
-        "write contact sheets for reviewers",
-        "Write contact sheets of a built warehouse by set and class, and a table to write "
-        "decisions into.",
-    ),
-}
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
-        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
+        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
         "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
-    steps = {
-        name: commands.add_parser(name, help=summary, description=description)
-        for name, (summary, description) in _STEPS.items()
-    }
-    plan, build, worklist = steps.values()
+    plan = commands.add_parser(
+        "plan", help="write the query plan: what to search for, for every set and class",
+        description="Write the query plan as a table with a row per set and class. Nothing is "
+        "searched, downloaded or generated.",
+    )  # fmt: skip
     plan.add_argument(
         "warehouse", type=Path, metavar="WAREHOUSE", nargs="?",
         help=f"{_FILE}; CIFAR-10-Warehouse by default",
@@ -51,6 +33,17 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--file", type=Path, metavar="FILE",
         help="table to write (.csv, .parquet); printed as CSV by default",
+    )  # fmt: skip
+    build = commands.add_parser(
+        "build", help="build the sets from your images",
+        description="Decode images, find duplicates, apply decisions, and export the sets with "
+        "their documents. A build that was stopped goes on, and a changed decision repeats its "
+        "sets only.",
+    )  # fmt: skip
+    worklist = commands.add_parser(
+        "worklist", help="write contact sheets for reviewers",
+        description="Write contact sheets of a built warehouse by set and class, and a table to "
+        "write decisions into.",
     )  # fmt: skip
     for step, output in ((build, "folder to write"), (worklist, "folder of the build")):
         step.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=_FILE)
@@ -72,7 +65,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     worklist.add_argument(
         "--pending", action="store_true", help="only images that wait for a decision"
     )
-    for step, run in zip(steps.values(), (run_plan, run_build, run_worklist), strict=True):
+    for step, run in ((plan, run_plan), (build, run_build), (worklist, run_worklist)):
         add_json(step)
         step.set_defaults(run=run)
 
@@ -99,7 +92,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        from matcheval.io.formulas import marked_table
+        from matcheval.io.delimited_text import marked_table
 
         text = pa.BufferOutputStream()
         pa_csv.write_csv(marked_table(table), text)
@@ -112,7 +105,7 @@ def run_build(arguments: argparse.Namespace) -> None:
     from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 
     if arguments.workers is not None and arguments.workers < 1:
-        raise InputError(f"--workers {arguments.workers} is no number of processes")
+        raise InputError(f"--workers {arguments.workers} is not a number of processes")
     build = _build(arguments)
     build.run(arguments.workers or available_cores(), arguments.downloads)
     sets, exported, folder = list(build.sets), build.exported, str(build.folder)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError, listed, unknown_name_error
-from matcheval.inference.statistics import FeatureStatistics
+from matcheval.inference.outputs import FeatureStatistics
 from matcheval.predictions.softmax import softmax
 
 Floats = npt.NDArray[np.float64]
