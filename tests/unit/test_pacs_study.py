@@ -24,5 +24,5 @@ def test_every_domain_is_left_out_by_every_algorithm(tmp_path):
     assert len(plan.trained) == 4 * 10 * (3 * (len(ALGORITHMS) - 1) + 1)
     assert set(study.analyses["features"].sets) == {f"{name}-features" for name in DOMAINS}
     # Of vectors, unlike images, small networks are trained in seconds: many by one job.
-    assert study.trainings.alone == []
+    assert study.trainings.with_own_job == []
     assert len(study.trainings.batches) < len(plan.trained) / 15
