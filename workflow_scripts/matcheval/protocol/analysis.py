@@ -317,7 +317,7 @@ class Matching(Analysis):
         Without it, the level and the reference's fit, jobs are not repeated when a study says anew
         what these are.
         """
-        study, of_pair = self.study, self.study.pair_of_jobs(pair)
+        study, of_pair = self.study, self.study.pairs[pair]
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         of_reference = set() if groups else {"no_warning_fit"}
