@@ -189,7 +189,7 @@ class AccuracyPrediction(CheckedPrediction):
         """Return where outputs on a suite lie and which classes count, as of `SuiteOutputs`."""
         study, base, names = self.study, self.settings.suites[suite].base, self._sets(suite)
         spec = study.datasets[base]
-        known = list(spec.settings.known_classes or ())
+        classes = list(spec.settings.known_classes or ())
         custom = [name for name in names if not study.datasets[name].has_images]
         files = {
             "stems": {
@@ -214,7 +214,7 @@ class AccuracyPrediction(CheckedPrediction):
         return {
             "suite": asdict(self._suite(suite)),
             "base": base,
-            "classes": study.dataset_files(base)[0] if spec.has_images else known,
+            "classes": study.dataset_files(base)[0] if spec.has_images else classes,
             "rule": self.settings.model_dump(include={"renormalise", "restrict_argmax"}),
             "files": files,
         }

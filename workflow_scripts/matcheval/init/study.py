@@ -27,9 +27,8 @@ from matcheval.io.files import atomic_file, check_place, disk_errors, files_belo
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
 from matcheval.registry import ANALYSES
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_images, open_some
 from matcheval.study.configuration import load_study
-from matcheval.study.opened import open_some
 from matcheval.study.stored import check_shared_names
 
 LOGGER = logging.getLogger(__name__)

@@ -139,7 +139,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         module.load_state_dict(counters | state)
     except RuntimeError as error:
         network = f"a {options['architecture']} for {dataset.name}"
-        problem = f"not the weights of {network} ({_first(error)})"
+        problem = f"not the weights of {network} ({_beginning(error)})"
         remedy = "Check architecture, width, depth and number of classes"
         raise InputError(problem, file=weights, remedy=remedy) from error
     description = f"{options['architecture']} from {weights.name}"
@@ -171,7 +171,9 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     file = package_weights(package, model=source.name)
     timm = _timm_with(architecture, source.name)
     module: nn.Module = timm.create_model(architecture, pretrained=False)
-    module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
+    module.load_state_dict(
+        renamed_weights(module.state_dict(), read_state(file), file, architecture)
+    )
     config = timm.data.resolve_data_config(model=module)
     return _with_known_classes(
         module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
@@ -197,7 +199,7 @@ def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
     own = module.state_dict()
     kept = {key for key in own if key.startswith(f"{prefix}.")}
     file = pretrained_weights(pretrained, name)
-    module.load_state_dict(own | in_order(own, read_state(file), file, name, without=kept))
+    module.load_state_dict(own | renamed_weights(own, read_state(file), file, name, without=kept))
 
 
 def read_state(file: Path) -> dict[str, Tensor]:
@@ -208,13 +210,13 @@ def read_state(file: Path) -> dict[str, Tensor]:
         else:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for damaged files
-        raise InputError(f"not readable weights ({_first(error)})", file=file) from error
+        raise InputError(f"not readable weights ({_beginning(error)})", file=file) from error
     if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
         raise InputError("not a state dict: tensors by name", file=file)
     return dict(state)
 
 
-def in_order(
+def renamed_weights(
     expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:  # fmt: skip
@@ -346,14 +348,14 @@ def _reading(source: ModelSource, weights: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        problem = f"not the weights of {source.source} ({_first(error)})"
+        problem = f"not the weights of {source.source} ({_beginning(error)})"
         remedy = "Delete it: the workflow downloads it again"
         if source.own_weights:
             remedy = "Name the architecture that the weights are of"
         raise InputError(problem, file=weights, remedy=remedy) from error
 
 
-def _first(error: Exception) -> str:
+def _beginning(error: Exception) -> str:
     """The beginning of an error's text; torch lists all tensors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:2]) if lines else type(error).__name__

@@ -49,9 +49,9 @@ def write_study_summary(
 ) -> None:
     """Write the summary page of a study in Markdown."""
     data = {"means": means, "tables": tables, "gaps": gaps}
-    found = StudyVerdicts.read(data, places, margin, confidence)
+    read = StudyVerdicts.read(data, places, margin, confidence)
     text = write_summary(
-        f"Study `{study}`", found.means, titles, found.verdicts, found.suspicions, confidence
+        f"Study `{study}`", read.means, titles, read.verdicts, read.suspicions, confidence
     )
     with atomic_file(outputs[0]) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -214,7 +214,7 @@ class Matching(Analysis):
         return {
             "pairs": {name: list(self.study.pairs[name].datasets.values()) for name in self.pairs},
             "models": list(self.study.models),
-            "epsilons": {name: one.epsilon for name, one in self.settings.methods.items()},
+            "epsilons": {name: method.epsilon for name, method in self.settings.methods.items()},
             "seeds": self.seeds,
         }
 
@@ -280,7 +280,7 @@ class Matching(Analysis):
             k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
             for k, kind in of_pairs.items()
         } | {
-            name: [kind.file(".parquet", pair=pair, matching=one) for pair, one in places]
+            name: [kind.file(".parquet", pair=pair, matching=matching) for pair, matching in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
         }
 
@@ -322,7 +322,7 @@ class Matching(Analysis):
         Without it, the level and the reference's fit, jobs are not repeated when a study says anew
         what these are.
         """
-        study, of_pair = self.study, self.study.pair_of_jobs(pair)
+        study, of_pair = self.study, self.study.pairs[pair]
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         of_reference = set() if groups else {"no_warning_fit"}

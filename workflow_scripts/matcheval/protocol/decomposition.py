@@ -170,7 +170,7 @@ def resampled_gaps(
         source = _draw_cells(n_source, correct_source, n, generator)
         return _stacked(*source, *_draw_cells(n_target, correct_target, n, generator))
     chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
-    found, done = np.empty((n, len(binned), 3)), 0
+    gaps, done = np.empty((n, len(binned), 3)), 0
     rows = [of_side.astype(np.uint32) for of_side in (chosen.source, chosen.target)]
 
     def decompose_some(some: slice, drawn: Sequence[Draws], first: int) -> None:
@@ -180,14 +180,14 @@ def resampled_gaps(
             _added_up(cells, block, times, width)
             for cells, block, times in zip(of_sides, rows, drawn, strict=True)
         ]
-        found[some, models] = _stacked(*counts[0], *counts[1])
+        gaps[some, models] = _stacked(*counts[0], *counts[1])
 
     with ThreadPoolExecutor(threads) as pool:
         for drawn in chosen.resamples(n, np.random.default_rng(seed)):
             some = slice(done, done := done + drawn[0].shape[1])
             of_group = partial(decompose_some, some, drawn)
             list(pool.map(of_group, range(0, len(binned), _MODELS)))
-    return found
+    return gaps
 
 
 def _stacked(
@@ -218,8 +218,8 @@ def _added_up(
     from matcheval.protocol.kernel import add_draws
 
     counts = np.zeros((len(cells), 2 * width, drawn.shape[1]), np.int32)
-    for of_model, one in zip(cells, counts, strict=True):
-        add_draws(of_model, block, drawn, one)
+    for of_model, of_resamples in zip(cells, counts, strict=True):
+        add_draws(of_model, block, drawn, of_resamples)
     # Resamples stay next to each other in memory: sums over bins add in another order otherwise.
     by_cell = counts.astype(np.float64).transpose(2, 0, 1)
     wrong, right = by_cell[..., ::2], by_cell[..., 1::2]

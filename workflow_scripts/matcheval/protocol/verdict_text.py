@@ -163,7 +163,7 @@ class VerdictText:
         if finding in ("loss", "gain"):
             verb = "seems" if self._seems("left") else "is"
             return f"At equal confidence, accuracy {verb} still {directed} ({which})."
-        includes_zero = [one.low <= 0 <= one.high for one in (matched, binned)]
+        includes_zero = [estimate.low <= 0 <= estimate.high for estimate in (matched, binned)]
         if matched.is_defined and binned.is_defined and includes_zero[0] != includes_zero[1]:
             which_one = "second" if includes_zero[0] else "first"
             return (
@@ -245,9 +245,9 @@ class VerdictText:
         part, sized = (evidence[0], evidence[:1]) if question == "confidence" else (
             evidence[1], evidence
         )  # fmt: skip
-        if all(one.low <= 0 <= one.high for one in sized):
+        if all(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the interval includes zero"
-        if any(one.low <= 0 <= one.high for one in sized):
+        if any(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the two estimates disagree"
         of_bins = "an interval includes zero once the error of binning is allowed for"
         if judged.is_hidden(question):
@@ -395,30 +395,31 @@ class VerdictText:
     def _digits(self) -> int:
         """How many digits the widest interval of gap and parts supports."""
         shown = [of[0] for q, of in self._evidence.items() if q != "calibration"]
-        defined = [one for one in shown if one.is_defined]
-        return min((supported_digits(100 * e.low, 100 * e.high) for e in defined), default=1)
+        ends = [(100 * of.low, 100 * of.high) for of in shown if of.is_defined]
+        return min((supported_digits(*bounds) for bounds in ends), default=1)
 
     def _rounded(self, value: float) -> str:
         return signed(100 * value, self._digits)
 
-    def _points(self, found: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
+    def _points(self, estimate: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
         """Format an estimate in points with its interval; with the sign left to the words."""
-        sign = -1 if unsigned and found.value < 0 else sign
-        value = f"{self._rounded(sign * found.value)} points"
-        if not found.is_defined:
+        sign = -1 if unsigned and estimate.value < 0 else sign
+        value = f"{self._rounded(sign * estimate.value)} points"
+        if not estimate.is_defined:
             return value
-        low, high = sorted((sign * found.low, sign * found.high))
+        low, high = sorted((sign * estimate.low, sign * estimate.high))
         return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
 
-    def _directed(self, found: Evidence, where: str = "") -> str:
+    def _directed(self, estimate: Evidence, where: str = "") -> str:
         """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
-        points = self._points(found, unsigned=True)
-        lower = "lower" if found.value > 0 else "higher"
+        points = self._points(estimate, unsigned=True)
+        lower = "lower" if estimate.value > 0 else "higher"
         return points.replace(" points", f" points {lower}{where}", 1)
 
-    def _as_change(self, found: Evidence) -> str:
+    def _as_change(self, estimate: Evidence) -> str:
         """Format a signed part, such as `gain of 0.2 points`."""
-        return f"{'loss' if found.value > 0 else 'gain'} of {self._points(found, unsigned=True)}"
+        change = "loss" if estimate.value > 0 else "gain"
+        return f"{change} of {self._points(estimate, unsigned=True)}"
 
     @property
     def _accuracies(self) -> tuple[str, str]:

@@ -24,7 +24,7 @@ import pyarrow as pa
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
-from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.decoding import (
     FORMATS,
     UnreadableImageError,
@@ -283,18 +283,12 @@ def read_reference(
     return REFERENCE_SCHEMA.from_frame(table)
 
 
-def _reference_images(built: Any) -> Iterator[tuple[Any, str, str]]:
+def _reference_images(built: Dataset | ImageStream) -> Iterable[tuple[Any, str, str]]:
     """Images as files or as pixels with their range, with names and classes."""
     if isinstance(built, ImageStream):
-        for file in built.files:
-            yield file.encoded, file.name, built.classes[file.label]
-        return
-    for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
-        if isinstance(built.images, EncodedImages):
-            image: Any = bytes(built.images.encoded(position))
-        else:
-            image = built.images[position], built.max_value
-        yield image, title, built.classes[label]
+        return ((file.encoded, file.name, built.classes[file.label]) for file in built.files)
+    pixels = ((built.pixels[i], built.max_value) for i in range(len(built)))
+    return zip(pixels, built.names, (built.classes[label] for label in built.labels), strict=True)
 
 
 def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
