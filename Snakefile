@@ -33,7 +33,7 @@ rule all:
     default_target: True
     input:
         rules.predictions.input,
-        [analysis.targets for analysis in STUDY.analyses.values()],
+        list(TARGETS.values()),
         rules.write_report.output if SECTIONS else [],
     localrule: True
     message:

@@ -1,9 +1,8 @@
-r"""Inference against a plain loop of timm's validation style; memory; what bf16 changes.
+r"""Inference against a plain loop of timm's validation style; what bf16 changes.
 
     .venv/bin/python benchmarks/inference.py                     CPU: 1,000 images
     .venv/bin/python benchmarks/inference.py --device cuda --images 20000 --batch-size 256 \
         --models resnet50 vit_base_patch16_224 tf_efficientnet_b5
-    .venv/bin/python benchmarks/inference.py --memory            peaks at 1,000 and 20,000 images
 
 The images are generated JPEGs of 500 × 375 pixels, the weights random: neither changes the work.
 The plain loop is `ImageFolder` and `DataLoader` with the same transform, batch and threads, and
@@ -14,19 +13,16 @@ pixels that are on the device: what a pass without decoding could reach.
 
 import argparse
 import io
-import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from common import peak_mib, write_results
+from common import write_results
 from PIL import Image
 
 from matcheval.datasets.dataset import Dataset, EncodedImages, make_dataset
@@ -79,12 +75,6 @@ def make_inputs(folder: Path, n: int) -> None:
         (place / f"{i:06d}.jpg").write_bytes(data)
 
 
-def alone(function: Callable[..., Any], *arguments: object) -> Any:
-    """Call a function in a process of its own, which has its own peak of memory."""
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(function, *arguments).result()
-
-
 def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
     """A model of timm with random weights, and its data configuration."""
     timm = load_timm()
@@ -94,7 +84,7 @@ def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
 
 
 def seconds_of(settings: InferenceConfig) -> float:
-    """The time now, once the device is done with what it was given."""
+    """The time now, once the device has done its work."""
     if settings.device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
@@ -115,11 +105,11 @@ def plain_loop(name: str, tree: Path, settings: InferenceConfig, workers: int) -
     model.to(settings.device)
     torch.set_num_threads(settings.n_threads)
     start = seconds_of(settings)
-    found = []
+    predictions = []
     with torch.inference_mode():
         for images, _ in loader:
             p = model(images.to(settings.device, non_blocking=cuda)).float().softmax(1)
-            found.append(p.max(1).indices.cpu())
+            predictions.append(p.max(1).indices.cpu())
     return len(dataset) / (seconds_of(settings) - start)
 
 
@@ -195,43 +185,22 @@ def measure_speed(name: str, folder: Path, settings: InferenceConfig, workers: i
     }  # fmt: skip
 
 
-def typical(name: str, folder: Path, given: argparse.Namespace) -> dict[str, object]:
+def typical(name: str, folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
     """One row: medians of the rounds, and the range of the ratios."""
-    settings = InferenceConfig(given.device, given.batch_size, given.threads)
-    rounds = [measure_speed(name, folder, settings, given.workers) for _ in range(given.rounds)]
+    settings = InferenceConfig(arguments.device, arguments.batch_size, arguments.threads)
+    rounds = [
+        measure_speed(name, folder, settings, arguments.workers) for _ in range(arguments.rounds)
+    ]
     row: dict[str, object] = {
-        "model": name, "device": given.device, "images": given.images, "rounds": given.rounds,
-        "threads": given.threads, "decoders": given.workers,
+        "model": name, "device": arguments.device, "images": arguments.images,
+        "rounds": arguments.rounds, "threads": arguments.threads, "decoders": arguments.workers,
     }  # fmt: skip
     for key in rounds[0]:
-        values = sorted(each[key] for each in rounds)
+        values = sorted(rates[key] for rates in rounds)
         row[key] = f"{statistics.median(values):.3g}"
         if key.endswith("_ratio") or key == "decoded_of_forward":
             row[f"{key}_range"] = f"{values[0]:.3g} to {values[-1]:.3g}"
     return row
-
-
-def measure_memory(n: int, n_models: int) -> dict[str, object]:
-    """Peak memory of a pass of small models, in a process of its own."""
-    settings = InferenceConfig("cpu", 64, 2)
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place)
-        alone(make_dataset_folder, folder, n)
-        dataset = read_dataset(folder / "dataset")
-        geometry = Geometry("short", (256, 256), (224, 224), "bicubic")
-        transform = Transform(geometry, (0.5,) * 3, (0.5,) * 3)
-        tasks = []
-        for i in range(n_models):
-            model = torch.nn.Sequential(  # what counts is the reading: a small model saves an hour
-                torch.nn.AvgPool2d(16), torch.nn.Flatten(), torch.nn.Linear(588, 1000)
-            )
-            writer = PredictionWriter(folder / f"{i}.parquet", {"n_classes": "1000"})
-            tasks.append((ForwardModel("small", model, transform, settings), [writer]))
-        before = peak_mib()
-        run_inference(tasks, DecodingReader(dataset, geometry, 2), dataset, settings)
-    return {
-        "images": n, "models": n_models, "peak_mib": peak_mib(), "of_it_before_mib": before,
-    }  # fmt: skip
 
 
 def main() -> None:
@@ -245,19 +214,11 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="of the model, on the CPU")
     parser.add_argument("--workers", type=int, default=2, help="that decode")
     parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument(
-        "--memory", action="store_true", help="instead: peaks of memory, on the CPU"
-    )
-    given = parser.parse_args()
-    if given.memory:
-        cases = [(1_000, 1), (20_000, 1), (1_000, 5), (20_000, 5)]
-        peaks = [alone(measure_memory, *case) for case in cases]
-        write_results("inference_memory", peaks, "torch", "pillow")
-        return
-    name = "inference" if given.device == "cpu" else f"inference_{given.device}"
+    arguments = parser.parse_args()
+    name = "inference" if arguments.device == "cpu" else f"inference_{arguments.device}"
     with tempfile.TemporaryDirectory() as place:
-        make_inputs(Path(place), given.images)
-        rows = [typical(model, Path(place), given) for model in given.models]
+        make_inputs(Path(place), arguments.images)
+        rows = [typical(model, Path(place), arguments) for model in arguments.models]
     write_results(name, rows, "torch", "timm", "pillow")
 
 

@@ -9,10 +9,9 @@ A mutant is a statement of a function with one operator, comparison, number or c
 is kept as texts, the statement before and after, under the function's name: so the same mutants can
 be run after code has moved to other files, as long as the statement is there. Each runs against the
 unit tests that execute the statement, the quickest files first, in a copy of the checkout, until
-the first failure; if none does, against the tests that import its package. With `make --since
-COMMIT`, mutants of functions that were changed since a commit are added to those on file. Columns:
-what was changed, and for every commit the test that killed the mutant, `survived`, or `gone` if no
-function of this name has the statement any more.
+the first failure; if none does, against the tests that import its package. Columns: what was
+changed, and for every commit the test that killed the mutant, `survived`, or `gone` if no function
+of this name has the statement any more.
 """
 
 import argparse
@@ -69,17 +68,12 @@ def changes(statement: ast.stmt) -> Iterator[ast.stmt]:
 
 
 def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield the functions of a file."""
-    yield from functions_of(path.read_text(encoding="utf-8"))
-
-
-def functions_of(text: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield functions by name, those of classes with the class's name."""
-    for node in ast.walk(ast.parse(text)):
+    """Yield functions of a file by name, those of classes with the class's name."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
-        for one in node.body if isinstance(node, ast.Module | ast.ClassDef) else ():
-            if isinstance(one, ast.FunctionDef):
-                yield prefix + one.name, one
+        for member in node.body if isinstance(node, ast.Module | ast.ClassDef) else ():
+            if isinstance(member, ast.FunctionDef):
+                yield prefix + member.name, member
 
 
 def statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
@@ -91,23 +85,11 @@ def statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
             yield ast.Expr(node.test, lineno=node.test.lineno, end_lineno=node.test.end_lineno)
 
 
-def texts_at(commit: str, path: Path) -> set[str]:
-    """Return the functions of a file at a commit; none if there was no such file."""
-    shown = subprocess.run(
-        ["git", "show", f"{commit}:{path.relative_to(ROOT)}"],
-        cwd=ROOT, text=True, capture_output=True, check=False,
-    )  # fmt: skip
-    return {ast.unparse(function) for _, function in functions_of(shown.stdout)}
-
-
-def make(n: int, seed: int, since: str | None) -> None:
+def make(n: int, seed: int) -> None:
     """Draw mutants, and write what they change."""
     found = []
     for path in sorted((ROOT / LIBRARY).rglob("*.py")):
-        before_since = texts_at(since, path) if since else set()
         for name, function in functions(path):
-            if ast.unparse(function) in before_since:
-                continue
             for statement in statements(function):
                 before = ast.unparse(statement)
                 found += [
@@ -116,7 +98,7 @@ def make(n: int, seed: int, since: str | None) -> None:
                     for changed in changes(statement)
                 ]  # fmt: skip
     drawn = random.Random(seed).sample(found, n)
-    write([*read(), *drawn] if since else drawn)
+    write(drawn)
     print(f"{n} of {len(found)}")
 
 
@@ -178,7 +160,8 @@ def covered() -> dict[str, dict[int, list[str]]]:
     data.read()
     return {
         file[file.index(LIBRARY) :]: {
-            line: [one for one in of if one] for line, of in data.contexts_by_lineno(file).items()
+            line: [test for test in tests if test]
+            for line, tests in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
     }
@@ -255,11 +238,10 @@ def main() -> None:
     parser.add_argument("what", choices=["cover", "make", "run"])
     parser.add_argument("--n", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--since", help="a commit")
     parser.add_argument("--only", help="numbers of mutants, such as 0-49")
     given = parser.parse_args()
     if given.what == "make":
-        make(given.n, given.seed, given.since)
+        make(given.n, given.seed)
         return
     if given.what == "cover":
         cover()

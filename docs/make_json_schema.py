@@ -90,9 +90,11 @@ CLAIM = record({
     "value": NUMBER, "low": NUMBER, "high": NUMBER, "strength": STRENGTH, "reason": TEXT,
 })  # fmt: skip
 COUNTS = record({"lost": list_of(TEXT), "gained": list_of(TEXT), "n": WHOLE})
+CALIBRATED = record({"overconfident": list_of(TEXT), "underconfident": list_of(TEXT), "n": WHOLE})
 VERDICT = record({
     "pair": TEXT, "claims": list_of(CLAIM), "next_step": TEXT,
     "models": {"anyOf": [COUNTS, {"type": "null"}]},
+    "calibration": {"anyOf": [CALIBRATED, {"type": "null"}]},
 })  # fmt: skip
 ADVICE = record({
     "target": TEXT, "method": TEXT, "predicted": NUMBER, "low": NUMBER, "high": NUMBER,

@@ -189,8 +189,8 @@ the side shown.
 OPTIONS = """
 ## Recipes: algorithms and optimisers
 
-For the columns `algorithm`, `optimizer` and `options`. `one set` says what an algorithm
-is with one training set.
+For the columns `algorithm`, `optimizer` and `options`. Each algorithm or optimiser has a row,
+followed by a row for each of its options.
 
 """
 METHODS = """
@@ -205,7 +205,10 @@ PREDICTED = {
     Predicts.ACCURACY: "accuracy", Predicts.GAP: "gap, fitted",
     Predicts.BY_REGRESSION: "accuracy, fitted",
 }  # fmt: skip
-SINGLE = {"own": "itself", "erm": "`erm`", "refused": "refused"}
+SINGLE = {
+    "own": "", "erm": " With one training set, this is `erm`.",
+    "refused": " Refused with one training set.",
+}  # fmt: skip
 
 
 def columns() -> str:
@@ -240,11 +243,12 @@ def algorithms() -> str:
     rows = []
     for name, options in {**ALGORITHMS, **OPTIMIZERS}.items():
         meaning = (options.__doc__ or "").splitlines()[0]
-        single = SINGLE[options.single_source] if name in ALGORITHMS else ""
-        rows.append([f"`{name}`", "", "", single, meaning])
+        if name in ALGORITHMS:
+            meaning += SINGLE[options.single_source]
+        rows.append([f"`{name}`", "", "", meaning])
         for option, field in options.model_fields.items():
-            rows.append(["", f"`{option}`", f"{field.default}", "", field.description or ""])
-    return OPTIONS + lines(["name", "option", "default", "one set", "meaning"], rows)
+            rows.append(["", f"`{option}`", f"{field.default}", field.description or ""])
+    return OPTIONS + lines(["name", "option", "default", "meaning"], rows)
 
 
 def methods() -> str:

@@ -1,37 +1,43 @@
 # Accuracy prediction: scores of models on the sets of suites without their labels, the accuracies
 # predicted from them, tables and figures (matcheval/accuracy_prediction/).
-from matcheval.accuracy_prediction.tables import table_digest
-
 PREDICTION = STUDY.analyses["accuracy_prediction"]
-PREDICTION_FOLDER = f"{OWN}/accuracy_prediction"
 PREDICTED_SUITES = PREDICTION.settings.suites
 
 
 wildcard_constraints:
     suite=one_of(STUDY.suites),
-    scored=one_of(PREDICTION.scored),
+
+
+def outputs_on(suite, models):
+    """Return all outputs of models on a suite, its base and its reference.
+
+    They are what `predictions` returns, and descriptions of the sets whose labels are read.
+    """
+    return PREDICTION.inputs(suite, models)
 
 
 # Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
     """Score how well a model's features tell orientations of images."""
     input:
-        unpack(PREDICTION.rotation_files),
+        predictions=lambda w: outputs_on(w.suite, [w.model]),
+        weights=lambda w: STUDY.weights_file(w.model) or [],
+        datasets=lambda w: dataset_files(PREDICTION.rotated_with_base(w.suite)),
     output:
-        scores=f"{PREDICTION_FOLDER}/rotation/{{suite}}/{{model}}.parquet",
+        scores="<study>/accuracy_prediction/rotation/{suite}/{model}.parquet",
     log:
-        f"{OWN}/logs/score_rotation/{{suite}}/{{model}}.log",
+        "<study>/logs/score_rotation/{suite}/{model}.log",
     benchmark:
-        f"{OWN}/benchmarks/score_rotation/{{suite}}/{{model}}.tsv"
+        "<study>/benchmarks/score_rotation/{suite}/{model}.tsv"
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("score_rotation")
     resources:
         **REQUESTS.resources("score_rotation"),
-        machine=JOBS.inference_options,
+        machine=COMMANDS.inference_options,
     params:
         arguments=PREDICTION.rotation_arguments,
-        models=lambda w: JOBS.models_state([w.model]),
+        models=lambda w: COMMANDS.models_state([w.model]),
         version=PREDICTION.rotation_version,
     message:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
@@ -47,13 +53,13 @@ rule score_rotation:
 rule score_accuracy:
     """Score all models on the sets of a suite, without labels."""
     input:
-        outputs=PREDICTION.suite_inputs,
+        outputs=lambda w: outputs_on(w.suite, PREDICTION.all_models),
     output:
-        tables=directory(f"{PREDICTION_FOLDER}/scores/{{suite}}"),
+        tables=directory("<study>/accuracy_prediction/scores/{suite}"),
     log:
-        f"{OWN}/logs/score_accuracy/{{suite}}.log",
+        "<study>/logs/score_accuracy/{suite}.log",
     benchmark:
-        f"{OWN}/benchmarks/score_accuracy/{{suite}}.tsv"
+        "<study>/benchmarks/score_accuracy/{suite}.tsv"
     priority: 1
     conda:
         "../envs/analysis.yaml"
@@ -61,10 +67,12 @@ rule score_accuracy:
     resources:
         **REQUESTS.resources("score_accuracy"),
     params:
-        function="matcheval.execution.batches:make_calls",
-        job=arguments(PREDICTION.score_arguments),
-        state=PREDICTION.custom_files_state,
-        code=digest("matcheval.accuracy_prediction.scoring:write_scores"),
+        **calls(
+            "matcheval.execution.batches:make_calls",
+            PREDICTION.score_arguments,
+            code=["matcheval.accuracy_prediction.scoring:write_scores"],
+            state=PREDICTION.custom_files_state,
+        ),
     message:
         "Scoring models on suite {wildcards.suite}"
     script:
@@ -74,21 +82,22 @@ rule score_accuracy:
 rule score_agreement:
     """Score how often the models agree on the sets of a suite."""
     input:
-        outputs=PREDICTION.suite_inputs,
+        outputs=lambda w: outputs_on(w.suite, PREDICTION.all_models),
     output:
-        scores=f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet",
+        scores="<study>/accuracy_prediction/agreement/{suite}.parquet",
     log:
-        f"{OWN}/logs/score_agreement/{{suite}}.log",
+        "<study>/logs/score_agreement/{suite}.log",
     priority: 1
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("score_agreement"),
     params:
-        function="matcheval.accuracy_prediction.scoring:write_agreement",
-        job=arguments(PREDICTION.agreement_arguments),
-        custom_files=PREDICTION.custom_files_state,
-        code=digest("matcheval.accuracy_prediction.scoring:write_agreement"),
+        **calls(
+            "matcheval.accuracy_prediction.scoring:write_agreement",
+            PREDICTION.agreement_arguments,
+            custom_files=PREDICTION.custom_files_state,
+        ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
     script:
@@ -98,41 +107,58 @@ rule score_agreement:
 rule predict_accuracy:
     """Predict accuracies from scores, and tabulate the errors."""
     input:
-        scored=f"{PREDICTION_FOLDER}/scores/{{suite}}",
+        scored="<study>/accuracy_prediction/scores/{suite}",
         agreement=(
-            [f"{PREDICTION_FOLDER}/agreement/{{suite}}.parquet"]
+            ["<study>/accuracy_prediction/agreement/{suite}.parquet"]
             if PREDICTION.has_agreement
             else []
         ),
-        rotation=PREDICTION.rotation_tables,
+        rotation=lambda w: expand(
+            "<study>/accuracy_prediction/rotation/{suite}/{model}.parquet",
+            suite=w.suite,
+            model=PREDICTION.models if PREDICTION.rotated(w.suite) else [],
+        ),
     output:
-        predicted=expand(
-            f"{PREDICTION_FOLDER}/predicted/{{{{suite}}}}.{{format}}",
-            format=["parquet", "csv"],
+        predicted=multiext("<study>/accuracy_prediction/predicted/{suite}", ".parquet", ".csv"),
+        errors=in_report("<study>/accuracy_prediction/errors/{suite}", PREDICTION.errors),
+        correlations=in_report(
+            "<study>/accuracy_prediction/correlations/{suite}", PREDICTION.correlations
         ),
-        errors=shown(f"{PREDICTION_FOLDER}/errors/{{suite}}", PREDICTION.errors),
-        correlations=shown(
-            f"{PREDICTION_FOLDER}/correlations/{{suite}}", PREDICTION.correlations
+        group_gaps=in_report(
+            "<study>/accuracy_prediction/gaps_by_group/{suite}", PREDICTION.group_gaps
         ),
-        group_gaps=shown(
-            f"{PREDICTION_FOLDER}/gaps_by_group/{{suite}}", PREDICTION.group_gaps
+        rankings=in_report("<study>/accuracy_prediction/rankings/{suite}", PREDICTION.rankings),
+        counts=in_report("<study>/accuracy_prediction/counts/{suite}", PREDICTION.counts),
+        differences=in_report(
+            "<study>/accuracy_prediction/differences/{suite}", PREDICTION.differences
         ),
-        rankings=shown(f"{PREDICTION_FOLDER}/rankings/{{suite}}", PREDICTION.rankings),
-        counts=shown(f"{PREDICTION_FOLDER}/counts/{{suite}}", PREDICTION.counts),
-        differences=shown(
-            f"{PREDICTION_FOLDER}/differences/{{suite}}", PREDICTION.differences
-        ),
+        errors_of_models=[
+            in_report(
+                f"<study>/accuracy_prediction/errors_of_models/{{suite}}/{model}",
+                PREDICTION.errors_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
+        counts_of_models=[
+            in_report(
+                f"<study>/accuracy_prediction/counts_of_models/{{suite}}/{model}",
+                PREDICTION.counts_of_model,
+                scored=model,
+            )
+            for model in PREDICTION.settings.figure_models
+        ],
     log:
-        f"{OWN}/logs/predict_accuracy/{{suite}}.log",
+        "<study>/logs/predict_accuracy/{suite}.log",
     conda:
         "../envs/models.yaml"  # one of its regressions is a network, and needs torch
     resources:
         **REQUESTS.resources("predict_accuracy"),
     params:
-        function="matcheval.accuracy_prediction.tables:write_predictions",
-        job=arguments(PREDICTION.prediction_arguments),
-        code=digest("matcheval.accuracy_prediction.tables:write_predictions"),
-        printed=table_digest(),
+        **calls(
+            "matcheval.accuracy_prediction.tables:write_predictions",
+            PREDICTION.prediction_arguments,
+        ),
     message:
         "Predicting the accuracies on suite {wildcards.suite}"
     script:
@@ -143,52 +169,23 @@ rule compare_suites:
     """Compare how methods rank on two suites."""
     input:
         predicted=expand(
-            f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet", suite=PREDICTED_SUITES
+            "<study>/accuracy_prediction/predicted/{suite}.parquet", suite=PREDICTED_SUITES
         ),
     output:
-        outputs=shown(f"{PREDICTION_FOLDER}/between_suites", PREDICTION.between),
+        outputs=in_report("<study>/accuracy_prediction/between_suites", PREDICTION.between),
     log:
-        f"{OWN}/logs/compare_suites.log",
+        "<study>/logs/compare_suites.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_suites"),
     params:
-        function="matcheval.accuracy_prediction.tables:write_between_suites",
-        job=arguments({"excluded_from_mean": PREDICTION.excluded_from_mean}),
-        code=digest("matcheval.accuracy_prediction.tables:write_between_suites"),
+        **calls(
+            "matcheval.accuracy_prediction.tables:write_between_suites",
+            {"excluded_from_mean": PREDICTION.excluded_from_mean},
+        ),
     message:
         "Comparing the rankings of methods on suites"
-    script:
-        ANALYSE
-
-
-rule tabulate_model_errors:
-    """Tabulate the errors for one model or ensemble."""
-    input:
-        predicted=f"{PREDICTION_FOLDER}/predicted/{{suite}}.parquet",
-    output:
-        errors=shown(
-            f"{PREDICTION_FOLDER}/errors_of_models/{{suite}}/{{scored}}",
-            PREDICTION.errors_of_model,
-        ),
-        counts=shown(
-            f"{PREDICTION_FOLDER}/counts_of_models/{{suite}}/{{scored}}",
-            PREDICTION.counts_of_model,
-        ),
-    log:
-        f"{OWN}/logs/tabulate_model_errors/{{suite}}/{{scored}}.log",
-    conda:
-        "../envs/analysis.yaml"
-    resources:
-        **REQUESTS.resources("tabulate_model_errors"),
-    params:
-        function="matcheval.accuracy_prediction.tables:write_model_errors",
-        job=arguments(PREDICTION.model_error_arguments),
-        code=digest("matcheval.accuracy_prediction.tables:write_model_errors"),
-        printed=table_digest(),
-    message:
-        "Tabulating the errors of {wildcards.scored} on suite {wildcards.suite}"
     script:
         ANALYSE
 
@@ -197,36 +194,43 @@ rule tabulate_model_errors:
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""
     input:
-        unpack(PREDICTION.figure_inputs),
+        tables=expand(
+            "<study>/accuracy_prediction/{table}/{suite}.parquet",
+            suite=PREDICTED_SUITES,
+            table=["predicted", "errors", "correlations"],
+        ),
+        outputs=lambda w: [
+            file
+            for suite in PREDICTION.suites_with_outputs
+            for file in outputs_on(suite, PREDICTION.all_models)
+        ],
     output:
         [
-            shown(
-                f"{OWN}/figures/accuracy_prediction/{suite}/{figure}",
+            in_report(
+                f"<study>/figures/accuracy_prediction/{suite}/{figure}",
                 PREDICTION.figure_of_suite,
                 suite=suite,
                 figure=figure,
             )
             for suite in PREDICTED_SUITES
-            for figure in [
-                *PREDICTION.table_figures(suite),
-                *PREDICTION.output_figures(suite),
-            ]
+            for figure in PREDICTION.figures_of(suite)
         ],
     log:
-        f"{OWN}/logs/plot_accuracy_prediction.log",
+        "<study>/logs/plot_accuracy_prediction.log",
     conda:
         "../envs/analysis.yaml"
     threads: 2
     resources:
         **REQUESTS.resources("plot_accuracy_prediction"),
     params:
-        function="matcheval.execution.batches:make_all",
-        job=arguments(PREDICTION.figure_arguments),
-        custom_files=PREDICTION.figure_state,
-        code=digest(
+        **calls(
             "matcheval.execution.batches:make_all",
-            "matcheval.accuracy_prediction.figures:plot_tables",
-            "matcheval.accuracy_prediction.figures:plot_outputs",
+            PREDICTION.figure_arguments,
+            uses=[
+                "matcheval.accuracy_prediction.figures:plot_tables",
+                "matcheval.accuracy_prediction.figures:plot_outputs",
+            ],
+            custom_files=PREDICTION.figure_state,
         ),
     message:
         "Plotting the figures of accuracy prediction"

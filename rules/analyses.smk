@@ -10,12 +10,12 @@ for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
         input:
             one.inputs,
         output:
-            outputs=shown(one.table.stem, one.table),
-            figure=shown(one.figure.stem, one.figure) if one.figure else [],
+            outputs=in_report(one.table.stem, one.table),
+            figure=in_report(one.figure.stem, one.figure) if one.figure else [],
         log:
-            f"{OWN}/logs/{one.name}/{{{one.wildcard}}}.log",
+            f"<study>/logs/{one.name}/{{{one.wildcard}}}.log",
         benchmark:
-            f"{OWN}/benchmarks/{one.name}/{{{one.wildcard}}}.tsv"
+            f"<study>/benchmarks/{one.name}/{{{one.wildcard}}}.tsv"
         wildcard_constraints:
             **{one.wildcard: one_of(one.values)},
         conda:
@@ -23,10 +23,12 @@ for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
         resources:
             **REQUESTS.resources(one.name),
         params:
-            function="matcheval.study.tables:make_table",
-            job=arguments(one.arguments),
-            custom_files=one.custom_files,
-            code=digest("matcheval.study.tables:make_table", *one.code),
+            **calls(
+                "matcheval.study.tables:make_table",
+                one.arguments,
+                uses=[*one.code],
+                custom_files=one.custom_files,
+            ),
         message:
             one.message
         script:
@@ -41,20 +43,21 @@ NEAR_DUPLICATES = STUDY.analyses["near_duplicates"]
 rule search_near_duplicates:
     """Search a dataset for near duplicates of another's images."""
     input:
-        files=NEAR_DUPLICATES.images,
+        files=lambda w: dataset_files([w.dataset, w.reference]),
     output:
-        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+        nearest="<study>/near_duplicates/{dataset}-in-{reference}.parquet",
     log:
-        f"{OWN}/logs/search_near_duplicates/{{dataset}}/{{reference}}.log",
+        "<study>/logs/search_near_duplicates/{dataset}/{reference}.log",
     conda:
         "../envs/models.yaml"
     threads: 2
     resources:
         **REQUESTS.resources("search_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:search_near_duplicates",
-        job=arguments(NEAR_DUPLICATES.search_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:search_near_duplicates"),
+        **calls(
+            "matcheval.analyses.near_duplicates.search:search_near_duplicates",
+            NEAR_DUPLICATES.search_arguments,
+        ),
     message:
         "Searching {wildcards.reference} for near duplicates of {wildcards.dataset}"
     script:
@@ -64,23 +67,22 @@ rule search_near_duplicates:
 rule plot_near_duplicates:
     """Draw a contact sheet of near duplicates, for a review."""
     input:
-        files=NEAR_DUPLICATES.images,
-        nearest=f"{OWN}/near_duplicates/{{dataset}}-in-{{reference}}.parquet",
+        files=lambda w: dataset_files([w.dataset, w.reference]),
+        nearest="<study>/near_duplicates/{dataset}-in-{reference}.parquet",
     output:
-        outputs=shown(
-            f"{OWN}/figures/near_duplicates/{{dataset}}-in-{{reference}}",
-            NEAR_DUPLICATES.sheet,
+        outputs=in_report(
+            "<study>/figures/near_duplicates/{dataset}-in-{reference}", NEAR_DUPLICATES.sheet
         ),
     log:
-        f"{OWN}/logs/plot_near_duplicates/{{dataset}}/{{reference}}.log",
+        "<study>/logs/plot_near_duplicates/{dataset}/{reference}.log",
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("plot_near_duplicates"),
     params:
-        function="matcheval.analyses.near_duplicates.search:draw_sheet",
-        job=arguments(NEAR_DUPLICATES.sheet_arguments),
-        code=digest("matcheval.analyses.near_duplicates.search:draw_sheet"),
+        **calls(
+            "matcheval.analyses.near_duplicates.search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
+        ),
     message:
         "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"
     script:
@@ -95,20 +97,18 @@ HARD_IMAGES = STUDY.analyses["hard_images"]
 rule plot_hard_images:
     """Draw the images that the fewest models classify correctly."""
     input:
-        dataset=lambda w: STUDY.dataset_inputs(w.dataset),
-        table=f"{OWN}/hard_images/{{dataset}}.parquet",
+        dataset=lambda w: dataset_files([w.dataset]),
+        table="<study>/hard_images/{dataset}.parquet",
     output:
-        outputs=shown(f"{OWN}/figures/hard_images/{{dataset}}", HARD_IMAGES.sheet),
+        outputs=in_report("<study>/figures/hard_images/{dataset}", HARD_IMAGES.sheet),
     log:
-        f"{OWN}/logs/plot_hard_images/{{dataset}}.log",
+        "<study>/logs/plot_hard_images/{dataset}.log",
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("plot_hard_images"),
     params:
-        function="matcheval.analyses.hard_images:draw_hard_images",
-        job=arguments(HARD_IMAGES.sheet_arguments),
-        code=digest("matcheval.analyses.hard_images:draw_hard_images"),
+        **calls("matcheval.analyses.hard_images:draw_hard_images", HARD_IMAGES.sheet_arguments),
     message:
         "Plotting the hard images of {wildcards.dataset}"
     script:
@@ -123,22 +123,20 @@ DIFFICULTY = STUDY.analyses["difficulty"]
 rule model_difficulty:
     """Fit the Gaussian model of difficulty to the probit fits of a pair."""
     input:
-        results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
-        fits=f"{OWN}/replication/{{pair}}/top{{top}}.fits.parquet",
+        results="<study>/replication/{pair}/top{top}.parquet",
+        fits="<study>/replication/{pair}/top{top}.fits.parquet",
     output:
-        tables=shown(f"{OWN}/difficulty/{{pair}}-top{{top}}", DIFFICULTY.result),
-        skills=f"{OWN}/difficulty/{{pair}}-top{{top}}.skills.parquet",
-        plots=shown(f"{OWN}/figures/difficulty/{{pair}}-top{{top}}", DIFFICULTY.plot),
+        tables=in_report("<study>/difficulty/{pair}-top{top}", DIFFICULTY.result),
+        skills="<study>/difficulty/{pair}-top{top}.skills.parquet",
+        plots=in_report("<study>/figures/difficulty/{pair}-top{top}", DIFFICULTY.plot),
     log:
-        f"{OWN}/logs/model_difficulty/{{pair}}/{{top}}.log",
+        "<study>/logs/model_difficulty/{pair}/{top}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("model_difficulty"),
     params:
-        function="matcheval.analyses.difficulty:write_difficulty",
-        job=arguments(lambda w: DIFFICULTY.arguments),
-        code=digest("matcheval.analyses.difficulty:write_difficulty"),
+        **calls("matcheval.analyses.difficulty:write_difficulty", DIFFICULTY.arguments),
     message:
         "Modelling the difficulty of {wildcards.pair}, top {wildcards.top}"
     script:
@@ -156,17 +154,18 @@ rule compare_published:
         tables=PUBLISHED_VALUES.tables,
         published=PUBLISHED_VALUES.settings.file or [],
     output:
-        outputs=shown(f"{OWN}/published_values/comparison", PUBLISHED_VALUES.result),
+        outputs=in_report("<study>/published_values/comparison", PUBLISHED_VALUES.result),
     log:
-        f"{OWN}/logs/compare_published.log",
+        "<study>/logs/compare_published.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_published"),
     params:
-        function="matcheval.analyses.published_values:write_comparison",
-        job=arguments({"study": STUDY.name, "folder": OWN}),
-        code=digest("matcheval.analyses.published_values:write_comparison"),
+        **calls(
+            "matcheval.analyses.published_values:write_comparison",
+            {"study": STUDY.name, "folder": STUDY.folder},
+        ),
     message:
         f"Comparing the results of study {STUDY.name} with published values"
     script:
@@ -175,12 +174,7 @@ rule compare_published:
 
 # A target for each analysis that has none in the file of its stage. It lists all files, so that a
 # deleted one is built again.
-OWN_TARGETS = (
-    "matching",
-    "replication",
-    "accuracy_prediction",
-    "domain_generalization",
-)
+OWN_TARGETS = ("matching", "replication", "accuracy_prediction", "domain_generalization")
 
 for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
 

@@ -26,7 +26,7 @@ from matcheval.registry import ANALYSES
 from matcheval.study.configuration import complete_configuration, load_study
 from matcheval.study.requests import Machine, Requests
 from matcheval.study.rules import one_of
-from matcheval.study.stages import StageJobs
+from matcheval.study.commands import Commands
 from preflight import with_message_only
 
 set_job_environment(SCRIPTS)
@@ -43,7 +43,7 @@ with with_message_only():
         same_run.check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
     STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
-        # Folders that cannot be read are told here, in one line.
+        # Folders that cannot be read are reported here, in one line.
         for name in STUDY.used:
             STUDY.dataset_state(name)
 
@@ -52,15 +52,18 @@ envvars:
     same_run.VARIABLE,
 
 
-# Results that all studies in this results folder share: downloads, weights, datasets; and what is
-# kept of trainings and inference, to which the files of studies are links.
-SHARED = STUDY.results
-# Results of this study only.
-OWN = STUDY.folder
-# Inputs, parameters and command-line arguments of jobs, as functions of wildcards.
-JOBS = StageJobs(STUDY)
+# In paths of rules: `<results>` is what all studies in this results folder share (downloads, weights,
+# datasets, and what is kept of trainings and inference, to which the files of studies are links);
+# `<study>` is the folder of this study only.
+pathvars:
+    results=STUDY.results,
+    study=STUDY.folder,
+
+
+# Arguments of commands, and what else tells whether their results are current.
+COMMANDS = Commands(STUDY)
 # Which models are run on which datasets by which jobs.
-PREDICTING = STUDY.predicting
+INFERENCE = STUDY.predicting
 
 DEFAULTS = {
     name: getattr(value, "raw", value)
@@ -100,55 +103,45 @@ wildcard_constraints:
     pair=one_of(STUDY.pairs),
 
 
-def digest(*names):
-    """Return what computes a digest of code, which begins with scripts, modules or functions.
+def calls(function, arguments, uses=(), code=None, **others):
+    """Return the parameters of a rule whose script is ANALYSE: it calls a function of the library.
 
-    It is a parameter of the rules with `script:`, so that an edit of the library repeats their
-    jobs: Snakemake itself notices edits of the script only.
+    The function, `module:name`, is given the rule's inputs and outputs by their names, and
+    `arguments`: a mapping, or a function of wildcards. An edit of its code, or of what else it
+    `uses`, repeats the job: Snakemake itself notices edits of the script only.
     """
-    # A function, so that only the code of rules that have jobs is read.
-    return lambda wildcards: CODE("analyse", *names)
+    names = code or [function, *uses]
+    of_job = arguments if callable(arguments) else lambda wildcards: arguments
+    return {
+        "function": function,
+        # JSON that is no HTML.
+        "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
+        # A function, so that only the code of rules that have jobs is read.
+        "code": lambda wildcards: CODE("analyse", *names),
+        **others,
+    }
 
 
-def arguments(given):
-    """Return a parameter, of a mapping or a function of wildcards: JSON that is no HTML."""
-    of_job = given if callable(given) else lambda wildcards: given
-    return lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c")
-
-
-def as_it_is(value):
+def without_wildcards(value):
     """Return a parameter whose braces are no wildcards."""
     return lambda wildcards: value
 
 
-def by_content(files):
-    """Mark inputs of which something else than their age tells whether they are the same.
-
-    Of images it is the digest in their description: Snakemake compares the contents of small files
-    only, of others the times. Of the user's files it is a parameter.
-    """
-
-    def marked(name, file):
-        is_told = name in ("pretrained", "custom") or Path(file).name == "images.npy"
-        return ancient(file) if is_told else file
-
-    return {name: [marked(name, file) for file in each] for name, each in files.items()}
+def files_of(rule, **wildcards):
+    """Return all files that a rule writes, for lists of values of its wildcards."""
+    return expand(list(map(str, rule.output)), **wildcards)
 
 
-def shown(stem, artifact, **wildcards):
-    """Return the files of a table or figure, by path without suffix; the report shows some."""
+def in_report(stem, artifact, **wildcards):
+    """Return the files of a table or figure, by path without suffix; Snakemake's report has some."""
     entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
     for suffix in artifact.suffixes:
         file = stem + suffix
         if suffix in artifact.reported:
             # The format tells a table from its figure.
             labels = {**entry.labels, "format": suffix.lstrip(".")}
-            file = report(
-                file,
-                category=entry.category,
-                caption=caption_file(entry.caption),
-                labels=labels,
-            )
+            caption = caption_file(entry.caption)
+            file = report(file, category=entry.category, caption=caption, labels=labels)
         files.append(file)
     return files
 

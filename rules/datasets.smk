@@ -4,19 +4,46 @@ from matcheval.analyses.sampling import SAMPLING_VERSION
 from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.warehouse import DOCUMENTS
 
-DATASET_FILES = ["dataset.json", "images.npy", "datapoints.parquet"]
+# The outputs of the rules that make a dataset with its images.
+DATASET_FILES = [
+    "<results>/datasets/{dataset}/dataset.json",
+    "<results>/datasets/{dataset}/images.npy",
+    "<results>/datasets/{dataset}/datapoints.parquet",
+]
+
+
+def dataset_files(datasets):
+    """Return `<results>/datasets/{dataset}/{file}`, which are read of datasets.
+
+    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`, and
+    what they are made from.
+    """
+    return list(dict.fromkeys(file for name in datasets for file in STUDY.dataset_inputs(name)))
+
+
+def sources_of(datasets):
+    """Return what datasets are built from: `<results>/downloads/{file}`, and other datasets."""
+    return list(dict.fromkeys(file for name in datasets for file in STUDY.files_before(name)))
+
+
+def descriptions(datasets):
+    """Return `<results>/datasets/{dataset}/dataset.json` and `datapoints.parquet`.
+
+    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`.
+    """
+    return [file for name in datasets for file in STUDY.description_inputs(name)]
 
 
 rule prepare_dataset:
     """Build a dataset: description, images, and a table of labels."""
     input:
-        lambda wildcards: STUDY.files_before(wildcards.dataset),
+        sources=lambda w: sources_of([w.dataset]),
     output:
-        expand(f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}", file=DATASET_FILES),
+        DATASET_FILES,
     log:
-        f"{SHARED}/logs/prepare_dataset/{{dataset}}.log",
+        "<results>/logs/prepare_dataset/{dataset}.log",
     benchmark:
-        f"{SHARED}/benchmarks/prepare_dataset/{{dataset}}.tsv"
+        "<results>/benchmarks/prepare_dataset/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(STUDY.prepared),
     conda:
@@ -25,8 +52,8 @@ rule prepare_dataset:
     resources:
         **REQUESTS.resources("prepare_dataset"),
     params:
-        arguments=JOBS.prepare_arguments,
-        version=JOBS.dataset_version,
+        arguments=COMMANDS.prepare_arguments,
+        version=COMMANDS.dataset_version,
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
@@ -38,13 +65,18 @@ rule prepare_dataset:
 rule prepare_made_datasets:
     """Describe datasets whose images are made when they are read."""
     input:
-        JOBS.made_sources,
+        # One may be made from another of the same batch.
+        sources=lambda w: [
+            file
+            for file in sources_of(STUDY.made_batches[w.batch])
+            if file != STUDY.made_folder(w.batch)
+        ],
     output:
-        links=directory(f"{OWN}/datasets/{{batch}}"),
+        links=directory("<study>/datasets/{batch}"),
     log:
-        f"{OWN}/logs/prepare_made_datasets/{{batch}}.log",
+        "<study>/logs/prepare_made_datasets/{batch}.log",
     benchmark:
-        f"{OWN}/benchmarks/prepare_made_datasets/{{batch}}.tsv"
+        "<study>/benchmarks/prepare_made_datasets/{batch}.tsv"
     wildcard_constraints:
         batch=one_of(STUDY.made_batches),
     conda:
@@ -52,8 +84,8 @@ rule prepare_made_datasets:
     resources:
         **REQUESTS.resources("prepare_made_datasets"),
     params:
-        arguments=JOBS.made_arguments,
-        version=JOBS.made_version,
+        arguments=COMMANDS.made_arguments,
+        version=COMMANDS.made_version,
     message:
         "Preparing the made datasets {wildcards.batch}"
     shell:
@@ -64,11 +96,11 @@ rule prepare_made_datasets:
 rule derive_dataset:
     """Make a part or a union of datasets, as analyses define them."""
     input:
-        JOBS.derivation_sources,
+        sources=lambda w: dataset_files(STUDY.derivations[w.dataset].of),
     output:
-        expand(f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}", file=DATASET_FILES),
+        DATASET_FILES,
     log:
-        f"{SHARED}/logs/derive_dataset/{{dataset}}.log",
+        "<results>/logs/derive_dataset/{dataset}.log",
     wildcard_constraints:
         dataset=one_of(STUDY.derivations),
     conda:
@@ -76,7 +108,7 @@ rule derive_dataset:
     resources:
         **REQUESTS.resources("derive_dataset"),
     params:
-        arguments=JOBS.derive_arguments,
+        arguments=COMMANDS.derive_arguments,
         version=DERIVATION_VERSION,
     message:
         "Deriving dataset {wildcards.dataset}"
@@ -89,19 +121,17 @@ rule derive_dataset:
 rule compare_classes:
     """Check that both sets of a pair have the same classes."""
     input:
-        JOBS.described_before,
+        descriptions=lambda w: descriptions(STUDY.pairs[w.pair].datasets.values()),
     output:
-        classes=f"{OWN}/classes/{{pair}}.txt",
+        classes="<study>/classes/{pair}.txt",
     log:
-        f"{OWN}/logs/compare_classes/{{pair}}.log",
+        "<study>/logs/compare_classes/{pair}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
-        job=arguments(JOBS.descriptions_of_pair),
-        function="matcheval.datasets.suites:write_classes",
-        code=digest("matcheval.datasets.suites:write_classes"),
+        **calls("matcheval.datasets.suites:write_classes", COMMANDS.descriptions_of_pair),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:
@@ -111,18 +141,20 @@ rule compare_classes:
 # --- Test sets sampled from pools of annotated candidates
 
 SAMPLING = STUDY.analyses["sampling"]
+POOLS = SAMPLING.settings.pools
 
 
 rule simulate_annotations:
     """Simulate the annotations of a pool of candidates."""
     input:
-        sets=SAMPLING.files_of_pool,
+        candidates=lambda w: dataset_files([POOLS[w.pool].candidates]),
+        original=lambda w: dataset_files([POOLS[w.pool].original]),
     output:
-        annotations=f"{SHARED}/pools/{{pool}}/annotations.parquet",
+        annotations="<results>/pools/{pool}/annotations.parquet",
     log:
-        f"{SHARED}/logs/simulate_annotations/{{pool}}.log",
+        "<results>/logs/simulate_annotations/{pool}.log",
     wildcard_constraints:
-        pool=one_of(SAMPLING.settings.pools),
+        pool=one_of(POOLS),
     conda:
         "../envs/models.yaml"
     resources:
@@ -139,14 +171,16 @@ rule simulate_annotations:
 rule count_selections:
     """Count how often annotators selected each candidate of a pool."""
     input:
-        sets=SAMPLING.files_of_pool,
-        annotations=SAMPLING.annotations_of,
+        candidates=lambda w: dataset_files([POOLS[w.pool].candidates]),
+        original=lambda w: dataset_files([POOLS[w.pool].original]),
+        annotations=lambda w: POOLS[w.pool].annotations
+        or f"<results>/pools/{w.pool}/annotations.parquet",
     output:
-        frequencies=f"{SHARED}/pools/{{pool}}/frequencies.parquet",
+        frequencies="<results>/pools/{pool}/frequencies.parquet",
     log:
-        f"{SHARED}/logs/count_selections/{{pool}}.log",
+        "<results>/logs/count_selections/{pool}.log",
     wildcard_constraints:
-        pool=one_of(SAMPLING.settings.pools),
+        pool=one_of(POOLS),
     conda:
         "../envs/models.yaml"
     resources:
@@ -165,15 +199,17 @@ rule count_selections:
 rule sample_dataset:
     """Sample a test set from a pool, with its provenance."""
     input:
-        sets=SAMPLING.files_of_dataset,
+        sets=lambda w: dataset_files(POOLS[SAMPLING.sampled[w.dataset].pool].sets),
+        # The user's files, `<results>/pools/{pool}/frequencies.parquet`, and
+        # `<results>/sampling/{dataset}/provenance.parquet` of the set that this one starts from.
         tables=SAMPLING.tables_of_dataset,
     output:
-        expand(f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}", file=DATASET_FILES),
-        provenance=f"{SHARED}/sampling/{{dataset}}/provenance.parquet",
-        excluded=f"{SHARED}/sampling/{{dataset}}/excluded.parquet",
-        strata=f"{SHARED}/sampling/{{dataset}}/strata.parquet",
+        DATASET_FILES,
+        provenance="<results>/sampling/{dataset}/provenance.parquet",
+        excluded="<results>/sampling/{dataset}/excluded.parquet",
+        strata="<results>/sampling/{dataset}/strata.parquet",
     log:
-        f"{SHARED}/logs/sample_dataset/{{dataset}}.log",
+        "<results>/logs/sample_dataset/{dataset}.log",
     wildcard_constraints:
         dataset=one_of(SAMPLING.sampled),
     conda:
@@ -193,7 +229,6 @@ rule sample_dataset:
 # --- Warehouses: from the user's images to reviewed, documented sets
 
 WAREHOUSE = STUDY.analyses["warehouse"]
-WAREHOUSE_FOLDER = f"{SHARED}/warehouses/{{warehouse}}"
 
 
 wildcard_constraints:
@@ -205,9 +240,9 @@ wildcard_constraints:
 rule read_warehouse_set:
     """Read the images of a set of a warehouse."""
     output:
-        read=f"{WAREHOUSE_FOLDER}/read/{{set}}.parquet",
+        read="<results>/warehouses/{warehouse}/read/{set}.parquet",
     log:
-        f"{SHARED}/logs/read_warehouse_set/{{warehouse}}/{{set}}.log",
+        "<results>/logs/read_warehouse_set/{warehouse}/{set}.log",
     conda:
         "../envs/models.yaml"
     threads: 4
@@ -225,11 +260,11 @@ rule read_warehouse_set:
 rule hash_warehouse_reference:
     """Hash the images of a set that a warehouse is compared with."""
     input:
-        published=WAREHOUSE.reference_files,
+        published=lambda w: expand("<results>/downloads/{file}", file=WAREHOUSE.published(w)),
     output:
-        hashes=f"{WAREHOUSE_FOLDER}/references/{{compared}}.parquet",
+        hashes="<results>/warehouses/{warehouse}/references/{compared}.parquet",
     log:
-        f"{SHARED}/logs/hash_warehouse_reference/{{warehouse}}/{{compared}}.log",
+        "<results>/logs/hash_warehouse_reference/{warehouse}/{compared}.log",
     conda:
         "../envs/models.yaml"
     threads: 4
@@ -237,7 +272,7 @@ rule hash_warehouse_reference:
         **REQUESTS.resources("hash_warehouse_reference"),
     params:
         arguments=WAREHOUSE.arguments,
-        downloads=f"{SHARED}/downloads",
+        downloads=f"{STUDY.results}/downloads",
         state=WAREHOUSE.reference_state,
     message:
         "Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with"
@@ -249,12 +284,20 @@ rule hash_warehouse_reference:
 rule search_warehouse:
     """Search a warehouse for duplicates."""
     input:
-        read=lambda w: WAREHOUSE.tables_of_sets(w, WAREHOUSE.read),
-        hashes=WAREHOUSE.all_hashes,
+        read=lambda w: expand(
+            "<results>/warehouses/{warehouse}/read/{set}.parquet",
+            warehouse=w.warehouse,
+            set=WAREHOUSE.used[w.warehouse].sets,
+        ),
+        hashes=lambda w: expand(
+            "<results>/warehouses/{warehouse}/references/{compared}.parquet",
+            warehouse=w.warehouse,
+            compared=WAREHOUSE.used[w.warehouse].settings.against,
+        ),
     output:
-        duplicates=f"{WAREHOUSE_FOLDER}/duplicates.parquet",
+        duplicates="<results>/warehouses/{warehouse}/duplicates.parquet",
     log:
-        f"{SHARED}/logs/search_warehouse/{{warehouse}}.log",
+        "<results>/logs/search_warehouse/{warehouse}.log",
     conda:
         "../envs/models.yaml"
     resources:
@@ -271,12 +314,12 @@ rule search_warehouse:
 rule decide_warehouse_set:
     """Decide which images of a set of a warehouse are kept."""
     input:
-        read=f"{WAREHOUSE_FOLDER}/read/{{set}}.parquet",
-        duplicates=f"{WAREHOUSE_FOLDER}/duplicates.parquet",
+        read="<results>/warehouses/{warehouse}/read/{set}.parquet",
+        duplicates="<results>/warehouses/{warehouse}/duplicates.parquet",
     output:
-        images=f"{WAREHOUSE_FOLDER}/sets/{{set}}/images.parquet",
+        images="<results>/warehouses/{warehouse}/sets/{set}/images.parquet",
     log:
-        f"{SHARED}/logs/decide_warehouse_set/{{warehouse}}/{{set}}.log",
+        "<results>/logs/decide_warehouse_set/{warehouse}/{set}.log",
     conda:
         "../envs/models.yaml"
     resources:
@@ -293,11 +336,12 @@ rule decide_warehouse_set:
 rule export_warehouse_set:
     """Export the kept images of a set as a dataset."""
     input:
+        # `<results>/warehouses/{warehouse}/sets/{set}/images.parquet`
         images=WAREHOUSE.export_input,
     output:
-        expand(f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}", file=DATASET_FILES),
+        DATASET_FILES,
     log:
-        f"{SHARED}/logs/export_warehouse_set/{{dataset}}.log",
+        "<results>/logs/export_warehouse_set/{dataset}.log",
     wildcard_constraints:
         dataset=one_of(WAREHOUSE.exported),
     conda:
@@ -317,12 +361,16 @@ rule export_warehouse_set:
 rule document_warehouse:
     """Write the tables, figures and pages of a warehouse."""
     input:
-        duplicates=f"{WAREHOUSE_FOLDER}/duplicates.parquet",
-        images=lambda w: WAREHOUSE.tables_of_sets(w, WAREHOUSE.images),
+        duplicates="<results>/warehouses/{warehouse}/duplicates.parquet",
+        images=lambda w: expand(
+            "<results>/warehouses/{warehouse}/sets/{set}/images.parquet",
+            warehouse=w.warehouse,
+            set=WAREHOUSE.used[w.warehouse].sets,
+        ),
     output:
-        [f"{WAREHOUSE_FOLDER}/{name}" for name in DOCUMENTS],
+        [f"<results>/warehouses/{{warehouse}}/{name}" for name in DOCUMENTS],
     log:
-        f"{SHARED}/logs/document_warehouse/{{warehouse}}.log",
+        "<results>/logs/document_warehouse/{warehouse}.log",
     conda:
         "../envs/models.yaml"
     resources:

@@ -3,27 +3,25 @@
 from matcheval.domain_generalization.figures import KINDS as KINDS_OF_FIGURES
 
 DOMAINS = STUDY.analyses["domain_generalization"]
-DOMAINS_FOLDER = f"{OWN}/domain_generalization"
-TABLE_AND_CSV = ["parquet", "csv"]
 
 
 rule plan_domain_generalization:
     """Check sources and targets, and list all trainings."""
     input:
-        descriptions=DOMAINS.descriptions,
+        descriptions=descriptions(DOMAINS.trained_on),
     output:
-        outputs=shown(f"{DOMAINS_FOLDER}/plan", DOMAINS.planned),
+        outputs=in_report("<study>/domain_generalization/plan", DOMAINS.planned),
     log:
-        f"{OWN}/logs/plan_domain_generalization.log",
+        "<study>/logs/plan_domain_generalization.log",
     priority: 1  # before trainings, whose time it may save
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("plan_domain_generalization"),
     params:
-        function="matcheval.domain_generalization.tables:write_plan",
-        job=arguments(lambda w: DOMAINS.plan_arguments),
-        code=digest("matcheval.domain_generalization.tables:write_plan"),
+        **calls(
+            "matcheval.domain_generalization.tables:write_plan", lambda w: DOMAINS.plan_arguments
+        ),
     message:
         "Checking sources and targets, and listing the trainings"
     script:
@@ -33,25 +31,23 @@ rule plan_domain_generalization:
 rule collect_domain_runs:
     """Collect the runs of all trainings, and their accuracies."""
     input:
-        plan=f"{DOMAINS_FOLDER}/plan.parquet",
-        histories=DOMAINS.histories,
-        predictions=DOMAINS.tested_folders,
+        plan="<study>/domain_generalization/plan.parquet",
+        histories=expand("<study>/checkpoints/{model}.history.csv", model=DOMAINS.trained),
+        predictions=expand("<study>/tested/{tested}", tested=DOMAINS.expansion.tested),
     output:
-        runs=expand(f"{DOMAINS_FOLDER}/runs.{{format}}", format=TABLE_AND_CSV),
-        curves=expand(f"{DOMAINS_FOLDER}/curves.{{format}}", format=TABLE_AND_CSV),
-        accuracies=expand(
-            f"{DOMAINS_FOLDER}/accuracies.{{format}}", format=TABLE_AND_CSV
-        ),
+        runs=multiext("<study>/domain_generalization/runs", ".parquet", ".csv"),
+        curves=multiext("<study>/domain_generalization/curves", ".parquet", ".csv"),
+        accuracies=multiext("<study>/domain_generalization/accuracies", ".parquet", ".csv"),
     log:
-        f"{OWN}/logs/collect_domain_runs.log",
+        "<study>/logs/collect_domain_runs.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("collect_domain_runs"),
     params:
-        function="matcheval.domain_generalization.results:collect_runs",
-        job=arguments(lambda w: DOMAINS.run_arguments),
-        code=digest("matcheval.domain_generalization.results:collect_runs"),
+        **calls(
+            "matcheval.domain_generalization.results:collect_runs", lambda w: DOMAINS.run_arguments
+        ),
     message:
         "Collecting the runs and their accuracies"
     script:
@@ -61,25 +57,24 @@ rule collect_domain_runs:
 rule compare_domain_algorithms:
     """Select hyper-parameters, and compare algorithms with ERM."""
     input:
-        runs=f"{DOMAINS_FOLDER}/runs.parquet",
-        accuracies=f"{DOMAINS_FOLDER}/accuracies.parquet",
+        runs="<study>/domain_generalization/runs.parquet",
+        accuracies="<study>/domain_generalization/accuracies.parquet",
     output:
-        results=shown(f"{DOMAINS_FOLDER}/results", DOMAINS.results),
-        gains=expand(f"{DOMAINS_FOLDER}/gains.{{format}}", format=TABLE_AND_CSV),
-        spread=expand(f"{DOMAINS_FOLDER}/spread.{{format}}", format=TABLE_AND_CSV),
-        image_counts=expand(
-            f"{DOMAINS_FOLDER}/image_counts.{{format}}", format=TABLE_AND_CSV
-        ),
+        results=in_report("<study>/domain_generalization/results", DOMAINS.results),
+        gains=multiext("<study>/domain_generalization/gains", ".parquet", ".csv"),
+        spread=multiext("<study>/domain_generalization/spread", ".parquet", ".csv"),
+        image_counts=multiext("<study>/domain_generalization/image_counts", ".parquet", ".csv"),
     log:
-        f"{OWN}/logs/compare_domain_algorithms.log",
+        "<study>/logs/compare_domain_algorithms.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_domain_algorithms"),
     params:
-        function="matcheval.domain_generalization.results:compare_algorithms",
-        job=arguments(lambda w: DOMAINS.comparison),
-        code=digest("matcheval.domain_generalization.results:compare_algorithms"),
+        **calls(
+            "matcheval.domain_generalization.results:compare_algorithms",
+            lambda w: DOMAINS.comparison,
+        ),
     message:
         "Selecting groups of hyper-parameters, and comparing algorithms with ERM"
     script:
@@ -90,11 +85,11 @@ rule compare_domain_algorithms:
 rule lay_out_domain_results:
     """Lay out the results as tables of a paper."""
     input:
-        results=f"{DOMAINS_FOLDER}/results.parquet",
+        results="<study>/domain_generalization/results.parquet",
     output:
         outputs=[
-            shown(
-                f"{DOMAINS_FOLDER}/{view}-{selection}",
+            in_report(
+                f"<study>/domain_generalization/{view}-{selection}",
                 DOMAINS.layout,
                 view=view,
                 selection=selection,
@@ -103,15 +98,16 @@ rule lay_out_domain_results:
             for selection in DOMAINS.selections
         ],
     log:
-        f"{OWN}/logs/lay_out_domain_results.log",
+        "<study>/logs/lay_out_domain_results.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("lay_out_domain_results"),
     params:
-        function="matcheval.domain_generalization.tables:lay_out_results",
-        job=arguments(lambda w: DOMAINS.layout_arguments),
-        code=digest("matcheval.domain_generalization.tables:lay_out_results"),
+        **calls(
+            "matcheval.domain_generalization.tables:lay_out_results",
+            lambda w: DOMAINS.layout_arguments,
+        ),
     message:
         "Laying out the results as tables of Markdown and LaTeX"
     script:
@@ -122,11 +118,12 @@ rule lay_out_domain_results:
 rule score_domain_models:
     """Score trained models on the sets of a suite, without labels."""
     input:
+        # `<study>/tested/{tested}`, and descriptions of the sets that models are validated on.
         outputs=DOMAINS.score_inputs,
     output:
-        tables=directory(f"{DOMAINS_FOLDER}/scores/{{suite}}"),
+        tables=directory("<study>/domain_generalization/scores/{suite}"),
     log:
-        f"{OWN}/logs/score_domain_models/{{suite}}.log",
+        "<study>/logs/score_domain_models/{suite}.log",
     wildcard_constraints:
         suite=one_of(DOMAINS.scored_suites),
     conda:
@@ -135,12 +132,14 @@ rule score_domain_models:
     resources:
         **REQUESTS.resources("score_domain_models"),
     params:
-        function="matcheval.execution.batches:make_calls",
-        job=arguments(DOMAINS.score_arguments),
-        state="",
-        code=digest(
-            "matcheval.accuracy_prediction.scoring:write_scores",
-            "matcheval.accuracy_prediction.scores",
+        **calls(
+            "matcheval.execution.batches:make_calls",
+            DOMAINS.score_arguments,
+            code=[
+                "matcheval.accuracy_prediction.scoring:write_scores",
+                "matcheval.accuracy_prediction.scores",
+            ],
+            state="",
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -151,25 +150,26 @@ rule score_domain_models:
 rule compare_domain_scores:
     """Compare scores with accuracies of generalised models."""
     input:
-        runs=f"{DOMAINS_FOLDER}/runs.parquet",
-        accuracies=f"{DOMAINS_FOLDER}/accuracies.parquet",
-        scored=expand(f"{DOMAINS_FOLDER}/scores/{{suite}}", suite=DOMAINS.scored_suites),
+        runs="<study>/domain_generalization/runs.parquet",
+        accuracies="<study>/domain_generalization/accuracies.parquet",
+        scored=expand("<study>/domain_generalization/scores/{suite}", suite=DOMAINS.scored_suites),
     output:
-        predictability=shown(f"{DOMAINS_FOLDER}/predictability", DOMAINS.predictability),
-        near_far=expand(f"{DOMAINS_FOLDER}/near_far.{{format}}", format=TABLE_AND_CSV),
-        figure=shown(
-            f"{OWN}/figures/domain_generalization/scores", DOMAINS.plot_of_scores
+        predictability=in_report(
+            "<study>/domain_generalization/predictability", DOMAINS.predictability
         ),
+        near_far=multiext("<study>/domain_generalization/near_far", ".parquet", ".csv"),
+        figure=in_report("<study>/figures/domain_generalization/scores", DOMAINS.plot_of_scores),
     log:
-        f"{OWN}/logs/compare_domain_scores.log",
+        "<study>/logs/compare_domain_scores.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("compare_domain_scores"),
     params:
-        function="matcheval.domain_generalization.predictability:compare_scores",
-        job=arguments(lambda w: DOMAINS.score_comparison),
-        code=digest("matcheval.domain_generalization.predictability:compare_scores"),
+        **calls(
+            "matcheval.domain_generalization.predictability:compare_scores",
+            lambda w: DOMAINS.score_comparison,
+        ),
     message:
         "Comparing scores with accuracies of generalised models"
     script:
@@ -180,30 +180,27 @@ rule plot_domain_generalization:
     """Draw all figures of domain generalisation."""
     input:
         expand(
-            f"{DOMAINS_FOLDER}/{{table}}.parquet",
+            "<study>/domain_generalization/{table}.parquet",
             table=["runs", "curves", "results", "gains"],
         ),
     output:
         [
-            shown(
-                f"{OWN}/figures/domain_generalization/{figure}",
-                DOMAINS.plot,
-                figure=figure,
+            in_report(
+                f"<study>/figures/domain_generalization/{figure}", DOMAINS.plot, figure=figure
             )
             for figure in KINDS_OF_FIGURES
         ],
     log:
-        f"{OWN}/logs/plot_domain_generalization.log",
+        "<study>/logs/plot_domain_generalization.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("plot_domain_generalization"),
     params:
-        function="matcheval.execution.batches:make_all",
-        job=arguments(lambda w: DOMAINS.figure_arguments),
-        code=digest(
+        **calls(
             "matcheval.execution.batches:make_all",
-            "matcheval.domain_generalization.figures:plot_results",
+            lambda w: DOMAINS.figure_arguments,
+            uses=["matcheval.domain_generalization.figures:plot_results"],
         ),
     message:
         "Plotting the figures of domain generalisation"

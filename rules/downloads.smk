@@ -15,14 +15,14 @@ localrules:
 rule download_file:
     """Download a published file, or go on with it, and verify it."""
     output:
-        update(f"{SHARED}/downloads/{{file}}"),
+        update("<results>/downloads/{file}"),
     log:
-        f"{SHARED}/logs/download_file/{{file}}.log",
+        "<results>/logs/download_file/{file}.log",
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("download_file"),
-        machine=JOBS.file_options,
+        machine=COMMANDS.file_options,
     params:
         identity=lambda wildcards: STUDY.published_file(wildcards.file).identity,
     message:
@@ -35,16 +35,16 @@ rule download_file:
 rule download_weights:
     """Download the published weights of a model."""
     output:
-        update(f"{SHARED}/weights/{{weights}}"),
+        update("<results>/weights/{weights}"),
     log:
-        f"{SHARED}/logs/download_weights/{{weights}}.log",
+        "<results>/logs/download_weights/{weights}.log",
     wildcard_constraints:
         weights=one_of(STUDY.inference_plan.weights_urls),
     conda:
         "../envs/models.yaml"
     resources:
         **REQUESTS.resources("download_weights"),
-        machine=JOBS.download_options,
+        machine=COMMANDS.download_options,
     params:
         url=lambda wildcards: STUDY.inference_plan.weights_urls[wildcards.weights],
     message:

@@ -13,11 +13,11 @@ from matcheval.inference import INFERENCE_VERSION
 rule index_suite:
     """Check the datasets of a suite against each other."""
     input:
-        JOBS.suite_datasets,
+        datasets=lambda w: dataset_files(INFERENCE.checked_suites[w.suite]),
     output:
-        index=f"{OWN}/suites/{{suite}}.json",
+        index="<study>/suites/{suite}.json",
     log:
-        f"{OWN}/logs/index_suite/{{suite}}.log",
+        "<study>/logs/index_suite/{suite}.log",
     wildcard_constraints:
         suite=one_of(STUDY.suites),
     conda:
@@ -25,9 +25,7 @@ rule index_suite:
     resources:
         **REQUESTS.resources("index_suite"),
     params:
-        job=arguments(JOBS.suite_parameters),
-        function="matcheval.datasets.suites:write_suite",
-        code=digest("matcheval.datasets.suites:write_suite"),
+        **calls("matcheval.datasets.suites:write_suite", COMMANDS.suite_arguments),
     message:
         "Checking the datasets of suite {wildcards.suite}"
     script:
@@ -35,40 +33,59 @@ rule index_suite:
 
 
 # A study whose models are all known by their predictions runs none; rules have outputs nevertheless.
-SINGLE = PREDICTING.single if PREDICTING.datasets else ["-"]
+SINGLE = INFERENCE.single if INFERENCE.datasets else ["-"]
+
+
+def weights(models):
+    """Return `<study>/checkpoints/{model}.safetensors`, or published `<results>/weights/{file}`."""
+    made = [name for name in models if not STUDY.runnable[name].source.own_weights]
+    return list(dict.fromkeys(filter(None, map(STUDY.weights_file, made))))
+
+
+def custom_files(models):
+    """Return the user's files of models, weights and code, whose state is a parameter."""
+    return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
+
+
+def suite_files(_):
+    """Return what stands for the sets of suites, so that it stays when images are deleted."""
+    made = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
+    suites = expand("<study>/suites/{suite}.json", suite=INFERENCE.checked_suites)
+    return list(dict.fromkeys(suites + descriptions(sorted(made))))
 
 
 rule predict_datasets:
     """Run one model on all datasets: predictions and further outputs."""
     input:
-        unpack(lambda w: by_content(JOBS.predicting_inputs([w.model]))),
+        weights=lambda w: weights([w.model]),
+        custom=lambda w: custom_files([w.model]),
+        datasets=image_sets(INFERENCE.single),
+        suites=suite_files,
     output:
         expand(
-            f"{OWN}/predictions/{{dataset}}/{{{{model}}}}{{suffix}}",
+            "<study>/predictions/{dataset}/{model}{suffix}",
             dataset=SINGLE,
-            suffix=PREDICTING.suffixes,
+            suffix=INFERENCE.suffixes,
+            allow_missing=True,
         ),
-        [
-            directory(f"{OWN}/predictions/{suite}/{{model}}")
-            for suite in PREDICTING.suites
-        ],
+        [directory(f"<study>/predictions/{suite}/{{model}}") for suite in INFERENCE.suites],
     log:
-        f"{OWN}/logs/predict_datasets/{{model}}.log",
+        "<study>/logs/predict_datasets/{model}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_datasets/{{model}}.tsv"
+        "<study>/benchmarks/predict_datasets/{model}.tsv"
     wildcard_constraints:
-        model=one_of(PREDICTING.alone),
+        model=one_of(INFERENCE.with_own_job),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_datasets")
     resources:
         **REQUESTS.resources("predict_datasets"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=lambda w: JOBS.predicting_arguments([w.model]),
-        models=lambda w: JOBS.models_state([w.model]),
-        outputs=JOBS.outputs_state,
+        arguments=lambda w: COMMANDS.predicting_arguments([w.model]),
+        models=lambda w: COMMANDS.models_state([w.model]),
+        outputs=COMMANDS.outputs_state,
         version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.model}"
@@ -81,42 +98,44 @@ rule predict_datasets:
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
 # have no wildcard in common, so that the number of the job is in the rule's name.
-for number, models in PREDICTING.batches.items():
+for number, models in INFERENCE.batches.items():
 
     rule:
         """Run several models on all datasets."""
         name:
             f"predict_models_{number}"
         input:
-            **by_content(JOBS.predicting_inputs(models)),
+            weights=weights(models),
+            custom=custom_files(models),
+            datasets=image_sets(INFERENCE.single),
+            suites=suite_files,
         output:
             expand(
-                f"{OWN}/predictions/{{dataset}}/{{model}}{{suffix}}",
+                "<study>/predictions/{dataset}/{model}{suffix}",
                 dataset=SINGLE,
                 model=models,
-                suffix=PREDICTING.suffixes,
+                suffix=INFERENCE.suffixes,
             ),
             [
-                directory(f"{OWN}/predictions/{suite}/{model}")
-                for suite in PREDICTING.suites
+                directory(f"<study>/predictions/{suite}/{model}")
+                for suite in INFERENCE.suites
                 for model in models
             ],
         log:
-            f"{OWN}/logs/predict_models/{number}.log",
+            f"<study>/logs/predict_models/{number}.log",
         benchmark:
-            f"{OWN}/benchmarks/predict_models/{number}.tsv"
+            f"<study>/benchmarks/predict_models/{number}.tsv"
         conda:
             "../envs/models.yaml"
         threads: REQUESTS.threads("predict_models", models)
         resources:
             **REQUESTS.resources("predict_models", models),
-            machine=JOBS.inference_options
-            + (" --processes" if PREDICTING.are_small else ""),
-            outputs=JOBS.output_options,
+            machine=COMMANDS.inference_options + (" --processes" if INFERENCE.are_small else ""),
+            outputs=COMMANDS.output_options,
         params:
-            arguments=as_it_is(JOBS.predicting_arguments(models)),
-            models=JOBS.models_state(models),
-            outputs=JOBS.outputs_state,
+            arguments=without_wildcards(COMMANDS.predicting_arguments(models)),
+            models=COMMANDS.models_state(models),
+            outputs=COMMANDS.outputs_state,
             version=INFERENCE_VERSION,
         message:
             f"Predicting with {len(models)} models, batch {number}"
@@ -134,27 +153,30 @@ ruleorder: predict_datasets > predict_dataset
 rule predict_dataset:
     """Run a model on a dataset, of which an analysis trains or makes one."""
     input:
-        unpack(lambda w: by_content(JOBS.model_inputs(w))),
+        weights=lambda w: weights([w.model]),
+        custom=lambda w: custom_files([w.model]),
+        datasets=lambda w: image_sets([w.dataset]),
     output:
         expand(
-            f"{OWN}/predictions/{{{{dataset}}}}/{{{{model}}}}{{suffix}}",
-            suffix=PREDICTING.suffixes,
+            "<study>/predictions/{dataset}/{model}{suffix}",
+            suffix=INFERENCE.suffixes,
+            allow_missing=True,
         ),
     log:
-        f"{OWN}/logs/predict_dataset/{{dataset}}/{{model}}.log",
+        "<study>/logs/predict_dataset/{dataset}/{model}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_dataset/{{dataset}}/{{model}}.tsv"
+        "<study>/benchmarks/predict_dataset/{dataset}/{model}.tsv"
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_dataset")
     resources:
         **REQUESTS.resources("predict_dataset"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=JOBS.model_arguments,
-        models=lambda w: JOBS.models_state([w.model]),
-        outputs=JOBS.outputs_state,
+        arguments=COMMANDS.model_arguments,
+        models=lambda w: COMMANDS.models_state([w.model]),
+        outputs=COMMANDS.outputs_state,
         version=INFERENCE_VERSION,
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
@@ -169,13 +191,15 @@ rule predict_dataset:
 rule predict_tested:
     """Run models that an analysis trains together on its datasets."""
     input:
-        unpack(lambda w: by_content(JOBS.tested_inputs(w))),
+        weights=lambda w: weights(STUDY.tested[w.tested].models),
+        custom=lambda w: custom_files(STUDY.tested[w.tested].models),
+        datasets=lambda w: image_sets(STUDY.tested[w.tested].datasets),
     output:
-        directory(f"{OWN}/tested/{{tested}}"),
+        directory("<study>/tested/{tested}"),
     log:
-        f"{OWN}/logs/predict_tested/{{tested}}.log",
+        "<study>/logs/predict_tested/{tested}.log",
     benchmark:
-        f"{OWN}/benchmarks/predict_tested/{{tested}}.tsv"
+        "<study>/benchmarks/predict_tested/{tested}.tsv"
     wildcard_constraints:
         tested=one_of(STUDY.tested),
     conda:
@@ -183,12 +207,12 @@ rule predict_tested:
     threads: REQUESTS.threads("predict_tested")
     resources:
         **REQUESTS.resources("predict_tested"),
-        machine=JOBS.inference_options,
-        outputs=JOBS.output_options,
+        machine=COMMANDS.inference_options,
+        outputs=COMMANDS.output_options,
     params:
-        arguments=JOBS.tested_arguments,
-        models=lambda w: JOBS.models_state(STUDY.tested[w.tested].models),
-        outputs=[STUDY.inference.outputs, JOBS.outputs_state],
+        arguments=COMMANDS.tested_arguments,
+        models=lambda w: COMMANDS.models_state(STUDY.tested[w.tested].models),
+        outputs=[STUDY.inference.outputs, COMMANDS.outputs_state],
         version=INFERENCE_VERSION,
     message:
         "Predicting with {wildcards.tested}"
@@ -199,10 +223,35 @@ rule predict_tested:
         + " --threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
+def predictions(datasets, models=None, suffixes=(".parquet",)):
+    """Return `<study>/predictions/{dataset}/{model}{suffix}`, or files of the user's.
+
+    Of a set in a suite only, it is the folder `<study>/predictions/{suite}/{model}`.
+    """
+    files = (STUDY.results_inputs(name, models, suffixes) for name in datasets)
+    return list(dict.fromkeys(file for several in files for file in several))
+
+
+PREDICTIONS = [
+    *expand(
+        "<study>/predictions/{dataset}/{model}{suffix}",
+        dataset=INFERENCE.single,
+        model=INFERENCE.models,
+        suffix=INFERENCE.suffixes,
+    ),
+    *expand("<study>/predictions/{suite}/{model}", suite=INFERENCE.suites, model=INFERENCE.models),
+]
+
+
+# Sets that are known by the user's files of predictions only.
+CUSTOM = [name for name in STUDY.evaluated if not STUDY.datasets[name].has_images]
+
+
 rule predictions:
-    """All predictions of the study."""
+    """All predictions of the study, those on file included."""
     input:
-        STUDY.predictions_targets,
+        PREDICTIONS,
+        [file for name in CUSTOM for file in STUDY.results_files(name)],
     localrule: True
     message:
         "All predictions are there"
@@ -217,16 +266,13 @@ FEATURES = STUDY.analyses["features"]
 rule extract_features:
     """Compute the features of the images of a dataset, as a dataset."""
     input:
-        FEATURES.images,
+        images=lambda w: dataset_files([FEATURES.sets[w.dataset].of]),
     output:
-        expand(
-            f"{SHARED}/datasets/{{{{dataset}}}}/{{file}}",
-            file=["dataset.json", "images.npy", "datapoints.parquet"],
-        ),
+        DATASET_FILES,
     log:
-        f"{SHARED}/logs/extract_features/{{dataset}}.log",
+        "<results>/logs/extract_features/{dataset}.log",
     benchmark:
-        f"{SHARED}/benchmarks/extract_features/{{dataset}}.tsv"
+        "<results>/benchmarks/extract_features/{dataset}.tsv"
     wildcard_constraints:
         dataset=one_of(FEATURES.sets),
     conda:
@@ -234,7 +280,7 @@ rule extract_features:
     threads: REQUESTS.threads("extract_features")
     resources:
         **REQUESTS.resources("extract_features"),
-        machine=JOBS.inference_options,
+        machine=COMMANDS.inference_options,
     params:
         arguments=FEATURES.arguments,
         network=FEATURES.network_state,

@@ -1,23 +1,32 @@
 # The matched evaluation protocol: from predictions to runs of ten seeds, gaps, tables, the summary,
 # and figures (matcheval/protocol/).
 MATCHING = STUDY.analyses["matching"]
-MATCHINGS = MATCHING.matchings
-FIGURES_OF_PAIR = f"{OWN}/figures/{{pair}}"
+RELIABILITY_MODELS = MATCHING.settings.reliability_models
+
+
+def by_matching(path, **wildcards):
+    """Return a path for every matching of the study; other wildcards stay in it."""
+    return expand(path, matching=MATCHING.matchings, allow_missing=True, **wildcards)
+
+
+def predictions_of_pair(pair, models):
+    """Return predictions on both sets of a pair, and `<study>/classes/{pair}.txt` if it is needed."""
+    MATCHING.check_can_be_matched(pair)
+    late = [pair] if pair in STUDY.pairs_compared_late else []
+    classes = expand("<study>/classes/{pair}.txt", pair=late)
+    return predictions(STUDY.pairs[pair].datasets.values(), models) + classes
 
 
 rule match_predictions:
     """Match a batch of models on a pair by all matchings and seeds."""
     input:
-        predictions=MATCHING.batch_inputs,
+        predictions=lambda w: predictions_of_pair(w.pair, MATCHING.batches[w.batch]),
     output:
-        runs=expand(
-            f"{OWN}/matched/{{{{pair}}}}/{{matching}}/{{{{batch}}}}.parquet",
-            matching=MATCHINGS,
-        ),
+        runs=by_matching("<study>/matched/{pair}/{matching}/{batch}.parquet"),
     log:
-        f"{OWN}/logs/match_predictions/{{pair}}/{{batch}}.log",
+        "<study>/logs/match_predictions/{pair}/{batch}.log",
     benchmark:
-        f"{OWN}/benchmarks/match_predictions/{{pair}}/{{batch}}.tsv"
+        "<study>/benchmarks/match_predictions/{pair}/{batch}.tsv"
     wildcard_constraints:
         batch=one_of(MATCHING.batches),
     priority: 1  # before trainings that wait
@@ -26,10 +35,11 @@ rule match_predictions:
     resources:
         **REQUESTS.resources("match_predictions"),
     params:
-        function="matcheval.protocol.jobs:match_predictions",
-        job=arguments(MATCHING.batch_arguments),
-        custom_files=MATCHING.batch_state,
-        code=digest("matcheval.protocol.jobs:match_predictions"),
+        **calls(
+            "matcheval.protocol.jobs:match_predictions",
+            MATCHING.batch_arguments,
+            custom_files=MATCHING.batch_state,
+        ),
     message:
         "Matching {wildcards.pair}, batch {wildcards.batch}"
     script:
@@ -40,24 +50,23 @@ rule match_predictions:
 rule save_matched_pairs:
     """Write the matched pairs of the models that the study names."""
     input:
-        predictions=MATCHING.saved_inputs,
+        predictions=lambda w: predictions_of_pair(w.pair, MATCHING.saved_models),
     output:
-        pairs=expand(
-            f"{OWN}/pairs/{{{{pair}}}}/{{matching}}/{{model}}.parquet",
-            matching=MATCHINGS,
-            model=MATCHING.saved_models or ["-"],
+        pairs=by_matching(
+            "<study>/pairs/{pair}/{matching}/{model}.parquet", model=MATCHING.saved_models or ["-"]
         ),
     log:
-        f"{OWN}/logs/save_matched_pairs/{{pair}}.log",
+        "<study>/logs/save_matched_pairs/{pair}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("save_matched_pairs"),
     params:
-        function="matcheval.protocol.jobs:save_matched_pairs",
-        job=arguments(MATCHING.saved_arguments),
-        custom_files=MATCHING.saved_state,
-        code=digest("matcheval.protocol.jobs:save_matched_pairs"),
+        **calls(
+            "matcheval.protocol.jobs:save_matched_pairs",
+            MATCHING.saved_arguments,
+            custom_files=MATCHING.saved_state,
+        ),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
     script:
@@ -67,27 +76,19 @@ rule save_matched_pairs:
 rule tabulate_runs:
     """Average the runs of a pair over seeds."""
     input:
-        runs=expand(
-            f"{OWN}/matched/{{{{pair}}}}/{{matching}}/{{batch}}.parquet",
-            matching=MATCHINGS,
-            batch=MATCHING.batches,
+        runs=by_matching(
+            "<study>/matched/{pair}/{matching}/{batch}.parquet", batch=MATCHING.batches
         ),
     output:
-        outputs=expand(
-            f"{OWN}/tables/{{{{pair}}}}/{{matching}}.{{format}}",
-            matching=MATCHINGS,
-            format=["parquet", "csv"],
-        ),
+        outputs=by_matching("<study>/tables/{pair}/{matching}.{format}", format=["parquet", "csv"]),
     log:
-        f"{OWN}/logs/tabulate_runs/{{pair}}.log",
+        "<study>/logs/tabulate_runs/{pair}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("tabulate_runs"),
     params:
-        function="matcheval.protocol.jobs:write_model_tables",
-        job=arguments({"matchings": MATCHINGS}),
-        code=digest("matcheval.protocol.jobs:write_model_tables"),
+        **calls("matcheval.protocol.jobs:write_model_tables", {"matchings": MATCHING.matchings}),
     message:
         "Tabulating the matchings of {wildcards.pair}"
     script:
@@ -97,22 +98,20 @@ rule tabulate_runs:
 rule estimate_gaps:
     """Estimate the gaps of a pair before and after matching, and their parts."""
     input:
-        predictions=MATCHING.gap_inputs,
+        predictions=lambda w: predictions_of_pair(w.pair, STUDY.models),
+        groups=lambda w: [
+            descriptions([name])[-1]
+            for name in STUDY.pairs[w.pair].datasets.values()
+            if STUDY.datasets[name].has_images
+        ],
     output:
-        tables=expand(
-            f"{OWN}/gaps/{{{{pair}}}}/{{matching}}.{{format}}",
-            matching=MATCHINGS,
-            format=["parquet", "csv"],
-        ),
-        means=expand(f"{OWN}/gaps/{{{{pair}}}}.{{format}}", format=["parquet", "csv"]),
-        calibration=expand(
-            f"{OWN}/gaps/{{{{pair}}}}/calibration.{{format}}",
-            format=["parquet", "csv"],
-        ),
+        tables=by_matching("<study>/gaps/{pair}/{matching}.{format}", format=["parquet", "csv"]),
+        means=multiext("<study>/gaps/{pair}", ".parquet", ".csv"),
+        calibration=multiext("<study>/gaps/{pair}/calibration", ".parquet", ".csv"),
     log:
-        f"{OWN}/logs/estimate_gaps/{{pair}}.log",
+        "<study>/logs/estimate_gaps/{pair}.log",
     benchmark:
-        f"{OWN}/benchmarks/estimate_gaps/{{pair}}.tsv"
+        "<study>/benchmarks/estimate_gaps/{pair}.tsv"
     priority: 1
     conda:
         "../envs/analysis.yaml"
@@ -120,10 +119,11 @@ rule estimate_gaps:
     resources:
         **REQUESTS.resources("estimate_gaps"),
     params:
-        function="matcheval.protocol.jobs:write_gaps",
-        job=arguments(MATCHING.gap_arguments),
-        custom_files=MATCHING.gap_state,
-        code=digest("matcheval.protocol.jobs:write_gaps"),
+        **calls(
+            "matcheval.protocol.jobs:write_gaps",
+            MATCHING.gap_arguments,
+            custom_files=MATCHING.gap_state,
+        ),
     message:
         "Estimating the gaps of {wildcards.pair}"
     script:
@@ -133,29 +133,27 @@ rule estimate_gaps:
 rule write_summary:
     """Write the summary page of the study."""
     input:
-        means=expand(f"{OWN}/gaps/{{pair}}.parquet", pair=MATCHING.pairs),
+        means=expand("<study>/gaps/{pair}.parquet", pair=MATCHING.pairs),
         tables=expand(
-            f"{OWN}/tables/{{pair}}/{{matching}}.parquet",
+            "<study>/tables/{pair}/{matching}.parquet",
             pair=MATCHING.pairs,
-            matching=MATCHINGS,
+            matching=MATCHING.matchings,
         ),
         gaps=expand(
-            f"{OWN}/gaps/{{pair}}/{{matching}}.parquet",
+            "<study>/gaps/{pair}/{matching}.parquet",
             pair=MATCHING.pairs,
-            matching=MATCHINGS,
+            matching=MATCHING.matchings,
         ),
     output:
-        outputs=shown(f"{OWN}/summary", MATCHING.summary),
+        outputs=in_report("<study>/summary", MATCHING.summary),
     log:
-        f"{OWN}/logs/write_summary.log",
+        "<study>/logs/write_summary.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("write_summary"),
     params:
-        function="matcheval.protocol.analysis:write_study_summary",
-        job=arguments(MATCHING.summary_arguments),
-        code=digest("matcheval.protocol.analysis:write_study_summary"),
+        **calls("matcheval.protocol.analysis:write_study_summary", MATCHING.summary_arguments),
     message:
         f"Summarising study {STUDY.name}"
     script:
@@ -166,51 +164,53 @@ rule write_summary:
 rule plot_matching:
     """Draw all figures of the matching of a pair."""
     input:
-        tables=expand(
-            f"{OWN}/tables/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS
+        tables=by_matching("<study>/tables/{pair}/{matching}.parquet"),
+        gaps=by_matching("<study>/gaps/{pair}/{matching}.parquet"),
+        means="<study>/gaps/{pair}.parquet",
+        predictions=lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS),
+        pairs=by_matching(
+            "<study>/pairs/{pair}/{matching}/{model}.parquet", model=RELIABILITY_MODELS
         ),
-        gaps=expand(f"{OWN}/gaps/{{{{pair}}}}/{{matching}}.parquet", matching=MATCHINGS),
-        means=f"{OWN}/gaps/{{pair}}.parquet",
-        reliability=MATCHING.reliability_inputs,
     output:
-        shown(f"{FIGURES_OF_PAIR}/confidence", MATCHING.confidence_plot),
+        in_report("<study>/figures/{pair}/confidence", MATCHING.confidence_plot),
         [
-            shown(f"{FIGURES_OF_PAIR}/{name}/{figure}", plot, matching=name)
-            for name in MATCHINGS
+            in_report(f"<study>/figures/{{pair}}/{name}/{figure}", plot, matching=name)
+            for name in MATCHING.matchings
             for figure, plot in (
                 ("matched_accuracy", MATCHING.accuracy_plot),
                 ("gaps", MATCHING.gaps_plot),
             )
         ],
         [
-            shown(
-                f"{FIGURES_OF_PAIR}/{name}/reliability/{model}",
+            in_report(
+                f"<study>/figures/{{pair}}/{name}/reliability/{model}",
                 MATCHING.reliability_plot,
                 matching=name,
                 model=model,
             )
-            for name in MATCHINGS
-            for model in MATCHING.settings.reliability_models
+            for name in MATCHING.matchings
+            for model in RELIABILITY_MODELS
         ],
     log:
-        f"{OWN}/logs/plot_matching/{{pair}}.log",
+        "<study>/logs/plot_matching/{pair}.log",
     benchmark:
-        f"{OWN}/benchmarks/plot_matching/{{pair}}.tsv"
+        "<study>/benchmarks/plot_matching/{pair}.tsv"
     conda:
         "../envs/analysis.yaml"
     threads: 2
     resources:
         **REQUESTS.resources("plot_matching"),
     params:
-        function="matcheval.execution.batches:make_all",
-        job=arguments(MATCHING.figure_arguments),
-        custom_files=MATCHING.reliability_state,
-        code=digest(
+        **calls(
             "matcheval.execution.batches:make_all",
-            "matcheval.protocol.analysis:draw_confidence",
-            "matcheval.protocol.analysis:draw_matched_accuracy",
-            "matcheval.protocol.analysis:draw_gaps",
-            "matcheval.protocol.analysis:draw_reliability",
+            MATCHING.figure_arguments,
+            uses=[
+                "matcheval.protocol.analysis:draw_confidence",
+                "matcheval.protocol.analysis:draw_matched_accuracy",
+                "matcheval.protocol.analysis:draw_gaps",
+                "matcheval.protocol.analysis:draw_reliability",
+            ],
+            custom_files=MATCHING.reliability_state,
         ),
     message:
         "Plotting the figures of {wildcards.pair}"
@@ -222,7 +222,8 @@ rule plot_matching:
 rule matched:
     """All runs and matched pairs."""
     input:
-        MATCHING.stages["matched"],
+        files_of(rules.match_predictions, pair=MATCHING.pairs, batch=MATCHING.batches),
+        files_of(rules.save_matched_pairs, pair=MATCHING.pairs if MATCHING.saved_models else []),
     localrule: True
     message:
         "All files of matched are there"
@@ -231,7 +232,9 @@ rule matched:
 rule tables:
     """All tables of the matching, and the summary."""
     input:
-        MATCHING.stages["tables"],
+        files_of(rules.tabulate_runs, pair=MATCHING.pairs),
+        files_of(rules.estimate_gaps, pair=MATCHING.pairs),
+        rules.write_summary.output if MATCHING.pairs else [],
     localrule: True
     message:
         "All files of tables are there"
@@ -240,7 +243,7 @@ rule tables:
 rule figures:
     """All figures of the matching."""
     input:
-        MATCHING.stages["figures"],
+        files_of(rules.plot_matching, pair=MATCHING.pairs),
     localrule: True
     message:
         "All files of figures are there"
@@ -249,7 +252,9 @@ rule figures:
 rule matching:
     """All files of the matching."""
     input:
-        MATCHING.targets,
+        rules.matched.input,
+        rules.tables.input,
+        rules.figures.input,
     localrule: True
     message:
         "All files of matching are there"

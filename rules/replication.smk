@@ -13,20 +13,21 @@ wildcard_constraints:
 rule count_correct:
     """Count each model's correct predictions on a dataset."""
     input:
-        files=REPLICATION.count_inputs,
+        files=lambda w: predictions([w.dataset], suffixes=REPLICATION.counted_suffixes),
     output:
-        accuracies=f"{OWN}/accuracies/{{dataset}}.parquet",
+        accuracies="<study>/accuracies/{dataset}.parquet",
     log:
-        f"{OWN}/logs/count_correct/{{dataset}}.log",
+        "<study>/logs/count_correct/{dataset}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("count_correct"),
     params:
-        function="matcheval.replication.analysis:count_correct",
-        job=arguments(REPLICATION.count_arguments),
-        custom_files=lambda w: STUDY.custom_results_state(w.dataset),
-        code=digest("matcheval.replication.analysis:count_correct"),
+        **calls(
+            "matcheval.replication.analysis:count_correct",
+            REPLICATION.count_arguments,
+            custom_files=lambda w: STUDY.custom_results_state(w.dataset),
+        ),
     message:
         "Counting correct predictions on {wildcards.dataset}"
     script:
@@ -36,21 +37,19 @@ rule count_correct:
 rule tabulate_replication:
     """Tabulate accuracies, gaps and ranks of the models on a pair."""
     input:
-        images=REPLICATION.results_of_same_images,
-        original=lambda w: REPLICATION.accuracies_of(w, "original"),
-        replication=lambda w: REPLICATION.accuracies_of(w, "replication"),
+        images=lambda w: predictions(REPLICATION.sets_of_same_images(w.pair)),
+        original=lambda w: f"<study>/accuracies/{STUDY.pairs[w.pair].original}.parquet",
+        replication=lambda w: f"<study>/accuracies/{STUDY.pairs[w.pair].replication}.parquet",
     output:
-        outputs=shown(f"{OWN}/replication/{{pair}}/top{{top}}", REPLICATION.result),
+        outputs=in_report("<study>/replication/{pair}/top{top}", REPLICATION.result),
     log:
-        f"{OWN}/logs/tabulate_replication/{{pair}}/{{top}}.log",
+        "<study>/logs/tabulate_replication/{pair}/{top}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("tabulate_replication"),
     params:
-        function="matcheval.replication.analysis:write_results",
-        job=arguments(REPLICATION.pair_arguments),
-        code=digest("matcheval.replication.analysis:write_results"),
+        **calls("matcheval.replication.analysis:write_results", REPLICATION.pair_arguments),
     message:
         "Tabulating the replication of {wildcards.pair}, top {wildcards.top}"
     script:
@@ -60,20 +59,18 @@ rule tabulate_replication:
 rule fit_replication:
     """Fit lines to the accuracies of the models on a pair."""
     input:
-        results=f"{OWN}/replication/{{pair}}/top{{top}}.parquet",
+        results="<study>/replication/{pair}/top{top}.parquet",
     output:
-        outputs=shown(f"{OWN}/replication/{{pair}}/top{{top}}.fits", REPLICATION.fits),
-        region=f"{OWN}/replication/{{pair}}/top{{top}}.region.parquet",
+        outputs=in_report("<study>/replication/{pair}/top{top}.fits", REPLICATION.fits),
+        region="<study>/replication/{pair}/top{top}.region.parquet",
     log:
-        f"{OWN}/logs/fit_replication/{{pair}}/{{top}}.log",
+        "<study>/logs/fit_replication/{pair}/{top}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("fit_replication"),
     params:
-        function="matcheval.replication.analysis:write_fits",
-        job=arguments(REPLICATION.fit_arguments),
-        code=digest("matcheval.replication.analysis:write_fits"),
+        **calls("matcheval.replication.analysis:write_fits", REPLICATION.fit_arguments),
     message:
         "Fitting the replication of {wildcards.pair}, top {wildcards.top}"
     script:
@@ -84,21 +81,17 @@ rule summarize_replication:
     """Tabulate the average changes of all pairs."""
     input:
         files=list(REPLICATION.selection_frequencies.values()),
-        results=expand(
-            f"{OWN}/replication/{{pair}}/top{{top}}.parquet", pair=STUDY.pairs, top=TOP
-        ),
+        results=expand("<study>/replication/{pair}/top{top}.parquet", pair=STUDY.pairs, top=TOP),
     output:
-        outputs=shown(f"{OWN}/replication/changes", REPLICATION.changes),
+        outputs=in_report("<study>/replication/changes", REPLICATION.changes),
     log:
-        f"{OWN}/logs/summarize_replication.log",
+        "<study>/logs/summarize_replication.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("summarize_replication"),
     params:
-        function="matcheval.replication.analysis:write_changes",
-        job=arguments(REPLICATION.changes_arguments),
-        code=digest("matcheval.replication.analysis:write_changes"),
+        **calls("matcheval.replication.analysis:write_changes", REPLICATION.changes_arguments),
     message:
         f"Summarising the replications of study {STUDY.name}"
     script:
@@ -109,14 +102,15 @@ rule plot_replication:
     """Draw the figures of the replication of a pair."""
     input:
         expand(
-            f"{OWN}/replication/{{{{pair}}}}/top{{top}}{{table}}.parquet",
+            "<study>/replication/{pair}/top{top}{table}.parquet",
             top=TOP,
             table=["", ".fits", ".region"],
+            allow_missing=True,
         ),
     output:
         [
-            shown(
-                f"{OWN}/figures/{{pair}}/replication/top{top}-{scale}",
+            in_report(
+                f"<study>/figures/{{pair}}/replication/top{top}-{scale}",
                 REPLICATION.plot,
                 top=top,
                 scale=scale,
@@ -125,17 +119,16 @@ rule plot_replication:
             for scale in SCALES
         ],
     log:
-        f"{OWN}/logs/plot_replication/{{pair}}.log",
+        "<study>/logs/plot_replication/{pair}.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("plot_replication"),
     params:
-        function="matcheval.execution.batches:make_all",
-        job=arguments(REPLICATION.figure_arguments),
-        code=digest(
+        **calls(
             "matcheval.execution.batches:make_all",
-            "matcheval.replication.analysis:draw_fit",
+            REPLICATION.figure_arguments,
+            uses=["matcheval.replication.analysis:draw_fit"],
         ),
     message:
         "Plotting the replication of {wildcards.pair}"

@@ -6,6 +6,12 @@ from dataclasses import asdict
 from matcheval.report.pages import template_digest
 from matcheval.study import reported
 
+# All files of the analyses; those that rules make and the library does not list are shown, too.
+TARGETS = {name: list(map(str, getattr(rules, name).input)) for name in STUDY.analyses}
+for name, analysis in STUDY.analyses.items():
+    listed = set(analysis.targets)
+    analysis.added = [file for file in TARGETS[name] if file not in listed]
+
 SECTIONS = reported.study_sections(STUDY)
 REPORTED = {
     "sections": [asdict(section) for section in SECTIONS],
@@ -26,21 +32,20 @@ rule write_report:
     input:
         files=reported.section_files(SECTIONS),
     output:
-        page=f"{OWN}/report.html",
+        page="<study>/report.html",
     log:
-        f"{OWN}/logs/write_report.log",
+        "<study>/logs/write_report.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("write_report"),
     params:
-        function="matcheval.report.pages:write_report",
-        study=STUDY.name,
-        job=arguments(REPORTED),
-        templates=template_digest(),
-        code=digest(
+        **calls(
             "matcheval.report.pages:write_report",
-            *(f"{one.room}.report" for one in SECTIONS if one.data),
+            REPORTED,
+            uses=[*(f"{one.room}.report" for one in SECTIONS if one.data)],
+            study=STUDY.name,
+            templates=template_digest(),
         ),
     message:
         "Writing the report of study {params.study}"
@@ -53,29 +58,22 @@ rule write_report:
 rule check:
     """Check the study's results against each other and against the study file."""
     input:
-        results=[
-            PREDICTING.all_files,
-            [analysis.targets for analysis in STUDY.analyses.values()],
-        ],
-        datasets=[
-            STUDY.dataset_files(name)
-            for name in STUDY.built_datasets
-            if name in STUDY.evaluated
-        ],
+        results=[PREDICTIONS, list(TARGETS.values())],
+        datasets=dataset_files(name for name in STUDY.built_datasets if name in STUDY.evaluated),
     log:
-        f"{OWN}/logs/check.log",
+        "<study>/logs/check.log",
     conda:
         "../envs/analysis.yaml"
     resources:
         **REQUESTS.resources("check"),
     params:
-        function="check:check",
-        job=arguments(
+        **calls(
+            "check:check",
             {
                 "checks": str(HOME / "tests" / "artefacts"),
-                "study": OWN,
+                "study": STUDY.folder,
                 "expected": STUDY.analyses["matching"].expected_runs,
-            }
+            },
         ),
     message:
         "Checking the results of the study"

@@ -1,4 +1,4 @@
-# The run itself: checks before the first job, and what is told at its end.
+# The run itself: checks before the first job, and the report at its end.
 #
 # Snakemake runs the handlers of the main workflow only. One that uses this as a module calls the
 # functions (docs/configuration.md).

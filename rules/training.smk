@@ -6,19 +6,35 @@
 from matcheval.training import TRAINING_VERSION
 
 
+def image_sets(datasets):
+    """Return the files of datasets, images marked so that only their digest counts, not their time.
+
+    Snakemake compares the contents of small files, such as the description with the digest.
+    """
+    files = dataset_files(datasets)
+    return [ancient(file) if file.endswith("/images.npy") else file for file in files]
+
+
+def training_sets(models):
+    """Return the sets that models are trained and validated on."""
+    trained = [STUDY.trained[name] for name in models]
+    return image_sets(name for one in trained for name in (*one.train, *one.validation))
+
+
 rule train_model:
     """Train one model: checkpoint and history."""
     input:
-        unpack(lambda w: by_content(JOBS.training_inputs([w.model]))),
+        datasets=lambda w: training_sets([w.model]),
+        pretrained=lambda w: ancient(COMMANDS.start_weights([w.model])),
     output:
-        checkpoint=f"{OWN}/checkpoints/{{model}}.safetensors",
-        history=f"{OWN}/checkpoints/{{model}}.history.csv",
+        checkpoint="<study>/checkpoints/{model}.safetensors",
+        history="<study>/checkpoints/{model}.history.csv",
     log:
-        f"{SHARED}/logs/train_model/{{model}}.log",
+        "<results>/logs/train_model/{model}.log",
     benchmark:
-        f"{SHARED}/benchmarks/train_model/{{model}}.tsv"
+        "<results>/benchmarks/train_model/{model}.tsv"
     wildcard_constraints:
-        model=one_of(STUDY.trainings.alone),
+        model=one_of(STUDY.trainings.with_own_job),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("train_model")
@@ -27,10 +43,10 @@ rule train_model:
         # Machine settings change at most the last bits of the weights, which is no reason to train
         # again. They are a resource because a changed resource, unlike a changed parameter, does
         # not repeat a job.
-        machine=JOBS.training_options,
+        machine=COMMANDS.training_options,
     params:
-        arguments=lambda w: JOBS.training_arguments([w.model]),
-        starts=lambda w: JOBS.starts_state([w.model]),
+        arguments=lambda w: COMMANDS.training_arguments([w.model]),
+        starts=lambda w: COMMANDS.starts_state([w.model]),
         version=TRAINING_VERSION,
     message:
         "Training {wildcards.model}"
@@ -50,26 +66,27 @@ for number, models in STUDY.trainings.batches.items():
         name:
             f"train_models_{number}"
         input:
-            **by_content(JOBS.training_inputs(models)),
+            datasets=training_sets(models),
+            pretrained=ancient(COMMANDS.start_weights(models)),
         output:
             expand(
-                f"{OWN}/checkpoints/{{model}}.{{suffix}}",
+                "<study>/checkpoints/{model}.{suffix}",
                 model=models,
                 suffix=["safetensors", "history.csv"],
             ),
         log:
-            f"{OWN}/logs/train_models/{number}.log",
+            f"<study>/logs/train_models/{number}.log",
         benchmark:
-            f"{OWN}/benchmarks/train_models/{number}.tsv"
+            f"<study>/benchmarks/train_models/{number}.tsv"
         conda:
             "../envs/models.yaml"
         threads: REQUESTS.threads("train_models", models)
         resources:
             **REQUESTS.resources("train_models", models),
-            machine=JOBS.training_options,
+            machine=COMMANDS.training_options,
         params:
-            arguments=as_it_is(JOBS.training_arguments(models)),
-            starts=JOBS.starts_state(models),
+            arguments=without_wildcards(COMMANDS.training_arguments(models)),
+            starts=COMMANDS.starts_state(models),
             version=TRAINING_VERSION,
             threads=STUDY.training.threads,
         message:

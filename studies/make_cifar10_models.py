@@ -6,7 +6,7 @@ The paper lists architectures, losses, augmentations and that schedules and seed
 list its 278 models. These are as many: the published networks by their papers' recipes with two
 seeds, or three of each family's first; then around that first network one thing changed at a time,
 then two, and around the family's second network three losses. The file is committed and may be
-edited by hand for a study of one's own; a test compares it with this script.
+edited by hand for your own study; a test compares it with this script.
 """
 
 import csv

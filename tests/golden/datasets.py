@@ -60,7 +60,7 @@ _ORDER = np.argsort(np.arange(1000) * 367 % 1000)
 _TINY = pixels(1000, 4, 5, 3)
 
 Files = Mapping[str, bytes]
-_Case = tuple[dict[str, Any], Files]  # options, and files by path: published ones, or one's own
+_Case = tuple[dict[str, Any], Files]  # options, and files by path: published ones, or your own
 
 
 def _cinic10() -> Files:

@@ -8,7 +8,6 @@ from test_accuracy_tables import DIRECT, LEFT_OUT, METHODS, cells, predictions
 
 from matcheval.accuracy_prediction import differences
 from matcheval.accuracy_prediction.differences import simultaneous
-from matcheval.accuracy_prediction.tables import between_columns, difference_columns
 
 # Eight subgroups of one set, in one group, and the errors of methods in points.
 SETS = tuple((f"s{i}", "g", f"c{i}", 10, (1, 2 + i % 2, 9, 9 + i)) for i in range(8))
@@ -29,7 +28,7 @@ def test_differences_are_of_all_pairs_of_a_way_and_of_direct_methods():
     constant = found.loc[("ac", "mmd")]
     assert constant["difference_low"] == pytest.approx(constant["difference_high"])
     assert 0 < found.loc[("ac", "doe"), "difference_low"] < 0.015
-    shown = cells(difference_columns(table))
+    shown = cells(differences.DIFFERENCES.text_columns(table))
     assert len(shown["Compared"]) == 2 * (7 + 3)  # with the lowest only
     few = differences.tabulate_differences(predictions(SETS[:7]), 0.95)
     assert few["difference_low"].isna().all()
@@ -69,5 +68,10 @@ def test_rankings_on_two_suites_by_classifier():
     assert found["n_methods"][["m", "n"]].tolist() == [3, 4]
     expected = (found.loc["m", "kendall"] - tau) / 2
     assert found.loc["mean", "kendall"] == pytest.approx(expected)
-    assert cells(between_columns(table))["Classifier"] == ["m", "n", "single", "mean"]
+    assert cells(differences.BETWEEN.text_columns(table))["Classifier"] == [
+        "m",
+        "n",
+        "single",
+        "mean",
+    ]
     assert differences.tabulate_between(first, []).empty

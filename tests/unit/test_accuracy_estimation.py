@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from test_accuracy_regression import interval
 
 from helpers import told_json
 from matcheval.accuracy_prediction.estimation import (
@@ -16,7 +17,6 @@ from matcheval.accuracy_prediction.estimation import (
     choose_methods,
     estimate_accuracies,
 )
-from matcheval.accuracy_prediction.intervals import jackknife_plus
 from matcheval.accuracy_prediction.output_files import read_user_file
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.recommendation import describe
@@ -95,8 +95,8 @@ class TestPredictions:
 
     def test_regressed_methods_have_intervals_over_sets_and_over_groups(self):
         sets = [outputs(250, 20 + i, shift=i / 8) for i in range(12)]
-        scores = [np.mean(one.entropies) for one in sets]
-        truth = [one.accuracy for one in sets]
+        scores = np.array([np.mean(outputs.entropies) for outputs in sets])
+        truth = np.array([outputs.accuracy for outputs in sets])
         groups = list("aabbccddeeff")
         table = estimate_accuracies(
             BASE, [("t", TARGET)], methods=choose_methods(["entropy", "doc", "ac"]),
@@ -104,9 +104,9 @@ class TestPredictions:
         )  # fmt: skip
         row, gap, direct = table.to_pylist()
         new = TARGET.entropies.mean()
-        for name, units in (("sets", None), ("groups", groups)):
+        for name, units in (("sets", None), ("groups", np.arange(12) // 2)):
             ends = row[f"{name}_low"], row[f"{name}_high"]
-            assert ends == pytest.approx(jackknife_plus(scores, truth, new, group=units))
+            assert ends == pytest.approx(interval(scores, truth, new, units))
         assert (row["n_groups"], direct["n_groups"]) == (6, 0)
         assert gap["sets_low"] < gap["predicted"] < gap["sets_high"]
         assert math.isnan(direct["sets_low"])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.scores import SCORES, probabilities
+from matcheval.accuracy_prediction.scores import SCORES, confidence
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
 from matcheval.accuracy_prediction.scores.features import (
     discrimination,
@@ -120,12 +120,12 @@ CASES = {
     "doe.full": lambda _: score("doe"),
     "entropy.zero_prob": lambda inputs: score("entropy", given(inputs["probs"])),
     "pred_score": prediction_scores,
-    "atc_mc": lambda _: thresholded("atc_mc", probabilities.threshold, lambda o: o.confidences),
+    "atc_mc": lambda _: thresholded("atc_mc", confidence.threshold, lambda o: o.confidences),
     "atc_mc.variant_garg_code": lambda _: thresholded(
-        "atc_mc:garg_code", probabilities.garg_threshold, lambda o: o.confidences
+        "atc_mc:garg_code", confidence.garg_threshold, lambda o: o.confidences
     ),
     "atc_ne.variant_autoeval_baselines": lambda _: thresholded(
-        "atc_ne:autoeval_baselines", probabilities.accuracy_quantile, lambda o: -o.entropies
+        "atc_ne:autoeval_baselines", confidence.accuracy_quantile, lambda o: -o.entropies
     ),
     "nuclear_norm.balanced_onehot": lambda inputs: score("nuclear_norm", given(inputs["probs"])),
     "nuclear_norm.uniform": lambda inputs: score(

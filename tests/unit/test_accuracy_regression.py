@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
-from matcheval.accuracy_prediction.intervals import jackknife_plus
+from matcheval.accuracy_prediction.intervals import line_intervals
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
@@ -121,6 +121,12 @@ def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
     assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
 
 
+def interval(x, y, new, units=None):
+    units = np.arange(len(x)) if units is None else units
+    ends = line_intervals(x, y, units, np.array([new])).cut()
+    return ends.lower[0], ends.upper[0]
+
+
 def test_regressions_have_intervals_over_sets_and_subgroups():
     """Of calibrations at new sets, of left-out sets from all others; of lines only."""
     x, y, new = RNG.normal(size=12), RNG.uniform(size=12), [0.1, np.nan]
@@ -129,14 +135,14 @@ def test_regressions_have_intervals_over_sets_and_subgroups():
     table["subgroup"] = [*(f"u{i // 3}" for i in range(12)), "", ""]
     found = calibrated(table)
     assert found["sets_low"].tolist() == pytest.approx(
-        [jackknife_plus(x, y, 0.1)[0], np.nan], nan_ok=True
+        [interval(x, y, 0.1)[0], np.nan], nan_ok=True
     )
-    expected = jackknife_plus(x, y, 0.1, group=np.arange(12) // 3)
+    expected = interval(x, y, 0.1, np.arange(12) // 3)
     assert found.loc[0, ["groups_low", "groups_high"]].tolist() == pytest.approx(expected)
     assert found["n_groups"].tolist() == [4, 4]
     left = predict_accuracies(table[:12]).set_index("dataset")
     kept = np.arange(12) != 4
-    expected = jackknife_plus(x[kept], y[kept], x[4])
+    expected = interval(x[kept], y[kept], x[4])
     assert left.loc["s4", ["sets_low", "sets_high"]].tolist() == pytest.approx(expected)
     gaps = calibrated(table.assign(method="doc"))  # of gaps from 0.9: the same line, from above
     assert gaps.loc[0, ["sets_low", "sets_high"]].tolist() == pytest.approx(

@@ -1,24 +1,14 @@
-"""Tables of accuracy prediction: hand-worked cases, and the errors that papers print."""
+"""Tables of accuracy prediction: hand-worked cases."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction import errors, tables
-from matcheval.accuracy_prediction.errors import ALL
+from matcheval.accuracy_prediction import differences, errors, tables
+from matcheval.accuracy_prediction.errors import ALL, error_columns
 from matcheval.accuracy_prediction.predicting import PREDICTED
-from matcheval.accuracy_prediction.scores import ALL_SCORES
-from matcheval.accuracy_prediction.tables import (
-    MEAN,
-    P2_SUITES,
-    Key,
-    check_published,
-    error_columns,
-    published_errors,
-)
-from matcheval.analyses.published_values import read_published
+from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.io.tables import write_table
-from studies import ROOT
 
 METHODS = ("ac", "doe", "mmd", "frechet")
 # Sets: name, group, subgroup, images, and the error of every method in points.
@@ -67,7 +57,7 @@ def test_gaps_by_group_are_means_over_sets_then_over_models_without_ensembles():
     assert found.loc[("m", "Syn"), "n_sets"] == 2
     assert found.loc[("m", "Nat"), "gap"] == pytest.approx(0.20)
     assert found.loc[("m", ALL), "gap"] == pytest.approx((0.1 + 0.1 + 0.2) / 3)
-    assert cells(tables.gap_columns(table, ["ensemble"])) == {
+    assert cells(errors.gap_columns(table, ["ensemble"])) == {
         "Model": ["m", "n", "ensemble", "mean of models"],
         "Syn": ["10.00", "20.00", "90.00", "15.00"],
         "Nat": ["20.00", "30.00", "100.00", "25.00"],
@@ -77,8 +67,8 @@ def test_gaps_by_group_are_means_over_sets_then_over_models_without_ensembles():
 
 def test_rankings_are_correlations_over_the_methods_of_one_way():
     predicted = pd.concat([predictions(), predictions(way=DIRECT, methods=METHODS[::-1])])
-    table = errors.tabulate_rankings(errors_of(predicted))
-    errors.RANKINGS.from_frame(table)
+    table = differences.tabulate_rankings(errors_of(predicted))
+    differences.RANKINGS.from_frame(table)
     found = table[table["protocol"] == "leave_one_out"].set_index(["subgroup_1", "subgroup_2"])
     # fog: 2, 3, 4, 5; snow: 4, 3, 2, 1; Syn: a third of their sum, 8/3, 9/3, 10/3, 11/3
     assert found.loc[("fog", "snow"), "spearman"] == pytest.approx(-1)
@@ -88,14 +78,14 @@ def test_rankings_are_correlations_over_the_methods_of_one_way():
     assert nat.loc[(ALL, ALL), "n_methods"] == 4
     assert set(found.index) == {("fog", "snow"), ("fog", ALL), ("snow", ALL), (ALL, ALL)}
     assert len(found) == 4  # no subgroup with its own group
-    assert cells(tables.ranking_columns(table))["Kendall τ-b"][0] == "−1.00"
+    assert cells(differences.RANKINGS.text_columns(table))["Kendall τ-b"][0] == "−1.00"
 
 
 def test_a_method_without_an_error_on_one_of_the_sets_is_not_ranked():
     predicted = predictions()
     lacks = (predicted["dataset"] == "fog-1") & (predicted["method"] == "doe")
     predicted.loc[lacks, ["predicted", "error"]] = np.nan
-    table = errors.tabulate_rankings(errors_of(predicted)).set_index(["subgroup_1", "group_2"])
+    table = differences.tabulate_rankings(errors_of(predicted)).set_index(["subgroup_1", "group_2"])
     assert table.loc[("fog", "Nat"), "n_methods"] == 3
     assert table.loc[("fog", "Nat"), "kendall"] == pytest.approx(1)  # 10, 20, 40
 
@@ -103,8 +93,8 @@ def test_a_method_without_an_error_on_one_of_the_sets_is_not_ranked():
 def test_counts_are_correlated_with_mean_errors_of_subgroups():
     more = (*SETS, ("rain-1", "Syn", "rain", 20, (9, 9, 9, 9)))
     predicted = predictions(more)
-    table = errors.tabulate_counts(errors_of(predicted), predicted)
-    errors.COUNTS.from_frame(table)
+    table = differences.tabulate_counts(errors_of(predicted), predicted)
+    differences.COUNTS.from_frame(table)
     found = table.set_index("group")
     # Syn: fog 200 images, 3.5; snow 300, 2.5; rain 20, 9. Nat: 50 images, 25.
     numbers = found[["n_subgroups", "n_images", "kendall"]].T.to_dict("list")
@@ -112,24 +102,42 @@ def test_counts_are_correlated_with_mean_errors_of_subgroups():
         "Syn": [3, 520, pytest.approx(-1)],
         ALL: [4, 570, pytest.approx(-2 / 3)],  # of six pairs, one agrees
     }
-    assert cells(tables.count_columns(table))["Images"] == ["520", "570"]
+    assert cells(differences.COUNTS.text_columns(table))["Images"] == ["520", "570"]
 
 
-def test_one_model_has_a_table_of_counts_of_its_own(tmp_path):
-    unused = {"base": "b", "reason": "", "n_base": 9, "n_fitted": 2, "n_groups": 0}
-    predicted = predictions().assign(**unused)
-    lower = (predicted["model"] == "n") & (predicted["subgroup"] == "snow")
-    predicted.loc[lower, ["predicted", "error"]] = [0.81, 0.01]
-    predicted.loc[lower & (predicted["method"] == "doe"), ["predicted", "error"]] = [1.1, 0.3]
-    write_table(PREDICTED.from_frame(predicted), tmp_path / "predicted.parquet")
-    for model, kendall in {"m": -1, "n": 1}.items():  # fog 200 images, 3.5; snow 300, 2.5 or 8.25
-        outputs = {name: [tmp_path / f"{name}-{model}.parquet"] for name in ("errors", "counts")}
-        tables.write_model_errors(
-            scored=model, suite="s", predicted=tmp_path / "predicted.parquet", settings={},
-            confidence=0.95, published="none", **outputs,
-        )  # fmt: skip
-        found = errors.COUNTS.read(outputs["counts"][0]).to_pandas().set_index("group")
-        assert found.loc["Syn", "kendall"] == pytest.approx(kendall)
+def test_a_model_has_tables_of_its_own(tmp_path):
+    scores = predictions().assign(base="b", reason="", n_base=9, severity=1.0)
+    rng = np.random.default_rng(0)
+    scores[["score", "accuracy"]] = rng.random((len(scores), 2))
+    write_table(SCORES.from_frame(scores[SCORES.names]), tmp_path / "scores.parquet")
+    places = scores.drop_duplicates("dataset").set_index("dataset")
+    names = (
+        "predicted", "errors", "correlations", "group_gaps", "rankings", "counts", "differences",
+    )  # fmt: skip
+    of_models = {
+        f"{table}_of_models": [
+            tmp_path / table / f"{model}{suffix}"
+            for model in "mn"
+            for suffix in (".parquet", ".md")
+        ]
+        for table in ("errors", "counts")
+    }
+    tables.write_predictions(
+        scores=[tmp_path / "scores.parquet"], agreement=[], rotation=[], calibrations=[],
+        leave_one_out=True, regressors=["linear"], clip=False, confidence=0.95,
+        places=places[["group", "subgroup", "severity"]].to_dict("index"),
+        settings={"base": "b"}, pool={"models": 1}, excluded_from_mean=["n"],
+        **{name: [tmp_path / f"{name}.parquet"] for name in names}, **of_models,
+    )  # fmt: skip
+    predicted = PREDICTED.read(tmp_path / "predicted.parquet").to_pandas()
+    for model in "mn":
+        own = predicted[predicted["model"] == model]
+        expected = errors.tabulate_errors(own)
+        found = errors.ERRORS.read(tmp_path / "errors" / f"{model}.parquet").to_pandas()
+        pd.testing.assert_frame_equal(found, expected)
+        found = differences.COUNTS.read(tmp_path / "counts" / f"{model}.parquet").to_pandas()
+        pd.testing.assert_frame_equal(found, differences.tabulate_counts(expected, own))
+        assert "Settings: base b.\n" in (tmp_path / "errors" / f"{model}.md").read_text()
 
 
 def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
@@ -163,70 +171,3 @@ def test_a_mean_over_what_no_method_flags_stands_beside_the_published_mean():
     shown = cells(error_columns(table))
     assert shown["Flagged by none (n)"][0] == "3.33 (5)"
     assert shown["Flagged"] == ["", "1", "2", "", ""]
-
-
-def test_published_errors_stand_beside_the_column_they_belong_to():
-    sets = tuple((name, name, "", 10, (1, 2)) for name in ("Syn2", "Natural"))
-    calibrated = predictions(sets, ("calibrated", "linear", "Syn1"), methods=("doc", "mmd"))
-    mlp = predictions(sets, ("calibrated", "mlp", "Syn1"), methods=("doc", "mmd"))
-    direct = predictions(sets, DIRECT, methods=("ac", "base_accuracy"))
-    table = errors_of(pd.concat([direct, calibrated, mlp]))
-    found = cells(error_columns(table, published_errors("p1", "any"), "P1"))
-    natural = ["8.70", "23.40 (8.70)", "", "5.00 (2.10)", "10.40 (3.70)", *[""] * 4]
-    syn2 = ["7.50 (3.50)", "32.80 (6.30)", "", "3.90 (1.50)", "4.90 (1.78)", *[""] * 4]
-    assert (found["Natural, P1"], found["Syn2, P1"]) == (natural, syn2)
-    assert list(found)[2:6] == ["Syn2", "Syn2, P1", "Natural", "Natural, P1"]
-    assert "All (points), P1" not in found
-    left_out = errors_of(predictions((("s", "KW", "", 10, (1, 2)),), methods=("doc", "entropy")))
-    found = cells(error_columns(left_out, published_errors("p2", "C10-W"), "P2"))
-    assert found["KW, P2"] == ["4.17", "4.23", "4.43"]  # the last one: "Avg", of ten methods
-
-
-def test_published_errors_are_those_of_the_papers():
-    p1 = published_errors("p1", "any")
-    assert len(p1) == 3 * 4 + 3 * 7 * 3
-    assert p1[Key("calibrated", "Natural", "doc", "Adv", "all")] == (0.292, 0.049)
-    assert np.isfinite([value.sd for value in p1.values()]).sum() == 74
-    # The row "Avg" of a block is the mean of its ten methods; of ShuffleNetV2 two are not known.
-    single = [f"{one}-published" for one in ("ResNet44", "RepVGG-A0", "VGG13", "ShuffleNetV2")]
-    for paper, model in (("p2", ""), ("p2_40", ""), *(("p2", one) for one in single)):
-        for suite in P2_SUITES:
-            found = published_errors(paper, suite, model)
-            assert {key.method for key in (*p1, *found)} <= {*ALL_SCORES, MEAN}
-            by_place = {}
-            for key, value in found.items():
-                by_place.setdefault((key.group, key.subgroup), {})[key.method] = 100 * value.error
-            assert len(by_place) == (1 if suite == "C10-Cs" else 18)
-            for place, of in by_place.items():
-                average, methods = of.pop(MEAN), list(of.values())
-                # VGG13 on KW, Flic: printed 3.50, the ten rows give 3.514.
-                odd = (model, place) == ("VGG13-published", ("KW", "Flic"))
-                if model != single[-1]:
-                    assert np.mean(methods) == pytest.approx(average, abs=0.0145 if odd else 0.0065)
-    # The mean over all sets is that of the groups, weighted by their numbers of sets.
-    errors = {key: value.error for key, value in published_errors("p2", "C10-W").items()}
-    for method in {key.method for key in errors}:
-        sizes = {"DF": 37, "KW": 95, "KWC": 48}
-        of = {g: errors[Key("leave_one_out", "", method, g, "all")] for g in (*sizes, "all")}
-        mean = sum(n * of[group] for group, n in sizes.items()) / 180
-        assert of["all"] == pytest.approx(mean, abs=1e-4)
-    assert published_errors("p2", "another") == published_errors("none", "C10-W") == {}
-    check_published("p1", {"s": {"Natural", "mine"}}, "field")
-    check_published("p2", {"C10-W": {"KW"}}, "field")
-
-
-def test_the_text_of_p1_agrees_with_its_tables():
-    """Table 1 averages to Base Acc of Table 2; section 5.1 prints errors of Table 2."""
-    p1, place = published_errors("p1", "any"), {"Synthetic": "Syn2", "ImageNet-A": "Adv"}
-    values = read_published(ROOT / "studies" / "guillory-published.csv", "doc-imagenet")
-    printed = {(one.source, one.name, one.quantity): float(one.published[0]) for one in values}
-    assert len(printed) == 3 * 13 + 15 + 8
-    for name in ("Natural", *place):
-        *gaps, mean = (v for key, v in printed.items() if key[2] == f"Gap on {name} (points)")
-        base = p1[Key("direct", "", "base_accuracy", place.get(name, name), "all")]
-        assert np.mean(gaps) == pytest.approx(100 * base.error, abs=0.3)
-        assert mean == pytest.approx(100 * base.error, abs=0.51)
-    for one in (one for one in values[3 * 13 :] if one.table):
-        of = dict(one.rows)
-        key = Key(of["protocol"], of.get("calibrated_on", ""), of["method"], of["group"], "all")
-        assert float(one.published[0]) == pytest.approx(100 * p1[key].error, abs=0.51)

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import make_cifar10_models
 
-from matcheval.study.stages import StageJobs
+from matcheval.study.commands import Commands
 from matcheval.training.settings import TrainingSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -17,7 +17,7 @@ def test_is_what_the_script_writes(tmp_path, monkeypatch):
 
 
 def test_engine_options_are_those_of_the_command_line():
-    assert StageJobs(SimpleNamespace(training=None)).training_options == ""
+    assert Commands(SimpleNamespace(training=None)).training_options == ""
     settings = TrainingSettings(
         train="a", validation="b", device="cuda", threads=2, channels_last=True,
         deterministic=False, validate_every=5,

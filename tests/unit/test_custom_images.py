@@ -98,7 +98,7 @@ class TestImageFolder:
         with pytest.raises(InputError) as caught:
             folder(files)
         assert "3 of 32 images cannot be decoded" in str(caught.value)
-        for part in ("bird/notes.txt (it is no JPEG", "bird/empty.png", "'unreadable: skip'"):
+        for part in ("bird/notes.txt (it is not a JPEG", "bird/empty.png", "'unreadable: skip'"):
             assert part in str(caught.value)
         assert not list((tmp_path / "datasets" / "d").iterdir())
         made = folder({}, n_threads=2, unreadable="skip")

@@ -241,7 +241,9 @@ def test_study_files(studies, tmp_path, damage, random):
     with read_or_refused(), chdir(ROOT):
         study = load(read_yaml(path))
         made = [file for one in study.analyses.values() for file in one.targets]
-        for file in map(str, [*made, *study.predicting.all_files]):
+        run = study.predicting
+        made += [file for name in run.datasets for file in run.files(name, run.models)]
+        for file in map(str, made):
             assert Path(file).is_relative_to(study.results)
             assert ".." not in Path(file).parts
             assert file.isprintable()

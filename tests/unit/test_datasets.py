@@ -196,7 +196,7 @@ def test_truncated_files_are_refused(encoded):
                 read(part)
             assert "BytesIO" not in str(caught.value)
         for other in (b"<html>404</html>", b"\x00" + encoded):
-            with pytest.raises(UnreadableImageError, match=r"it is no JPEG, PNG.* TIFF file"):
+            with pytest.raises(UnreadableImageError, match=r"it is not a JPEG, PNG.* TIFF file"):
                 read(other)
 
 

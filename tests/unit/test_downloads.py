@@ -253,7 +253,7 @@ class TestDownloadsThatEnd:
     def test_versions_that_nobody_tells_apart_are_not_mixed(self, get, server):
         server.etags = False
         server.failures["data.bin"] = [("cut", 1000)]
-        with pytest.raises(InputError, match="is no complete"):
+        with pytest.raises(InputError, match="is not a complete"):
             get(UNKNOWN, name="data.npz")
         assert [request.range for request in server.requests] == [None] * 3
 
@@ -281,5 +281,5 @@ def test_only_whole_files_of_the_right_format_pass_without_checksum(tmp_path, na
         others += [FORMATS[name][:-1], b"x" * 600]
     for content in others:
         path.write_bytes(content)
-        with pytest.raises(InputError, match=r"is (empty|a web page|no complete)"):
+        with pytest.raises(InputError, match=r"is (empty|a web page|not a complete)"):
             check_format(path, name)

@@ -357,7 +357,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"label": "cow"}, "'label': row 0 (from 0): 'cow' is no class of the set"),
+            ({"label": "cow"}, "'label': row 0 (from 0): 'cow' is not a class of the set"),
             ({"index": 3}, "'index': row 1 (from 0): '3' occurs twice"),
             ({"index": 900}, "'900' is none of the datapoints"),
             ({"status": "maybe"}, "'status': row 0: 'maybe'"),
@@ -378,7 +378,7 @@ class TestErrors:
         with pytest.raises(me.InputError, match="rows are counted from 1"):
             me.estimate_accuracy("a.csv", shifted, assume_random=True)
         texts = {"prediction": ["one", "None"] * 20, "probability": [0.9] * 40}
-        with pytest.raises(me.InputError, match="'cat' is no class of the set"):
+        with pytest.raises(me.InputError, match="'cat' is not a class of the set"):
             me.estimate_accuracy(texts, {"index": [0], "label": ["cat"]}, assume_random=True)
 
     @pytest.mark.parametrize(
@@ -388,7 +388,7 @@ class TestErrors:
             (["estimate-accuracy", "b.csv", *PLANNED], "made from other predictions"),
             ([*ESTIMATE, "--method", "ppr_cs"], "not for labels drawn by the design 'mixed'"),
             ([*ESTIMATE, "--method", "wilson"], "unknown method 'wilson'"),
-            ([*ESTIMATE[:4], "--plan", "other.json"], "other.json: is no plan of labels"),
+            ([*ESTIMATE[:4], "--plan", "other.json"], "other.json: is not a plan of labels"),
             (
                 ["estimate-accuracy", "a.csv", "b.csv", *PLANNED],
                 "is not for 2 models",

@@ -154,10 +154,9 @@ def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure()
         test_sizes=(10,),
     )  # fmt: skip
     chosen = [score for score in ALL_SCORES.values() if not score.variant]
-    found = figures.figures_of_tables(settings, SUITE, chosen)
-    assert {kind for kind, _ in found.values()} == set(KINDS) - {"missing_classes"}
+    found = figures.figures_of_suite(settings, SUITE, chosen)
+    assert {kind for kind, _ in found.values()} == {*KINDS, "confidences"} - {"missing_classes"}
     assert found["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
     assert found["predictions-leave-one-out-of-both"][1]["model"] == "both"
     assert "ac-and-doc-by-model-leave-one-out" not in found
-    of_outputs = figures.figures_of_outputs(settings.suites["s"])
-    assert of_outputs == {"confidences-of-both-on-a": ("confidences", histogram)}
+    assert found["confidences-of-both-on-a"] == ("confidences", histogram)

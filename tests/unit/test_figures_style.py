@@ -9,6 +9,7 @@ import pytest
 from drawings import draw, texts_of
 from matcheval.errors import InputError
 from matcheval.figures import style as look
+from matcheval.figures.forms import heat_map
 from matcheval.figures.many_models import draw_curves, draw_rows
 from matcheval.figures.saving import save_figure
 
@@ -67,6 +68,23 @@ def test_many_models_are_half_and_90_percent_of_them(n):
     np.testing.assert_allclose(ends, [[5, 95], [25, 75]])
     bands = [c.get_paths()[0].vertices[:, 1] for c in curves.collections]
     np.testing.assert_allclose([(b.min(), b.max()) for b in bands], [[5, 95], [25, 75]])
+
+
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_a_heat_map_numbers_what_is_finite_and_names_its_axes(limit):
+    values = np.array([[0.5, np.nan, -2.0], [1.0, 0.0, 2.0]])
+    with look.style():
+        figure = look.new_figure(3.0, 2.0)
+        axes = figure.add_subplot()
+        heat_map(
+            axes, values, ["a", "b"], ["1", "", "3"], "points", limit=limit, number="{:.1f}".format
+        )
+    draw(figure)
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["0.5", "-2.0", "1.0", "0.0", "2.0"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "", "3"]
+    assert axes.images[0].get_clim() == (-2, 2)
+    assert figure.axes[1].get_ylabel() == "points"
 
 
 @pytest.mark.parametrize("suffix", [".pdf", ".png"])

@@ -214,13 +214,13 @@ def test_what_is_refused(capsys):
     Path("loop/cat/again").symlink_to("..")
     for arguments, said in (
         ("old new", "new: has other classes than old: fox, owl"),
-        ("old p", "p: is no folder with images of two classes or more"),
-        ("old one", "one: is no folder with images of two classes or more"),
+        ("old p", "p: is not a folder with images of two classes or more"),
+        ("old one", "one: is not a folder with images of two classes or more"),
         ("few few2", "few: has a class with one image, too few"),
         ("loop few", "loop/cat/again: is a link to "),
         ("bad few2", "0.png"),
         ("old old/../old", "compared with itself"),
-        (f"{'x' * 5000} old", "is no folder"),
+        (f"{'x' * 5000} old", "is not a folder"),
         ("p/{model}.csv q/{model}.csv", "models without files on both sets: a, c"),
         ("x/{model}.csv q/{model}.csv", "there are no files of this name"),
         ("{model}/{model}.csv q/{model}.csv", "must hold {model} once"),

@@ -16,13 +16,13 @@ LOGITS = {"labels": [0, 1], "logits": [[1.0, 2.0], [0.5, -1.0]]}
 BAD = [
     (GOOD | {"labels": None}, "'labels': is a single value, not an array"),
     (GOOD | {"labels": ["0", 1, None]}, "'label': row 2 is empty or NaN"),
-    (GOOD | {"labels": [[0, 1], [2]]}, "'labels': list is no array"),
+    (GOOD | {"labels": [[0, 1], [2]]}, "'labels': list is not an array"),
     (GOOD | {"logits": (np.eye(2), np.eye(3))}, "Give one array of the 2: logits[0], if scores"),
     (GOOD | {"probability": np.ma.masked_less([0.9, 0.1, 0.7], 0.5)}, "1 values are masked"),
     (np.zeros((3, 2)), "original: ndarray is neither a file nor a table nor arrays"),
     (pd.DataFrame(GOOD).set_axis(["label", "label", "probability"], axis=1), "label"),
-    (pd.DataFrame({"label": [object()], "prediction": [0], "probability": [1.0]}), "no table of"),
-    (pd.DataFrame(GOOD).assign(label=pd.period_range("2000", periods=3)), "no table of plain"),
+    (pd.DataFrame({"label": [object()], "prediction": [0], "probability": [1.0]}), "not a table"),
+    (pd.DataFrame(GOOD).assign(label=pd.period_range("2000", periods=3)), "not a table of plain"),
     ({"a": [0], "table": pd.DataFrame(GOOD)}, "a mapping holds tables or files, and arrays"),
     ({"m": GOOD}, "one set has a model's name with its predictions, the other has none"),
 ]  # fmt: skip

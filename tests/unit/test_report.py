@@ -338,7 +338,7 @@ def test_sorting_search_and_hover(browser, estimated, tmp_path):
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("Accuracy, original")
     page.get_by_label("Search").first.fill("M1")
     assert opened.column(1) == ["m11", "m10", "m1"]
-    chart = page.locator(".drawing.wide > svg").nth(1)
+    chart = page.locator(".drawing.wide > svg").nth(2)
     chart.locator("use[data-name=m7]").first.hover(force=True)
     assert page.locator("#tip").inner_text().startswith("m7\noriginal: 60.70 %")
     page.mouse.move(5, 5)

@@ -5,11 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.intervals import (
-    both_intervals,
-    jackknife_plus,
-    line_intervals,
-)
+from matcheval.accuracy_prediction.intervals import both_intervals, line_intervals
 
 
 def literally(x, y, new, level, group):
@@ -55,7 +51,7 @@ def test_by_hand():
     found = line_intervals(x, y, np.arange(4), np.zeros(1), level=0.5)
     # The second smallest of -0.4, -0.3, -0.21, -0.09, and the third of 0, 0, 9/70, 0.3.
     assert (found.lower[0], found.upper[0]) == pytest.approx((-0.3, 9 / 70), abs=1e-12)
-    assert jackknife_plus(x, y, 0.0, level=0.5) == pytest.approx((0, 9 / 70), abs=1e-12)
+    assert found.cut().lower[0] == 0
 
 
 def test_they_shift_with_the_accuracies_and_are_mirrored_for_gaps():
@@ -83,19 +79,10 @@ def test_groups_that_move_together_need_wider_intervals():
     assert widths["groups"] > 1.5 * widths["sets"]
 
 
-def test_too_few_sets_are_unbounded_and_bad_ones_are_refused():
+def test_of_too_few_sets_they_are_unbounded_or_undefined():
     x, y, group = points(8, 0, n_groups=2)
-    assert jackknife_plus(x, y, 0.0) == (0, 1)
-    for bad, message in (
-        ({"group": group}, "'group': 8 sets of 2 groups determine no line"),
-        ({"score": [1] * 7 + [2]}, "determine no line"),  # without the last, all are equal
-        ({"level": 90}, "'level': is 90"),
-        ({"score": [*x[:7], np.nan]}, "not all finite"),
-        ({"new_score": np.nan}, "not all finite"),
-        ({"accuracy": y[:7]}, "8 scores, 7 accuracies"),
-        ({"score": [], "accuracy": []}, "0 sets of 0 groups determine no line"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            jackknife_plus(**{"score": x, "accuracy": y, "new_score": 0.0} | bad)
+    found = both_intervals(x, y, group, np.zeros(1))
+    assert (found["sets_low"].item(), found["sets_high"].item()) == (0, 1)
+    assert np.isnan(found["groups_low"]).all()  # of two groups
     nothing = both_intervals(np.ones(9), np.linspace(0, 1, 9), np.arange(9))
     assert np.isnan(nothing["sets_low"]).all()

@@ -117,8 +117,8 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     assert study.predicting.single == ["digits-known", "digits-new-writers"]
     assert study.predicting.suites == {"s": list(sets)}
     together = {model for batch in study.predicting.batches.values() for model in batch}
-    assert together.isdisjoint(study.predicting.alone)
-    assert together.union(study.predicting.alone) == set(study.models)
+    assert together.isdisjoint(study.predicting.with_own_job)
+    assert together.union(study.predicting.with_own_job) == set(study.models)
     assert set(sets) < set(study.used)
     folder = f"{tmp_path}/results/digits/predictions"
     assert study.results_inputs("fog-1", ["linear-ce"]) == [f"{folder}/s/linear-ce"]

@@ -286,12 +286,12 @@ class TestWords:
             (gaps(0.05, 0.03, 0.02), "Accuracy falls by 5.0 points [3.8, 6.2] on new, from 90.0 to "
              "85.0 %. On new, the model is 87.0 % confident and 85.0 % accurate on average: "
              "overconfident by 2.0 points [0.8, 3.2]; on old, underconfident by 0.0 points "
-             "[−1.2, 1.2]. Lower confidence explains part of this loss: 3.0 points [1.8, 4.2] of "
-             "5.0. At equal confidence, accuracy is still 2.0 points lower on new [0.8, 3.2] "
+             "[−1.2, 1.2]. Lower confidence explains 3.0 [1.8, 4.2] of the 5.0 points lost. "
+             "At equal confidence, accuracy is still 2.0 points lower on new [0.8, 3.2] "
              "(matched gap)."),
-            (gaps(-0.05, -0.03, -0.02), "Higher confidence explains part of this gain: 3.0 points "
-             "[1.8, 4.2] of 5.0. At equal confidence, accuracy is still 2.0 points higher on new"),
-            (gaps(0.05, 0.0, 0.05), "Lower confidence explains 0.0 points [−1.2, 1.2] of the 5.0 "
+            (gaps(-0.05, -0.03, -0.02), "Higher confidence explains 3.0 [1.8, 4.2] of the "
+             "5.0 points gained. At equal confidence, accuracy is still 2.0 points higher on new"),
+            (gaps(0.05, 0.0, 0.05), "Lower confidence explains 0.0 [−1.2, 1.2] of the 5.0 "
              "points lost."),
             (gaps(0.05, 0.0, 0.05, se=0.002), "A change of confidence explains none of this loss "
              "within 1 point: 0.00 points [−0.39, 0.39] of 5.00."),

@@ -99,8 +99,5 @@ def test_every_rule_has_its_code_or_a_version_as_parameter():
             assert re.search(given, body, re.MULTILINE), body
         elif "script:" in body and name != "check":  # which always runs
             assert re.search(r"script:\n +ANALYSE\n", body), body
-            functions = re.findall(r'function="([\w.:]+)"', body)
-            digested = re.search(r"code=digest\(([^)]*)\)", body)[1]
-            assert len(functions) == 1
-            makes_others = functions[0].endswith((":make_calls", ":make_all"))
-            assert makes_others or f'"{functions[0]}"' in digested, name
+            (function,) = re.findall(r'\*\*calls\(\s*"([\w.:]+)"', body)
+            assert ("code=" in body) == function.endswith(":make_calls"), name

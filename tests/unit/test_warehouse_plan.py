@@ -57,7 +57,7 @@ def test_rows_of_a_small_plan():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"template": "{class} {color}"}, "'{color}' is no placeholder. Did you mean 'colour'"),
+        ({"template": "{class} {color}"}, "'{color}' is not a placeholder. Did you mean 'colour'"),
         ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
         ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
     ],

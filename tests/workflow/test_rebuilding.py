@@ -212,7 +212,7 @@ class TestResultsElsewhere:
         shutil.copy2(copy.folder / "earlier.parquet", file)
         copy.edit("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4")
         told = copy.run("matched", fails=True)
-        assert f"{file}: these are no predictions of results/digits/checkpoints/linear" in told
+        assert f"{file}: these are not predictions of results/digits/checkpoints/linear" in told
         file.unlink()
         assert "Delete results/digits/predictions, which has links" in copy.run(fails=True)
         shutil.rmtree(copy.results / "digits/predictions")

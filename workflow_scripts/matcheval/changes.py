@@ -7,7 +7,7 @@ Error messages name it.
 KEYS = {
     **dict.fromkeys(
         ("permutation_null", "target_orders", "maximum_matching"),
-        "leave the block out; docs/protocol.md says what this analysis showed on the digits",
+        "leave the block out; benchmarks/README.md says what this analysis showed on the digits",
     ),
     "downloads.least_rate": "leave it out, 1000 bytes per second are the least",
     "domain_generalization.group_seed": "leave it out, groups are drawn with seed 0",
@@ -25,6 +25,10 @@ KEYS = {
     ),
     "accuracy_prediction.test_size_accuracy": (
         "leave it out, the true accuracy on a reduced set is that of the datapoints drawn"
+    ),
+    "accuracy_prediction.published": (
+        "leave it out; `published_values` compares errors with printed ones, of which "
+        "studies/guillory-published.csv and sun-published.csv have all"
     ),
     "accuracy_prediction.matching": (
         "leave it out, gaps are matched and decomposed for pairs (`matching`) and suites "

@@ -131,7 +131,7 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
     there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
     where, other = str(folder.absolute()), f"Name another one: {setting}"
     if not there.is_dir():
-        yield Finding(subject, PROBLEM, f"{there} is no folder", other)
+        yield Finding(subject, PROBLEM, f"{there} is not a folder", other)
         return
     try:
         with tempfile.TemporaryFile(dir=there) as file:

@@ -32,17 +32,17 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def data(stem: str, *suffixes: str) -> Artifact:
-            return Artifact(f"{study.folder}/{self.name}/{stem}", suffixes or (".parquet",))
+        def data(stem: str, *more_suffixes: str) -> Artifact:
+            return Artifact(f"{study.folder}/{self.name}/{stem}", (".parquet", *more_suffixes))
 
         def table(stem: str, label: str, caption: str) -> Artifact:
             return self.table(stem, caption, {"table": label, "of": "{suite}"})
 
         self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
         self.rotation = data("rotation/{suite}/{model}")
-        self.predicted = data("predicted/{suite}", ".parquet", ".csv")
+        self.predicted = data("predicted/{suite}", ".csv")
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether the errors on subgroups go with their numbers of images"
+        counts = "Whether errors on subgroups depend on their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
         self.correlations = table(
             "correlations/{suite}", "correlations",
@@ -99,13 +99,9 @@ class AccuracyPrediction(CheckedPrediction):
         """Return the names of the sets of a suite whose images are rotated, and of its base."""
         return [self.settings.suites[suite].base, *self.rotated(suite)]
 
-    def table_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite that are drawn from its tables, by name."""
-        return figures.figures_of_tables(self.settings, self.study.suites[suite], self.chosen)
-
-    def output_figures(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite that are drawn from outputs of models, by name."""
-        return figures.figures_of_outputs(self.settings.suites[suite])
+    def figures_of(self, suite: str) -> dict[str, figures.ChosenFigure]:
+        """Return the figures of a suite, by name."""
+        return figures.figures_of_suite(self.settings, self.study.suites[suite], self.chosen)
 
     # --- files
 
@@ -129,8 +125,7 @@ class AccuracyPrediction(CheckedPrediction):
         for of_model in (self.errors_of_model, self.counts_of_model):
             targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
-            names = [*self.table_figures(suite), *self.output_figures(suite)]
-            targets += self.figure_of_suite.expand(suite=suite, figure=names)
+            targets += self.figure_of_suite.expand(suite=suite, figure=self.figures_of(suite))
         return targets
 
     # --- inputs and arguments of jobs
@@ -140,7 +135,7 @@ class AccuracyPrediction(CheckedPrediction):
         return list(self.settings.ensembles.get(scored, (scored,)))
 
     @property
-    def _all_models(self) -> list[str]:
+    def all_models(self) -> list[str]:
         """Names of the models whose accuracies are predicted, including members of ensembles."""
         members = (name for scored in self.scored for name in self.members_of(scored))
         return list(dict.fromkeys([*self.models, *members]))
@@ -159,11 +154,7 @@ class AccuracyPrediction(CheckedPrediction):
         names = [base] if self.study.datasets[base].has_images else []
         return names + [m.dataset for m in self.study.suites[suite].members if m.all_labels]
 
-    def suite_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return all models' outputs on a suite, its base and its reference."""
-        return self._inputs(wildcards.suite, self._all_models)
-
-    def _inputs(self, suite: str, models: list[str]) -> list[str]:
+    def inputs(self, suite: str, models: list[str]) -> list[str]:
         """Return what jobs wait for that read models' outputs on a suite."""
         outputs = self.study.suite_inputs(suite, models, self._sources(suite))
         described = self._described(suite)
@@ -174,7 +165,7 @@ class AccuracyPrediction(CheckedPrediction):
         return self._custom_state(wildcards.suite)
 
     def _custom_state(self, suite: str) -> list[tuple[int, int]]:
-        return self.study.custom_suite_state(suite, self._all_models, self._sources(suite))
+        return self.study.custom_suite_state(suite, self.all_models, self._sources(suite))
 
     def _read(self, suite: str, models: list[str]) -> list[str]:
         """Return the files that a job of some models reads."""
@@ -280,11 +271,6 @@ class AccuracyPrediction(CheckedPrediction):
         recipe = {k: v for k, v in model.recipe.to_mapping().items() if k not in seeded}
         return json.dumps([recipe, model.train], sort_keys=True)
 
-    def rotation_tables(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables of rotation scores of all models on a suite, if they are computed."""
-        models = self.models if self.rotated(wildcards.suite) else []
-        return self.rotation.expand(suite=wildcards.suite, model=models)
-
     def _noted_settings(self, suite: str) -> dict[str, Any]:
         """Return the settings that are named under tables."""
         of_suite, settings = self.settings.suites[suite], self.settings
@@ -307,9 +293,9 @@ class AccuracyPrediction(CheckedPrediction):
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_predictions`."""
         suite, settings = wildcards.suite, self.settings
-        noted = {**self._noted_settings(suite), "models": len(self.pool)}
+        pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
-            noted["single models, not counted"] = ", ".join(settings.single)
+            pool["single models, not counted"] = ", ".join(settings.single)
         regressions = settings.suites[suite].regressions
         return {
             "confidence": self.study.confidence,
@@ -318,73 +304,47 @@ class AccuracyPrediction(CheckedPrediction):
                 m.dataset: {"group": m.group, "subgroup": m.subgroup, "severity": m.severity}
                 for m in self.study.suites[suite].members
             },
-            "settings": noted,
+            "settings": self._noted_settings(suite),
+            "pool": pool,
             "scores": self.scores.expand(suite=suite, scored=self.scored),
-            **settings.model_dump(include={"leave_one_out", "regressors", "clip", "published"}),
+            **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }
-
-    def model_error_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `write_model_errors`."""
-        return {
-            "settings": self._noted_settings(wildcards.suite),
-            "confidence": self.study.confidence, "published": self.settings.published,
-        }  # fmt: skip
 
     # --- figures, which one job draws
 
     @property
-    def _suites_with_outputs(self) -> list[str]:
+    def suites_with_outputs(self) -> list[str]:
         """Names of the suites of which figures are drawn from outputs of models."""
-        return [suite for suite in self.settings.suites if self.output_figures(suite)]
-
-    def figure_inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return the tables and outputs that all figures are drawn from."""
-        tables = (self.predicted, self.errors, self.correlations)
-        suites = self._suites_with_outputs
-        return {
-            "tables": [t.file(".parquet", suite=s) for s in self.settings.suites for t in tables],
-            "outputs": [file for s in suites for file in self._inputs(s, self._all_models)],
-        }
+        suites = self.settings.suites.items()
+        return [name for name, suite in suites if suite.histograms or suite.embeddings]
 
     def figure_state(self, wildcards: Wildcards) -> list[Any]:
         """Return size and time of the user's files that figures are drawn from."""
-        return [self._custom_state(suite) for suite in self._suites_with_outputs]
+        return [self._custom_state(suite) for suite in self.suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""
         calls = []
         for suite in self.settings.suites:
-            shared = {"excluded_from_mean": self.excluded_from_mean} | {
-                table: artifact.file(".parquet", suite=suite)
-                for table, artifact in (
-                    ("predicted", self.predicted), ("errors", self.errors),
-                    ("correlations", self.correlations),
-                )
-            }  # fmt: skip
-            for name, (kind, options) in self.table_figures(suite).items():
+            tables = {
+                "predicted": self.predicted.file(".parquet", suite=suite),
+                "errors": self.errors.file(".parquet", suite=suite),
+                "correlations": self.correlations.file(".parquet", suite=suite),
+                "excluded_from_mean": self.excluded_from_mean,
+            }
+            for name, (kind, options) in self.figures_of(suite).items():
                 outputs = self.figure_of_suite.expand(suite=suite, figure=name)
                 figure = {"kind": kind, "options": options, "outputs": outputs}
-                calls.append(call(figures.plot_tables, **shared, **figure))
-            for name, (kind, options) in self.output_figures(suite).items():
-                outputs = self.figure_of_suite.expand(suite=suite, figure=name)
-                figure = {"kind": kind, "options": options, "outputs": outputs}
+                if kind in figures.KINDS:
+                    calls.append(call(figures.plot_tables, **tables, **figure))
+                    continue
                 members = self.members_of(options["model"])
                 stored = self._outputs(suite, members) | {"suite": asdict(self.study.suites[suite])}
                 calls.append(call(figures.plot_outputs, stored=stored, members=members, **figure))
         return {"calls": calls}
 
     # --- the passes over rotated images
-
-    def rotation_files(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """Return what the rotation scores of a model are computed from."""
-        sets = self.rotated_with_base(wildcards.suite)
-        weights = self.study.weights_file(wildcards.model)
-        return {
-            "predictions": self._inputs(wildcards.suite, [wildcards.model]),
-            "weights": [weights] if weights else [],
-            "datasets": [file for name in sets for file in self.study.dataset_inputs(name)],
-        }
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command-line arguments for computing a model's rotation scores."""

@@ -12,7 +12,6 @@ from matcheval.accuracy_prediction.settings import (
     AccuracyPredictionSettings,
     SuitePredictionSettings,
 )
-from matcheval.accuracy_prediction.tables import check_published
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import check_known, configuration_error
 from matcheval.study.analysis import Analysis
@@ -56,19 +55,16 @@ class CheckedPrediction(Analysis):
         """Bases and references, which need not be in a pair or suite."""
         suites = self.settings.suites.values()
         names = (name for suite in suites for name in (suite.base, suite.reference))
-        return tuple(name for name in names if name is not None and name in self.study.datasets)
+        return tuple(name for name in names if name is not None)
 
     def _refuse(self, problem: str, field: str, remedy: str = "") -> NoReturn:
         raise configuration_error(problem, field=field, remedy=remedy)
 
     def check(self) -> None:
-        """Check names of suites, sets, models, methods and groups, and that inputs are there."""
-        study, settings = self.study, self.settings
-        study.check_models(settings.without, self.field("without"))
-        study.check_models(settings.single, self.field("single"))
-        for name, members in settings.ensembles.items():
-            study.check_models(members, self.field("ensembles", name))
-            if name in study.models:
+        """Check names of sets, methods and groups, and that inputs are there."""
+        settings = self.settings
+        for name in settings.ensembles:
+            if name in self.study.models:
                 self._refuse(f"'{name}' is a model", self.field("ensembles"))
         if settings.methods != "all":
             _check_names("method", settings.methods, ALL_SCORES, field=self.field("methods"))
@@ -80,11 +76,8 @@ class CheckedPrediction(Analysis):
         if not self.pool:
             remedy = "Leave 'single' out to count all models"
             self._refuse("no model is left for means over models", self.field("single"), remedy)
-        _check_names("suite", settings.suites, study.suites, field=self.field("suites"))
         for name, of_suite in settings.suites.items():
             self._check_suite(name, of_suite)
-        groups = {name: {m.group for m in study.suites[name].members} for name in settings.suites}
-        check_published(settings.published, groups, self.field("published"))
         self._check_inputs()
 
     def _keeps(self, *outputs: str) -> bool:
@@ -122,11 +115,8 @@ class CheckedPrediction(Analysis):
 
     def _check_suite(self, name: str, settings: SuitePredictionSettings) -> None:
         study, field, suite = self.study, self.field("suites", name), self.study.suites[name]
-        self.check_has_correctness(settings.base, f"{field}.base")
         for member in suite.members:
             self._check_member(name, settings.base, member)
-        if settings.reference is not None:
-            study.check_dataset(settings.reference, f"{field}.reference", images=True)
         groups, datasets = {member.group for member in suite.members}, suite.datasets
         self._check_calibrations(settings, groups, field)
         rotation = datasets if settings.rotation == "all" else settings.rotation

@@ -1,6 +1,6 @@
-"""Comparisons of methods: paired differences of their errors, and their rankings on two suites."""
+"""Comparisons of methods: paired differences of their errors, and how alike they rank."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
@@ -8,20 +8,56 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, ErrorArray
+from matcheval.accuracy_prediction.errors import ALL, RESAMPLES, ErrorArray, place_name
 from matcheval.accuracy_prediction.predicting import (
     DIRECT,
     PROCEDURE,
     PROCEDURE_COLUMNS,
+    procedure_labels,
     subgroups_of,
 )
 from matcheval.accuracy_prediction.scoring import SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import with_interval
 from matcheval.statistics.ranks import rank_correlations
 
 MIN_UNITS = 8  # subgroups: of fewer, a bootstrap says too little about their spread
+_PLACE = ["group", "subgroup"]
 
 Floats = npt.NDArray[np.float64]
+
+COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+_SHOWN_COEFFICIENTS = {"Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}"}
+MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for programs
+
+
+def _with_procedure(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(how=procedure_labels(table))
+
+
+def _from_lowest(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the differences from the method with the lowest error, by procedure and group."""
+    lowest = table.groupby([*PROCEDURE, "group"], sort=False)["method_1"].transform("first")
+    return _with_procedure(table[table["method_1"] == lowest])
+
+
+def _named_places(table: pd.DataFrame) -> pd.DataFrame:
+    if len(table) > MAX_PAIRS:
+        table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
+    first, second = (
+        list(map(place_name, table[f"group_{number}"], table[f"subgroup_{number}"]))
+        for number in (1, 2)
+    )
+    return _with_procedure(table).assign(first=first, second=second)
+
+
+def _named_groups(table: pd.DataFrame) -> pd.DataFrame:
+    names = ["All" if group == ALL else group or "no group" for group in table["group"]]
+    return _with_procedure(table).assign(group=names)
+
 
 DIFFERENCES = TableSchema(
     "differences of errors",
@@ -39,29 +75,74 @@ DIFFERENCES = TableSchema(
         Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
         CONFIDENCE_LEVEL,
     ),
-)
+    summary=_from_lowest,
+    shown={
+        "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
+        "Compared": "{method_2}",
+        "Difference (points) [{level}, simultaneous]": with_interval("difference", ".2%"),
+        "Methods": "{n_methods:d}", "Subgroups": "{n_subgroups:d}",
+    },
+)  # fmt: skip
+BETWEEN = TableSchema(
+    "rankings of methods on two suites",
+    (
+        *PROCEDURE_COLUMNS,
+        text("suite_1", "suite of the first errors"),
+        text("suite_2", "suite of the second errors"),
+        text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
+        Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
+        Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
+        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+    ),
+    summary=_with_procedure,
+    shown={
+        "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
+        "Classifier": "{model}", "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
+RANKINGS = TableSchema(
+    "consistency of the rankings of methods",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group_1", "group of the first sets"),
+        text("subgroup_1", "their subgroup; 'all' for all of the group"),
+        text("group_2", "group of the second sets"),
+        text("subgroup_2", "their subgroup; 'all' for all of the group"),
+        Column("n_methods", pa.int64(), "methods", "with an error on both"),
+        *COEFFICIENTS,
+    ),
+    summary=_named_places,
+    shown={
+        "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
+        "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
+COUNTS = TableSchema(
+    "numbers of images and errors",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group", "group of the sets; 'all' for all sets"),
+        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these subgroups"),
+        *COEFFICIENTS,
+    ),
+    summary=_named_groups,
+    shown={
+        "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",
+        "Images": "{n_images:,d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
 
 
 def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
-    """Compute all pairwise differences of mean errors, with simultaneous intervals.
+    """Compute all differences of mean errors, second minus first, with simultaneous intervals.
 
+    Errors, shape (n_methods, n_models, n_sets), are finite; bounds are NaN for few subgroups.
     Subgroups of sets and models are drawn with replacement, the same for all methods. Intervals are
     estimate ± c standard deviations over resamples, with c the quantile of the largest standardised
     deviation of any pair, widened from normal to Student's quantiles of the number of subgroups.
-
-    Parameters
-    ----------
-    errors : float array, shape (n_methods, n_models, n_sets)
-        Finite.
-    units : int array, shape (n_sets,)
-        Subgroup of each set.
-    level : float
-        Of all pairs at once, in (0, 1).
-
-    Returns
-    -------
-    float array, shape (n_methods, n_methods, 3)
-        Error of the second minus that of the first, lower and upper bound; NaN for few subgroups.
     """
     from scipy.stats import norm, t
 
@@ -122,20 +203,6 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
     return pd.DataFrame(rows, columns=DIFFERENCES.names)
 
 
-BETWEEN = TableSchema(
-    "rankings of methods on two suites",
-    (
-        *PROCEDURE_COLUMNS,
-        text("suite_1", "suite of the first errors"),
-        text("suite_2", "suite of the second errors"),
-        text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
-        Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
-        Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
-        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-    ),
-)
-
-
 def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
     """Tabulate the correlations of the methods' mean errors on every two suites."""
     keys = [*PROCEDURE, "model"]
@@ -156,3 +223,58 @@ def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str])
         mean = numbers.assign(suite_1=suites[0], suite_2=suites[1], model="mean")
         rows += [table, mean.astype({"n_methods": int})[BETWEEN.names]]
     return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=BETWEEN.names)
+
+
+def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
+        table = part.pivot_table(
+            index=["method", "variant"], columns=_PLACE, values="mae", sort=False
+        )
+        for first, second in combinations(table.columns, 2):
+            if first[0] == second[0] and ALL in (first[1], second[1]):
+                continue
+            values = table[[first, second]].dropna().to_numpy()
+            rows.append([*case, *first, *second, len(values), *rank_correlations(*values.T)])
+    return pd.DataFrame(rows, columns=RANKINGS.names)
+
+
+def _complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+
+    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
+    """
+    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    most = whole.groupby(["suite", *PROCEDURE, *_PLACE], sort=False)["n_sets"].transform("max")
+    return whole[whole["n_sets"] == most]
+
+
+def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the errors on subgroups go with their numbers of images."""
+    sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
+    images = sizes.groupby(level=_PLACE, sort=False).sum()
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
+        means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
+        for group, units in _units(means):
+            counts = [
+                images[place] if place in images.index else images[place[0]].sum()
+                for place in units.index
+            ]
+            found = rank_correlations(counts, units.to_numpy())
+            rows.append([*case, group, len(units), int(np.sum(counts)), *found])
+    return pd.DataFrame(rows, columns=COUNTS.names)
+
+
+def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
+    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
+    parts = []
+    for group, part in means.groupby(level="group", sort=False):
+        divided = part[part.index.get_level_values("subgroup") != ALL]
+        parts.append(divided if len(divided) else part)
+        if len(divided):
+            yield str(group), divided
+    if parts:
+        yield ALL, pd.concat(parts)

@@ -1,21 +1,30 @@
-"""Errors of predicted accuracies by method and group of sets, and what scores and errors go with.
+"""Errors of predicted accuracies by method and group of sets, and what scores and errors depend on.
 
 P1 averages over the sets of a group, then over models. What the spread in brackets in its Table 2
 is cannot be settled, so that four are given, each by its name.
 """
 
 import warnings
-from collections.abc import Iterator
-from itertools import combinations
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.predicting import PROCEDURE, PROCEDURE_COLUMNS, subgroups_of
+from matcheval.accuracy_prediction.predicting import (
+    PROCEDURE,
+    PROCEDURE_COLUMNS,
+    procedure_label,
+    subgroups_of,
+    titles,
+)
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval
+from matcheval.statistics.intervals import percent
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
@@ -83,14 +92,75 @@ def _resampled(values: Floats, weight: Floats | Flags, resamples: int) -> Floats
 RESAMPLES = 2000
 ALL = "all"
 _PLACE = ["group", "subgroup"]
+MAX_COLUMNS = 26  # with more, subgroups are left to the files for programs
+DASH = "–"
+
+
+def place_name(group: str, subgroup: str) -> str:
+    """Return what readers call a column of sets."""
+    if group == ALL:
+        return "All (points)"
+    name = group or "no group"
+    return name if subgroup == ALL else f"{name}: {subgroup or 'no subgroup'}"
+
+
+def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
+    """Format numbers of two digits; a dash stands for an unknown one."""
+    return [DASH if np.isnan(v) else signed(scale * v, 2, **options) for v in values]
+
+
+def error_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format mean absolute errors: a row per method, a column per group of sets."""
+    whole = table[table["view"] == WHOLE]
+    level = percent(table["confidence"].iloc[0]) if len(table) else ""
+    places = whole[_PLACE].drop_duplicates()
+    if len(places) > MAX_COLUMNS:
+        places = places[places["subgroup"] == ALL]
+    cells: dict[str, list[str]] = defaultdict(list)
+    for procedure, block in whole.groupby(PROCEDURE, sort=False):
+        rows = block[["method", "variant"]].drop_duplicates()
+        cells["How"] += [procedure_label(*map(str, procedure))] * (len(rows) + 1)
+        cells["Method"] += [*titles(rows), "mean of methods"]
+        for group, subgroup in places.itertuples(index=False, name=None):
+            column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
+            column = rows.merge(column, on=["method", "variant"], how="left")
+            cells[place_name(group, subgroup)] += _marked(column)
+        of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
+        total = rows.merge(of_all, on=["method", "variant"])
+        for of in ("sets", "subgroups"):
+            ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
+            bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
+            cells[f"{level} over {of}"] += [*bounds, ""]
+        means = _numbers(total["mae_unflagged"], 100)
+        counts = zip(means, total["n_unflagged"], strict=True)
+        cells["Flagged by none (n)"] += [*(f"{mean} ({n})" for mean, n in counts), ""]
+        cells["Flagged"] += [*(str(n or "") for n in total["n_flagged"]), ""]
+        cells["Bias"] += [*_numbers(total["bias"], 100, plus=True), ""]
+        cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
+    return [
+        TextColumn(head, column, is_number=head not in ("How", "Method"))
+        for head, column in cells.items()
+    ]
+
+
+def _marked(column: pd.DataFrame) -> list[str]:
+    """Format a column of errors, and their mean in the end."""
+    values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
+    known = np.isfinite(values)
+    full = known & (n_sets == np.max(n_sets[known], initial=0))
+    texts = np.array([f"{100 * value:.2f}" for value in values], object)
+    lowest = sorted(set(texts[full]), key=float)
+    marks = dict(zip(lowest, ("**", "*"), strict=False)) if full.sum() > 2 else {}
+    cells = [
+        text + marks.get(text, "") if is_full else f"{text} (n = {n:g})" if is_known else DASH
+        for text, n, is_full, is_known in zip(texts, n_sets, full, known, strict=True)
+    ]
+    return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
+
 
 _VIEW = text("view", "all datapoints of the sets, or which of them")
 _GROUP = text("group", "group of the sets; 'all' for all sets")
 _SUBGROUP = text("subgroup", "subgroup of the sets; 'all' for all of the group")
-_KENDALL = Column("kendall", pa.float64(), "1", "tau-b, with ties")
-_COEFFICIENTS = (
-    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"), _KENDALL,
-)  # fmt: skip
 
 ERRORS = TableSchema(
     "errors of predicted accuracies",
@@ -123,6 +193,7 @@ ERRORS = TableSchema(
         ),
         CONFIDENCE_LEVEL,
     ),
+    shown=error_columns,
 )
 
 CORRELATIONS = TableSchema(
@@ -137,7 +208,7 @@ CORRELATIONS = TableSchema(
         Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
         Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
         Column("pearson", pa.float64(), "1", "correlation"),
-        _KENDALL,
+        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
     ),
 )
 
@@ -283,83 +354,39 @@ def _deviation(values: Floats) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else np.nan
 
 
-RANKINGS = TableSchema(
-    "consistency of the rankings of methods",
-    (
-        SUITE,
-        *PROCEDURE_COLUMNS,
-        text("group_1", "group of the first sets"),
-        text("subgroup_1", "their subgroup; 'all' for all of the group"),
-        text("group_2", "group of the second sets"),
-        text("subgroup_2", "their subgroup; 'all' for all of the group"),
-        Column("n_methods", pa.int64(), "methods", "with an error on both"),
-        *_COEFFICIENTS,
-    ),
-)
-
-COUNTS = TableSchema(
-    "numbers of images and errors",
-    (
-        SUITE,
-        *PROCEDURE_COLUMNS,
-        _GROUP,
-        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
-        Column("n_images", pa.int64(), "images", "in these subgroups"),
-        *_COEFFICIENTS,
-    ),
-)
-
-
-def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
-    keys, rows = ["suite", *PROCEDURE], []
-    for case, part in _complete(errors).groupby(keys, sort=False):
-        table = part.pivot_table(
-            index=["method", "variant"], columns=_PLACE, values="mae", sort=False
-        )
-        for first, second in combinations(table.columns, 2):
-            if first[0] == second[0] and ALL in (first[1], second[1]):
-                continue
-            values = table[[first, second]].dropna().to_numpy()
-            rows.append([*case, *first, *second, len(values), *rank_correlations(*values.T)])
-    return pd.DataFrame(rows, columns=RANKINGS.names)
+def correlation_columns(
+    table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()
+) -> list[TextColumn]:
+    """Format correlations of scores and accuracies: a row per method, means over models."""
+    keys = ["method", "variant"]
+    heads = {"spearman": "Spearman ρ", "pearson": "Pearson r", "kendall": "Kendall τ-b"}
+    whole = table[(table["view"] == WHOLE) & ~table["model"].isin(excluded_from_mean)]
+    whole = whole[whole["subgroup"] == ALL]
+    every = whole[whole["group"] == ALL].groupby(keys, sort=False)
+    means = every[list(heads)].agg(["mean", "min", "max"])
+    means.columns = pd.Index([kind + end for kind in heads for end in ("", "_low", "_high")])
+    columns = lay_out(
+        means.assign(title=titles(means.reset_index())),
+        {"Method": "{title}"} | {
+            f"{head}, mean [lowest, highest] over models": with_interval(kind, "z.2f")
+            for kind, head in heads.items()
+        },
+    )  # fmt: skip
+    for group in dict.fromkeys(whole["group"]):
+        if group != ALL:
+            values = whole[whole["group"] == group].groupby(keys, sort=False)["spearman"].mean()
+            cells = _numbers(values.reindex(means.index))
+            columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
+    return columns
 
 
-def _complete(errors: pd.DataFrame) -> pd.DataFrame:
-    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
-
-    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
-    """
-    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
-    most = whole.groupby(["suite", *PROCEDURE, *_PLACE], sort=False)["n_sets"].transform("max")
-    return whole[whole["n_sets"] == most]
-
-
-def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the errors on subgroups go with their numbers of images."""
-    sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
-    sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
-    images = sizes.groupby(level=_PLACE, sort=False).sum()
-    keys, rows = ["suite", *PROCEDURE], []
-    for case, part in _complete(errors).groupby(keys, sort=False):
-        means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
-        for group, units in _units(means):
-            counts = [
-                images[place] if place in images.index else images[place[0]].sum()
-                for place in units.index
-            ]
-            found = rank_correlations(counts, units.to_numpy())
-            rows.append([*case, group, len(units), int(np.sum(counts)), *found])
-    return pd.DataFrame(rows, columns=COUNTS.names)
-
-
-def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
-    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
-    parts = []
-    for group, part in means.groupby(level="group", sort=False):
-        divided = part[part.index.get_level_values("subgroup") != ALL]
-        parts.append(divided if len(divided) else part)
-        if len(divided):
-            yield str(group), divided
-    if parts:
-        yield ALL, pd.concat(parts)
+def gap_columns(table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()) -> list[TextColumn]:
+    """Format mean gaps: a row per model, a column per group of sets (P1, Table 1)."""
+    gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
+    groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
+    means = gaps[~gaps.index.isin(excluded_from_mean)].mean()
+    columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
+    for group in groups:
+        values = _numbers([*gaps[group], means[group]], 100)
+        columns.append(TextColumn(place_name(group, ALL), values))
+    return columns

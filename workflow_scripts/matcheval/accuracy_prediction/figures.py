@@ -17,10 +17,7 @@ from matcheval.accuracy_prediction.scores import AnyScore
 from matcheval.accuracy_prediction.scores.features import Features, features_of
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
-from matcheval.accuracy_prediction.settings import (
-    AccuracyPredictionSettings,
-    SuitePredictionSettings,
-)
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
@@ -47,10 +44,13 @@ ChosenFigure = tuple[str, dict[str, Any]]  # kind and options
 CAPTION = "Suite **{{ snakemake.wildcards.suite }}**: {{ snakemake.wildcards.figure }}."
 
 
-def figures_of_tables(
+def figures_of_suite(
     settings: AccuracyPredictionSettings, suite: Suite, chosen: Sequence[AnyScore]
 ) -> dict[str, ChosenFigure]:
-    """Return the figures that are drawn from the tables of a suite: kind and options, by name."""
+    """Return the figures of a suite: kind and options, by name.
+
+    Those of `KINDS` are drawn from its tables, the others from outputs of models.
+    """
     figures: dict[str, ChosenFigure] = {"scores": ("scores", {}), "models": ("models", {})}
     for model in settings.figure_models:
         for kind in ("scores", "correlations"):
@@ -74,6 +74,13 @@ def figures_of_tables(
         figures["sizes"] = ("sizes", {})
     if settings.missing_classes != "none":
         figures["missing_classes"] = ("missing_classes", {})
+    for histogram in settings.suites[suite.name].histograms:
+        name = f"confidences-of-{histogram.model}-on-{histogram.dataset}"
+        figures[name] = ("confidences", histogram.model_dump(mode="json"))
+    for embedding in settings.suites[suite.name].embeddings:
+        group = embedding.group or "all"
+        parts = ["features-of", embedding.model, embedding.class_name, group, "by", embedding.by]
+        figures[_file_name(parts, figures)] = ("features", embedding.model_dump(mode="json"))
     return figures
 
 
@@ -87,19 +94,6 @@ def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Pr
             parts = ["calibrated", *on, *([regressor] if regressor != "linear" else [])]
             found[_file_name(parts, found)] = (CALIBRATED, regressor, "+".join(on))
     return found or {"direct": (DIRECT, "", "")}
-
-
-def figures_of_outputs(settings: SuitePredictionSettings) -> dict[str, ChosenFigure]:
-    """Return the figures that are drawn from outputs of models: kind and options, by name."""
-    figures: dict[str, ChosenFigure] = {}
-    for histogram in settings.histograms:
-        name = f"confidences-of-{histogram.model}-on-{histogram.dataset}"
-        figures[name] = ("confidences", histogram.model_dump(mode="json"))
-    for shown in settings.embeddings:
-        group = shown.group or "all"
-        parts = ["features-of", shown.model, shown.class_name, group, "by", shown.by]
-        figures[_file_name(parts, figures)] = ("features", shown.model_dump(mode="json"))
-    return figures
 
 
 def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:

@@ -8,7 +8,6 @@ groups are few.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.errors import InputError
 from matcheval.io.tables import Column, fraction
 
 LEVEL = 0.9
@@ -50,80 +48,13 @@ class Ends:
         return Ends(self.lower.clip(0, 1), self.upper.clip(0, 1))
 
 
-def jackknife_plus(
-    score: Sequence[float] | Floats, accuracy: Sequence[float] | Floats, new_score: float,
-    level: float = LEVEL, group: Sequence[Any] | npt.NDArray[np.generic] | None = None,
-) -> tuple[float, float]:  # fmt: skip
-    """Compute the interval of the accuracy on a new set, by a line of accuracy on score.
-
-    Parameters
-    ----------
-    score, accuracy : float arrays, shape (n_sets,)
-        Of the sets whose accuracies are known; accuracies as fractions.
-    new_score : float
-        Of the new set.
-    level : float
-        In (0, 1); fewer than 1 / (1 - level) - 1 sets say nothing: the interval is [0, 1].
-    group : array, shape (n_sets,), or None
-        Names or numbers of at least 3 groups, such as the corruptions that sets are severities of,
-        each left out as a whole: approximate for few groups. None for each set by itself.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end, cut to [0, 1].
-
-    Raises
-    ------
-    InputError
-        If lengths differ, numbers are not finite, there are fewer than 3 groups, or no line is
-        determined without one of them.
-
-    References
-    ----------
-    Barber et al. (2021), section 1.2, equation 1.3; section 3: CV+, with groups as folds.
-    """
-    group = np.arange(len(score)) if group is None else np.asarray(group)
-    x, y = np.asarray(score, np.float64), np.asarray(accuracy, np.float64)
-    if not 0 < level < 1:
-        raise InputError(
-            f"is {level}", field="level", remedy=f"Give one in (0, 1), such as {LEVEL}"
-        )
-    if not len(x) == len(y) == len(group):
-        raise InputError(
-            f"{len(x)} scores, {len(y)} accuracies, {len(group)} groups", field="score",
-            remedy="Give one of each per set",
-        )  # fmt: skip
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and math.isfinite(new_score)):
-        raise InputError(
-            "scores and accuracies are not all finite numbers", field="score",
-            remedy="Leave out sets without a score or an accuracy",
-        )  # fmt: skip
-    units = np.unique(group, return_inverse=True)[1]
-    found = line_intervals(x, y, units, np.array([new_score]), level=level).cut()
-    if np.isnan(found.lower).any():
-        raise InputError(
-            f"{len(x)} sets of {len(np.unique(units))} groups determine no line without each group",
-            field="group", remedy=f"Give {MIN_GROUPS} groups, with different scores in any two",
-        )  # fmt: skip
-    return float(found.lower[0]), float(found.upper[0])
-
-
 def line_intervals(
     x: Floats, y: Floats, units: Groups, new: Floats | None = None, *, level: float = LEVEL
 ) -> Ends:
-    """Compute intervals at new scores, or of every set from all others; not cut.
+    """Compute intervals at new scores, or, without them, of every set from all others; not cut.
 
-    Parameters
-    ----------
-    x, y : float arrays, shape (n_sets,)
-        Finite scores, and what the line predicts: accuracies or gaps.
-    units : int array, shape (n_sets,)
-        Number of each set's group, from 0.
-    new : float array, shape (n_new,), or None
-        Scores; None for the sets themselves, each without its own score and accuracy.
-    level : float
-        In (0, 1).
+    `y` is what a line of finite scores `x` predicts, accuracies or gaps; `units` numbers the groups
+    of sets from 0. Barber et al. (2021), equation 1.3; section 3: CV+, with groups as folds.
     """
     n_new = len(x) if new is None else len(new)
     sizes = np.bincount(units)
@@ -161,12 +92,7 @@ def both_intervals(
 ) -> dict[str, Any]:
     """Return the columns `COLUMNS` of sets: intervals by sets and by groups, cut to [0, 1].
 
-    Parameters
-    ----------
-    x, y, units, new
-        As of `line_intervals`; new scores may be NaN.
-    base : float array, shape (n_new,), or None
-        Accuracies on the base of new sets, where `y` are gaps: accuracies are the difference.
+    New scores may be NaN. Where `y` are gaps, `base` are the accuracies of new sets on the base.
     """
     columns: dict[str, Any] = {}
     for name, groups in (("sets", np.arange(len(x))), ("groups", units)):

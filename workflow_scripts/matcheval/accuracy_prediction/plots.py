@@ -9,10 +9,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.errors import ALL, tabulate_rankings
-from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PROCEDURE
+from matcheval.accuracy_prediction.differences import tabulate_rankings
+from matcheval.accuracy_prediction.errors import ALL, place_name
+from matcheval.accuracy_prediction.predicting import (
+    CALIBRATED,
+    DIRECT,
+    LEAVE_ONE_OUT,
+    PROCEDURE,
+    procedure_label,
+    titles,
+)
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import place_name, procedure_label, titles
 from matcheval.figures import style
 from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
 from matcheval.io.text_tables import signed

@@ -25,6 +25,33 @@ PROCEDURE_COLUMNS = (
 )
 PROCEDURE = [column.name for column in PROCEDURE_COLUMNS]
 
+_PROTOCOLS = {
+    "direct": "no regression",
+    "calibrated": "calibrated on",
+    "leave_one_out": "leave one set out",
+}
+_REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
+
+
+def procedure_label(protocol: str, regressor: str, calibrated_on: str) -> str:
+    """Return how predictions were made, in words."""
+    groups = f" {calibrated_on.replace('+', ', ')}" if calibrated_on else ""
+    return _PROTOCOLS[protocol] + groups + _REGRESSORS.get(regressor, "")
+
+
+def procedure_labels(rows: pd.DataFrame) -> list[str]:
+    """Return how the predictions of rows were made, in words."""
+    return [procedure_label(*procedure) for procedure in rows[PROCEDURE].to_numpy()]
+
+
+_TITLES = {(score.method, score.variant): score.full_title for score in ALL_SCORES.values()}
+
+
+def titles(rows: pd.DataFrame) -> list[str]:
+    """Return the names of methods for readers, with their variants."""
+    return [_TITLES[key] for key in zip(rows["method"], rows["variant"], strict=True)]
+
+
 PREDICTED = TableSchema(
     "predicted accuracies",
     (

@@ -59,13 +59,7 @@ class Recommendation:
 
 
 def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
-    """Recommend a prediction for each target.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        Of the table `estimation.ESTIMATES`, those of a target one after the other.
-    """
+    """Recommend a prediction for each target, from rows of `estimation.ESTIMATES` in its order."""
     return [
         _of_target(target, list(own)) for target, own in groupby(rows, lambda row: row["target"])
     ]

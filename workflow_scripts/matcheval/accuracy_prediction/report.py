@@ -6,9 +6,9 @@ from typing import Any
 import pandas as pd
 
 from matcheval.accuracy_prediction.errors import ALL, ERRORS
+from matcheval.accuracy_prediction.predicting import procedure_labels, titles
 from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.accuracy_prediction.tables import procedure_labels, titles
 from matcheval.io.text_tables import TextColumn, counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable

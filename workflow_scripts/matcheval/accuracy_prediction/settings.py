@@ -39,8 +39,10 @@ class EmbeddingSettings(settings.Settings):
 class SuitePredictionSettings(settings.Settings):
     """How the accuracies on the sets of one suite are predicted."""
 
-    base: settings.Name = Field(description="The labelled set that the sets are compared with")
-    reference: settings.Name | None = Field(
+    base: settings.CorrectName = Field(
+        description="The labelled set that the sets are compared with"
+    )
+    reference: settings.ImagesName | None = Field(
         None,
         description="A training set, for scores that compare features with those of training "
         "images; the models may have been trained on it",
@@ -73,7 +75,7 @@ class SuitePredictionSettings(settings.Settings):
 class AccuracyPredictionSettings(settings.Settings):
     """How accuracies are predicted without labels, and the predictions checked against labels."""
 
-    suites: settings.Named[SuitePredictionSettings] = Field(
+    suites: dict[settings.SuiteName, SuitePredictionSettings] = Field(
         {}, description="What is predicted, by suite"
     )
     methods: (
@@ -82,13 +84,13 @@ class AccuracyPredictionSettings(settings.Settings):
     ) = Field(
         "all", description="Methods, or variants as method:variant; all: every method by default"
     )
-    without: settings.Names = Field((), description="Models to leave out")
-    single: settings.Names = Field(
+    without: settings.ModelNames = Field((), description="Models to leave out")
+    single: settings.ModelNames = Field(
         (),
         description="Models that are reported by themselves: they are compared with the others, "
         "but are outside of the pool of agreement and not counted in means over models",
     )
-    ensembles: settings.Named[settings.SomeNames] = Field(
+    ensembles: settings.Named[settings.SomeUnique[settings.ModelName]] = Field(
         {}, description="Models whose probabilities are averaged, by the name of the ensemble"
     )
     leave_one_out: settings.Boolean = Field(
@@ -124,13 +126,6 @@ class AccuracyPredictionSettings(settings.Settings):
         "none",
         description="Whether sets are also scored without each class (singles), and without each "
         "two (pairs), the outputs of the models unchanged",
-    )
-    published: Literal["none", "p1", "p2", "p2_40"] = Field(
-        "none",
-        description="Paper whose errors are printed beside these, in the readable table of errors "
-        "only: p1 (Guillory et al. 2021) where groups are called Syn1, Syn2, Natural or Adv, p2 "
-        "(Sun et al. 2024, its 70 classifiers) or p2_40 (its first 40) where suites are called "
-        "C10-Cs or C10-W",
     )
     figure_models: settings.Names = Field(
         (), description="Models or ensembles that have figures, errors and counts of their own"

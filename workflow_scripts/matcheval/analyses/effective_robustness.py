@@ -151,8 +151,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
         set_scale(axes, drawn, x, y, scale)
         fit = Series("fitted", style.FITTED, f"{scale.value} fit")
         curves(axes, drawn.set_index(100 * drawn[x]), [fit], zorder=4)
-        holds_0 = "interval of ρ holds 0" if first["resamples"] else "models"
-        draw_models(axes, drawn, x, y, ~is_off, holds_0)
+        includes_0 = "interval of ρ includes 0" if first["resamples"] else "models"
+        draw_models(axes, drawn, x, y, ~is_off, includes_0)
         axes.set(xlabel=x_label, ylabel=f"Accuracy on {style.shortened(first['dataset'])} (%)")
         style.legend_above(axes, ncols=2)
         _draw_farthest(right, table)

@@ -141,7 +141,7 @@ def _masked(
     for at, row in rows.items():
         is_list = isinstance(row, list | tuple)
         if not is_list or not all(type(one) is int and one in _CLASSES for one in row):
-            raise ValueError(f"datapoint {at}: {row!r:.60} are no classes in 0..{_CLASSES[-1]}")
+            raise ValueError(f"datapoint {at}: {row!r:.60} are not classes in 0..{_CLASSES[-1]}")
     n_classes = 1 + max(max(row, default=0) for row in rows.values())
     is_right = np.zeros((len(rows), n_classes), np.bool_)
     for mask, row in zip(is_right, rows.values(), strict=True):
@@ -423,7 +423,7 @@ class LabelAudits(PairTableAnalysis):
                 continue
             if not audit.endswith(SUFFIXES):
                 raise configuration_error(
-                    f"'{audit}' is no audit that is known, and no file of one", field=field,
+                    f"'{audit}' is neither a known audit nor a file", field=field,
                     remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
                 )  # fmt: skip
             spec = self.study.datasets.get(dataset)

@@ -223,7 +223,7 @@ SCHEMA = TableSchema(
         "Gap": "{gap:+.2%}", "Matched gap": "{matched_gap:+.2%}",
         "Part it explains": "{confidence_part:+.2%}", "Above 0": "{warned:d}",
         "Conditional part": "{conditional_part:+.2%}", "Unmatched (%)": "{fraction_unmatched:.1%}",
-        "Narrower by": "{same_size_narrowing:.0%}",
+        "Smaller by": "{same_size_narrowing:.0%}",
         "Without warning": "{reference_narrowing:.0%}", "Remark": "{reason}",
     },
 )  # fmt: skip

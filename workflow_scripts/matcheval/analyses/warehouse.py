@@ -54,9 +54,6 @@ class Warehouse(Analysis):
     def __init__(self, settings: WarehouseAnalysisSettings, study: Study) -> None:
         super().__init__(settings, study)
         self.folder = f"{study.results}/warehouses/{{warehouse}}"
-        self.read = Artifact(f"{self.folder}/read/{{set}}", (".parquet",))
-        self.hashes = Artifact(f"{self.folder}/references/{{compared}}", (".parquet",))
-        self.duplicates = Artifact(f"{self.folder}/duplicates", (".parquet",))
         self.images = Artifact(f"{self.folder}/sets/{{set}}/images", (".parquet",))
         self.documents = [f"{self.folder}/{name}" for name in DOCUMENTS]
 
@@ -128,20 +125,10 @@ class Warehouse(Analysis):
         """Return the options that name a warehouse and the folder of its results."""
         return self._place(self.used[wildcards.warehouse])
 
-    def reference_files(self, wildcards: Wildcards) -> list[str]:
-        """Return the downloads of a set that a warehouse is compared with."""
+    def published(self, wildcards: Wildcards) -> list[str]:
+        """Return the names of the downloads of a set that a warehouse is compared with."""
         block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
-        files = reference_settings(wildcards.compared, block).published_files
-        return [self.study.download(file) for file in files]
-
-    def tables_of_sets(self, wildcards: Wildcards, table: Artifact) -> list[str]:
-        """Return a table of each set of a warehouse."""
-        return table.expand(warehouse=wildcards.warehouse, set=self.used[wildcards.warehouse].sets)
-
-    def all_hashes(self, wildcards: Wildcards) -> list[str]:
-        """Return the hashes of all sets that a warehouse is compared with."""
-        against = self.used[wildcards.warehouse].settings.against
-        return self.hashes.expand(warehouse=wildcards.warehouse, compared=against)
+        return list(reference_settings(wildcards.compared, block).published_files)
 
     def read_state(self, wildcards: Wildcards) -> Any:
         """Return what the reading of a set depends on."""

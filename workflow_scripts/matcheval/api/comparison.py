@@ -507,11 +507,11 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
     by_criterion = dict(list(table.set_index("model").groupby("criterion", sort=False)))
     first = next(iter(by_criterion.values()))
     numbers = first[["accuracy_original", "accuracy_replication", "gap"]].set_axis(
-        ["original (%)", "replication (%)", "gap"], axis=1
+        ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
         numbers[f"matched, {criterion.label}"] = by_criterion[criterion.value]["matched_gap"]
-    numbers = numbers.sort_index().sort_values("original (%)", ascending=False, kind="stable")
+    numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])
     rows: list[Row] = [("model", *numbers.columns)]

@@ -63,7 +63,7 @@ _MORE = (
              "search for near duplicates: the nearest images of another set",
              "duplicates results/datasets/test results/datasets/train --file near.csv"),
     _Command("warehouse", "matcheval.warehouse.commands.add_warehouse",
-             "build a suite of sets from images of one's own",
+             "build a suite of sets from your own images",
              "warehouse plan mine.yaml --file plan.csv"),
 )  # fmt: skip
 

@@ -49,7 +49,9 @@ def squared(image: Image.Image, side: int) -> Image.Image:
 def _reason(error: Exception) -> str:
     """What is wrong with an image; Pillow names the object in memory that it was read from."""
     if isinstance(error, UnidentifiedImageError):
-        return f"it is no {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file, or its start is damaged"
+        return (
+            f"it is not a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file, or its start is damaged"
+        )
     return str(error) or type(error).__name__
 
 

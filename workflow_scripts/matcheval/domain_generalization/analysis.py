@@ -31,7 +31,7 @@ _RESULTS = (
     "groups of hyper-parameters selected in several ways."
 )
 _PREDICTABILITY = (
-    "How well scores without labels go with the accuracies of generalised models on the target "
+    "How well scores without labels predict the accuracies of generalised models on the target "
     "sets, beside ERM's (after Figure 5B of Sun et al. 2024): rank correlations, and errors if "
     "each set is predicted from all others; means over runs with Student's intervals."
 )
@@ -152,11 +152,6 @@ class DomainGeneralization(Analysis):
     # --- inputs and arguments of jobs
 
     @property
-    def descriptions(self) -> list[str]:
-        """The descriptions of all datasets that models are trained or tested on."""
-        return [file for name in self.trained_on for file in self.study.description_inputs(name)]
-
-    @property
     def plan_arguments(self) -> dict[str, Any]:
         """The arguments of `write_plan`."""
         expansion = self.expansion
@@ -166,16 +161,6 @@ class DomainGeneralization(Analysis):
             "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
             "parts": self.settings.validation_parts,
         }  # fmt: skip
-
-    @property
-    def histories(self) -> list[str]:
-        """The histories of all trainings."""
-        return list(map(self.study.history_file, self.trained))
-
-    @property
-    def tested_folders(self) -> list[str]:
-        """Folders of the predictions on target domains."""
-        return list(map(self.study.predicting.tested_folder, self.expansion.tested))
 
     @property
     def run_arguments(self) -> dict[str, Any]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
+from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies, titles
 from matcheval.accuracy_prediction.scoring import SCORES
-from matcheval.accuracy_prediction.tables import titles
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.plan import Block

@@ -11,8 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.predicting import titles
 from matcheval.accuracy_prediction.scoring import METHOD
-from matcheval.accuracy_prediction.tables import titles
 from matcheval.datasets.folders import read_dataset
 from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
 from matcheval.domain_generalization.settings import ERM

@@ -53,7 +53,9 @@ def check_format(path: Path, name: str) -> None:
         raise InputError("is a web page", file=path)
     suffix = next((end for end in _CHECKS if name.lower().endswith(end)), None)
     if suffix is not None and not _CHECKS[suffix](path, start):
-        raise InputError(f"is no complete {suffix} file (it begins with {start[:8]!r})", file=path)
+        raise InputError(
+            f"is not a complete {suffix} file (it begins with {start[:8]!r})", file=path
+        )
 
 
 def _is_zip(path: Path, start: bytes) -> bool:

@@ -210,7 +210,7 @@ class Plan:
             return cls(draw, values["digest"], values["temperature"], values["pilot"], path)
         except (KeyError, TypeError, ValueError) as error:
             remedy = "Give the plan.json that `label-plan` wrote"
-            raise InputError("is no plan of labels", file=path, remedy=remedy) from error
+            raise InputError("is not a plan of labels", file=path, remedy=remedy) from error
 
     def check(self, digest: str) -> None:
         """Check that it was made from these predictions."""

@@ -52,7 +52,7 @@ def choose(
     Raises
     ------
     InputError
-        If the method that is asked for does not go with how the labels were drawn.
+        If the method does not fit how the labels were drawn.
     """
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"

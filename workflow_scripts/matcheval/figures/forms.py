@@ -4,7 +4,7 @@ Columns of fractions are drawn in percent, with the bounds in `<column>_low` and
 where the table has them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -171,6 +171,51 @@ def scatter(
         across, up, xerr=_lengths(across, x_bounds), yerr=_lengths(up, y_bounds), fmt=look.marker,
         color=look.color, **points | drawn | options,
     )  # fmt: skip
+
+
+def heat_map(
+    axes: "Axes",
+    values: Floats,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    label: str,
+    *,
+    limit: float | None = None,
+    number: Callable[[float], str] | None = None,
+) -> None:
+    """Draw a matrix in colours, with its colour bar; values that are not finite stay empty.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    values : float array, shape (n rows, n columns)
+    rows, columns : sequence of str
+        Names on the axes; an empty one for those that are not named.
+    label : str
+        Of the colour bar.
+    limit : float, optional
+        Colours go from blue for -limit by white to red for +limit; by default, from dark for the
+        least value to light for the largest.
+    number : callable, optional
+        Formats a value as the text in its field; by default, there is none.
+    """
+    colors: dict[str, Any] = {"cmap": "viridis"}
+    if limit is not None:
+        colors = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit}
+    shown = values if values.size else np.full((1, 1), np.nan)
+    image = axes.imshow(shown, aspect="auto", interpolation="nearest", **colors)
+    axes.set_xticks(range(len(columns)), columns, fontsize=style.NOTE_SIZE)
+    axes.set_yticks(range(len(rows)), rows, fontsize=style.NOTE_SIZE)
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    if number is not None:
+        for (row, column), value in np.ndenumerate(values):
+            if np.isfinite(value):
+                dark = limit is not None and abs(value) > 0.6 * limit
+                look: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": style.NOTE_SIZE}
+                text = number(value)
+                axes.text(column, row, text, color="white" if dark else "black", **look)
+    axes.figure.colorbar(image, ax=axes, label=label, fraction=0.05)
 
 
 def square(axes: "Axes", low: float, high: float, label: str = "equal accuracy") -> None:

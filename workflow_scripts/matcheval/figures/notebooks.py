@@ -7,6 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
+from matcheval.figures.saving import fix_layout
+
 
 class NotebookFigure(Figure):
     """A figure that a notebook shows as the last value of a cell, without `%matplotlib inline`."""
@@ -19,5 +21,6 @@ class NotebookFigure(Figure):
         """Return the figure as IPython asks for it."""
         buffer = io.BytesIO()
         with self._style():
+            fix_layout(self)  # as files: a single run of the layout may cut off a note
             self.savefig(buffer, format="png", dpi=150)
         return buffer.getvalue()

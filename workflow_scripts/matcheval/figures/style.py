@@ -79,6 +79,11 @@ MATCHED_GAP = SeriesStyle("#CC79A7", _DOTTED, "D")
 # Models as points, and the line fitted to them.
 MODELS = SeriesStyle("#0072B2", "none", "o")
 FITTED = SeriesStyle("#D55E00", "-", "None")
+# Colours of series on pages, by what a series shows or, for the others, by its number.
+PAGE_COLORS = {
+    "original": ORIGINAL.color, "replication": REPLICATION.color, "models": MODELS.color,
+    "s1": MATCHED_GAP.color, "s2": UNMATCHED.color, "s3": FITTED.color,
+}  # fmt: skip
 REFERENCE: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "linestyle": (0, (5, 2))}
 
 

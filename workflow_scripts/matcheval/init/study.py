@@ -102,7 +102,7 @@ def _images_by_class(text: str) -> dict[str, list[Path]]:
         if len(parts := file.relative_to(text).parts) > 1:
             images.setdefault(parts[0], []).append(file)
     if len(images) < 2:
-        problem = "is no folder with images of two classes or more"
+        problem = "is not a folder with images of two classes or more"
         remedy = f"Images lie in old/cat, old/dog, ...; names of prediction files have {MODEL}"
         raise InputError(problem, file=text[:200], remedy=remedy)
     return images

@@ -314,7 +314,7 @@ def _check_class_order(raw: RawFile, *, scores: bool) -> None:
         is_named = not raw.classes.numbered
         by_form[is_named] = f"columns of scores have {'names' if is_named else 'numbers'}"
     elif scores and {*KINDS, "scores"} & raw.columns.keys():
-        by_form[False] = "scores are in an order that is not told"
+        by_form[False] = "nothing says which class each score is of"
     if len(by_form) == 2:
         raise InputError(
             f"which class has which number is not known: {by_form[True]}, {by_form[False]}",

@@ -133,7 +133,7 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
         if isinstance(value, tuple):  # of a trainer: scores, hidden states
             remedy = f"Give one array of the {len(value)}: {key}[0], if scores come first"
-        problem = f"{type(value).__name__} is no array ({_reason(error):.200})"
+        problem = f"{type(value).__name__} is not an array ({_reason(error):.200})"
         raise InputError(problem, file=name, field=key, remedy=remedy) from error
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
@@ -162,7 +162,7 @@ def _table(data: Any, name: str) -> pa.Table:
             table = pa.table(data)
         columns = [_decoded(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        problem = f"this {kind} is no table of plain columns ({_reason(error):.300})"
+        problem = f"this {kind} is not a table of plain columns ({_reason(error):.300})"
         raise InputError(problem, file=name) from error
     names = table.schema.names
     if twice := [column for column in names if names.count(column) > 1]:

@@ -41,7 +41,7 @@ def check_same_model(
                 f"{_KEYS[key]} is {ours[key]:.200} in {names[0]}, and {theirs[key]:.200} in "
                 f"{names[1]}", file=file, field=key,
                 remedy="Both must come from the same model and label space: predict both sets "
-                "again with one model; two models on one set are no pair of sets",
+                "again with one model; two models on one set are not a pair of sets",
             )  # fmt: skip
 
 

@@ -240,35 +240,24 @@ class Matching(Analysis):
     # --- its files
 
     @property
-    def stages(self) -> Mapping[str, list[str]]:
-        """Runs and matched pairs; tables and the summary; figures."""
-        pair, matching = {"pair": self.pairs}, {"matching": self.matchings}
-        return {
-            "matched": [
-                *self.runs.expand(**pair, **matching, batch=self.batches),
-                *self.matched_pairs.expand(**pair, **matching, model=self.saved_models),
-            ],
-            "tables": [
-                *self.result.expand(**pair, **matching),
-                *self.gaps.expand(**pair, **matching),
-                *self.means.expand(**pair),
-                *self.calibration.expand(**pair),
-                *(self.summary.files if self.pairs else []),
-            ],
-            "figures": [
-                *self.confidence_plot.expand(**pair),
-                *self.accuracy_plot.expand(**pair, **matching),
-                *self.gaps_plot.expand(**pair, **matching),
-                *self.reliability_plot.expand(
-                    **pair, **matching, model=self.settings.reliability_models
-                ),
-            ],
-        }
-
-    @property
     def targets(self) -> list[str]:
-        """All files."""
-        return [file for files in self.stages.values() for file in files]
+        """Runs and matched pairs, tables and the summary, figures."""
+        pair, matching = {"pair": self.pairs}, {"matching": self.matchings}
+        return [
+            *self.runs.expand(**pair, **matching, batch=self.batches),
+            *self.matched_pairs.expand(**pair, **matching, model=self.saved_models),
+            *self.result.expand(**pair, **matching),
+            *self.gaps.expand(**pair, **matching),
+            *self.means.expand(**pair),
+            *self.calibration.expand(**pair),
+            *(self.summary.files if self.pairs else []),
+            *self.confidence_plot.expand(**pair),
+            *self.accuracy_plot.expand(**pair, **matching),
+            *self.gaps_plot.expand(**pair, **matching),
+            *self.reliability_plot.expand(
+                **pair, **matching, model=self.settings.reliability_models
+            ),
+        ]
 
     @property
     def report_section(self) -> Section:
@@ -304,25 +293,19 @@ class Matching(Analysis):
 
     # --- inputs and arguments of jobs
 
-    def inputs(self, pair: str, models: Iterable[str]) -> list[str]:
-        """Return what a job that reads models' predictions on a pair waits for."""
-        self.check_can_be_matched(pair)
-        datasets = self.study.pairs[pair].datasets.values()
-        return [file for name in datasets for file in self.study.results_inputs(name, models)]
-
     def inputs_with_groups(self, pair: str, models: Iterable[str]) -> list[str]:
-        """Return the same, the files in which groups are found, and classes to be compared."""
-        names = self.study.pairs[pair].datasets.values()
-        described = [
-            file for name in names if self._datapoints(name)
-            for file in self.study.description_inputs(name)[-1:]
-        ]  # fmt: skip
-        return [*self.inputs(pair, models), *described, *self._classes(pair)]
+        """Return what a job waits for that reads predictions on a pair, and groups of datapoints.
 
-    def _classes(self, pair: str) -> list[str]:
-        """Return the file that says that both sets have the same classes, if it is needed."""
-        late = pair in self.study.pairs_compared_late
-        return [f"{self.study.folder}/classes/{pair}.txt"] if late else []
+        The last file says that both sets have the same classes, if they are compared late.
+        """
+        self.check_can_be_matched(pair)
+        study, names = self.study, self.study.pairs[pair].datasets.values()
+        late = pair in study.pairs_compared_late
+        return [
+            *(file for name in names for file in study.results_inputs(name, models)),
+            *(study.description_inputs(name)[-1] for name in names if self._datapoints(name)),
+            *([f"{study.folder}/classes/{pair}.txt"] if late else []),
+        ]
 
     def _datapoints(self, dataset: str) -> str | None:
         spec = self.study.datasets.get(dataset)
@@ -384,11 +367,6 @@ class Matching(Analysis):
 
     # --- inputs and arguments of jobs
 
-    def batch_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the predictions of a batch on a pair, and what says that classes are the same."""
-        models = self.batches[wildcards.batch]
-        return [*self.inputs(wildcards.pair, models), *self._classes(wildcards.pair)]
-
     def batch_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `match_predictions`."""
         files = self.files(wildcards.pair, self.batches[wildcards.batch], groups=False)
@@ -398,10 +376,6 @@ class Matching(Analysis):
         """Return size and time of the user's files that a batch is read from."""
         return self.custom_files_state(wildcards.pair, self.batches[wildcards.batch], groups=False)
 
-    def saved_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what `batch_inputs` returns, for the models whose pairs are saved."""
-        return [*self.inputs(wildcards.pair, self.saved_models), *self._classes(wildcards.pair)]
-
     def saved_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `save_matched_pairs`."""
         return {"files": self.files(wildcards.pair, self.saved_models, groups=False)}
@@ -409,10 +383,6 @@ class Matching(Analysis):
     def saved_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that these models are read from."""
         return self.custom_files_state(wildcards.pair, self.saved_models, groups=False)
-
-    def gap_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the predictions of all models on a pair, with what tells what belongs together."""
-        return self.inputs_with_groups(wildcards.pair, list(self.study.models))
 
     def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_gaps`."""
@@ -431,12 +401,6 @@ class Matching(Analysis):
     def summary_arguments(self) -> dict[str, Any]:
         """The arguments of `write_study_summary`."""
         return {"study": self.study.name, **self._summary_values}
-
-    def reliability_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the predictions and matched pairs that diagrams of a pair are drawn from."""
-        models, pair = self.settings.reliability_models, wildcards.pair
-        pairs = self.matched_pairs.expand(pair=pair, model=models, matching=self.matchings)
-        return [*self.inputs(pair, models), *pairs] if models else []
 
     def reliability_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files that diagrams of a pair are drawn from."""

@@ -10,7 +10,7 @@ import pandas as pd
 
 from matcheval.figures import style
 from matcheval.figures.forms import JOINED, drawing, scatter, square
-from matcheval.io.text_tables import counted
+from matcheval.protocol.gap_figures import name_or_number, sets_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,8 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     # Limits that both axes share: all points, with a margin around.
     low = max(float(min(x.min(), y.min())) - _MARGIN, -1.0)
     high = min(float(max(x.max(), y.max())) + _MARGIN, 101.0)
-    title = f"{table['pair'].iloc[0]}: {counted(len(table), 'model')}, a point per model and set"
+    points = "a point per set" if len(table) == 1 else "a point per model and set"
+    title = f"{sets_of(table.iloc[0])}: {name_or_number(table['model'])}, {points}"
     with drawing(style.COLUMN_WIDTH, 1.4 * style.COLUMN_WIDTH, title) as figure:
         axes = figure.add_subplot(anchor="N")
         for origin, (look, _) in style.SETS.items():

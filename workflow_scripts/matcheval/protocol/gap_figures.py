@@ -53,9 +53,19 @@ def matched_counts(table: pd.DataFrame) -> str:
 
 
 def title_of(table: pd.DataFrame, matching: str) -> str:
-    """Return the title: pair, matching, ε, and numbers of models and seeds."""
-    first, models = table.iloc[0], counted(len(table), "model")
-    return f"{first['pair']}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+    """Return the title: sets, matching, ε, and numbers of models and seeds."""
+    first, models = table.iloc[0], name_or_number(table["model"])
+    return f"{sets_of(first)}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+
+
+def sets_of(row: pd.Series) -> str:
+    """Return the names of the original set and its replication, for a title."""
+    return " → ".join(style.shortened(str(row[origin])) for origin in SETS)
+
+
+def name_or_number(models: pd.Series) -> str:
+    """Return the name of the only model, or how many there are."""
+    return str(models.iloc[0]) if len(models) == 1 else counted(len(models), "model")
 
 
 def _seeds(table: pd.DataFrame) -> str:
@@ -270,7 +280,8 @@ def plot_gaps(
     if shown[columns].notna().to_numpy().any():
         kinds.append((narrowings, "Narrowing (%)"))
     height = len(kinds) * _PANEL_HEIGHT if many else 1.2 * _ROW * max(len(shown), 2)
-    heading = f"{mean['pair']}, {title}\nε = {mean['epsilon']:g}, {counted(n, 'model')}"
+    models = name_or_number(gaps["model"])
+    heading = f"{sets_of(mean)}, {title}\nε = {mean['epsilon']:g}, {models}"
     medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * many
     size = 2 * COLUMN_WIDTH, height + _AROUND
     with drawing(*size, heading, _note(mean, level) + medians) as figure:

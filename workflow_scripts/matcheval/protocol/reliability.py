@@ -194,7 +194,8 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
         )  # fmt: skip
         n_seeds = data.subsets[-1].n_seeds
         seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
-        subject = f"{data.comparison.model} on {data.comparison.pair.name}"
+        sets = " → ".join(map(style.shortened, data.comparison.pair.datasets.values()))
+        subject = f"{data.comparison.model} on {sets}"
         style.set_title(figure, f"{subject}\n{data.title}, ε = {data.epsilon:g}, {seeds}")
     return figure
 

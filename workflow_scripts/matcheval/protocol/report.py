@@ -5,8 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.figures.style import shortened
-from matcheval.io.text_tables import TextColumn, counted, signed
+from matcheval.io.text_tables import TextColumn, signed
 from matcheval.protocol import words
 from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
@@ -45,56 +44,43 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
     titles, level = values["titles"], level_of(values["confidence"])
-    found = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
-    rows, gaps = [row for _, row in found.means.iterrows()], found.gaps
-    judged = found.verdicts
-    several = len(judged) > 1
-    of_pairs = {row["pair"]: row for row in reversed(rows)}
-    curves = [CALIBRATION.read(path).to_pandas() for path in data["calibration"]]
-    pairs = list(dict.fromkeys(row["pair"] for row in rows))
-    headlines = [
-        _headline(
-            verdict, [row for row in rows if row["pair"] == verdict.pair], gaps, titles, level,
-            _calibration(
-                of_pairs[verdict.pair], verdict.claims[1], curves[pairs.index(verdict.pair)],
-                values.get("confident_errors", ""),
-            ),
-        )
-        for verdict in judged
-    ]  # fmt: skip
-    # Of models that differ, the chart of models takes the place of that of means.
-    charts = [
-        None if _is_mixed(one) else _accuracies(of_pairs[one.pair], gaps, level, several=several)
-        for one in judged
-    ]
+    study = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
+    rows = [row for _, row in study.means.iterrows()]
+    headlines, of_accuracies = list[Headline](), list[Chart]()
+    several = len(study.verdicts) > 1
+    for verdict, path in zip(study.verdicts, data["calibration"], strict=True):
+        of_pair = [row for row in rows if row["pair"] == verdict.pair]
+        first, charts = of_pair[0], list[Chart]()
+        models = study.gaps[verdict.pair, first["matching"]]
+        is_mixed = _is_mixed(verdict)
+        if is_mixed:  # the chart of models takes the place of that of their mean
+            charts.append(_accuracies(first, models, level))
+        elif first["n_models"]:
+            charts.append(_overview(first, verdict, level))
+        if len(models) > 1 and not is_mixed:
+            of_accuracies.append(_accuracies(first, models, level, f"{verdict.pair}: " * several))
+        curves = CALIBRATION.read(path).to_pandas()
+        confident = values.get("confident_errors", "").strip()
+        charts.append(_calibration(first, verdict.claims[1], curves, confident))
+        headlines.append(Headline(
+            words.subject_of(first),
+            tuple(Sentence(claim.text, claim.strength, claim.reason) for claim in verdict.claims),
+            verdict.next_step, tuple(charts), tuple(words.unmatched_notes(of_pair, titles)),
+        ))  # fmt: skip
     return Content(
         headlines=tuple(headlines),
         variables={
-            "accuracies": [chart for chart in charts if chart is not None],
-            "matchings": [*_matchings(rows, gaps, titles, level, several=several)],
-            "models": _model_table(gaps),
+            "accuracies": of_accuracies,
+            "matchings": [*_matchings(rows, study.gaps, titles, level, several=several)],
+            "models": _model_table(study.gaps),
         },
-        notes=tuple(words.told(found.suspicions)),
+        notes=tuple(words.told(study.suspicions)),
         heading="Models",
     )
 
 
-def _headline(
-    verdict: Verdict, rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str,
-    calibration: Chart,
-) -> Headline:  # fmt: skip
-    first, chart = rows[0], None
-    if _is_mixed(verdict):
-        chart = _accuracies(first, gaps, level, several=False)
-    elif first["n_models"]:
-        chart = _overview(first, verdict, level)
-    return Headline(
-        words.subject_of(first),
-        sentences(verdict),
-        verdict.next_step,
-        (calibration,) if chart is None else (chart, calibration),
-        tuple(words.unmatched_notes(rows, titles)),
-    )
+def _is_mixed(verdict: Verdict) -> bool:
+    return verdict.claims[0].finding == "mixed"
 
 
 def _calibration(
@@ -113,6 +99,7 @@ def _calibration(
                 )
                 for tenth in curves[curves["origin"] == origin].to_dict("records")
             ],
+            origin,
         )
         for origin in _ORIGINS
     ]  # fmt: skip
@@ -130,22 +117,13 @@ def _calibration(
         f"On {row['replication']}, {title}",
         "mean confidence (%)", "accuracy (%)", series, [line], is_square=True, is_joined=True,
         note="Each point is a tenth of a set, by rising confidence; below the dashed line, a model "
-        f"is more confident than accurate.{confident_errors}",
+        f"is more confident than accurate. {confident_errors[:1].upper()}{confident_errors[1:]}",
     )  # fmt: skip
-
-
-def _is_mixed(verdict: Verdict) -> bool:
-    return verdict.claims[0].finding == "mixed"
-
-
-def sentences(verdict: Verdict) -> tuple[Sentence, ...]:
-    """Return the claims of a verdict as lines of a headline."""
-    return tuple(Sentence(one.text, one.strength, one.reason) for one in verdict.claims)
 
 
 def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
     """Show the gap of a pair, its parts, the matched gap, and what no warning would leave."""
-    shown = [
+    points = [
         Point(
             100 * row[name], i, label, f"{with_interval(row, name)} points",
             x_bounds=bounds_in_percent(row, name),
@@ -158,11 +136,10 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
         names.append(_REFERENCE)
         note += _OF_REFERENCE.format(relation=_relation(row, left))
         text = f"{signed(100 * left, 1)} points, by the no-warning reference"
-        shown.append(Point(100 * left, len(shown), names[-1], text))
-    title = _title(verdict)
+        points.append(Point(100 * left, len(points), names[-1], text))
     return Chart(
-        title, f"← gained · points of accuracy on {shortened(row['replication'], 24)} · lost →", "",
-        [Series("", shown)], categories=names, zero="x", note=note,
+        _title(verdict), "← gained · points of accuracy · lost →", "", [Series("", points)],
+        categories=names, zero="x", note=note,
     )  # fmt: skip
 
 
@@ -195,11 +172,8 @@ def _relation(row: pd.Series, reference: float) -> str:
     return "as much remains, within chance: pairs alone do not show that confidence explains any"
 
 
-def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Chart | None:
+def _accuracies(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "") -> Chart:
     """Show the accuracies of several models, both of a model in a row; of many their gaps."""
-    table = gaps[row["pair"], row["matching"]]
-    if len(table) == 1:
-        return None
     if len(table) > _MOST_ROWS:
         return _chart_of_models(row, table, level)
     table = table.sort_values("accuracy_original", ascending=False, kind="stable")
@@ -216,12 +190,12 @@ def _accuracies(row: pd.Series, gaps: Gaps, level: str, *, several: bool) -> Cha
                 )
                 for i, (name, model) in enumerate(table.iterrows())
             ],
+            origin,
         )
         for origin in _ORIGINS
     ]  # fmt: skip
     lower, higher = int((table["gap"] > 0).sum()), int((table["gap"] < 0).sum())
-    title = f"{row['pair']}: " * several
-    title += f"{lower} of {counted(len(table), 'model')} {'is' if lower == 1 else 'are'} less "
+    title = f"{prefix}{lower} of {len(table)} models {'is' if lower == 1 else 'are'} less "
     title += f"accurate on {row['replication']}" + f", {higher} more accurate" * bool(higher)
     return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
@@ -235,9 +209,9 @@ def _matchings(
         name = f"{row['pair']}: " * several + titles[row["matching"]]
         table = gaps[row["pair"], row["matching"]]
         # That of a pair's first matching of many models is shown above.
-        is_shown = len(table) > _MOST_ROWS and row["pair"] not in pairs
+        is_above = len(table) > _MOST_ROWS and row["pair"] not in pairs
         pairs.add(row["pair"])
-        chart = None if is_shown else _chart_of_models(row, table, level)
+        chart = None if len(table) == 1 or is_above else _chart_of_models(row, table, level)
         yield name, chart, words.statement(row)
 
 
@@ -250,17 +224,15 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
             [
                 Point(
                     100 * model["accuracy_original"], 100 * model[quantity], model["model"],
-                    _values(model),
-                    y_bounds=bounds_in_percent(model, quantity),
+                    _values(model), y_bounds=bounds_in_percent(model, quantity),
                 )
                 for model in models
             ],
         )
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
-    narrower = f"{row['n_narrower']} of {counted(len(models), 'model')}"
     return Chart(
-        f"The matched gap is narrower than the gap for {narrower}",
+        f"The matched gap is narrower than the gap for {row['n_narrower']} of {len(models)} models",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
         note=f"Gaps with {level} intervals.",
     )  # fmt: skip

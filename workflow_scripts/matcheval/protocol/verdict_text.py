@@ -5,7 +5,6 @@ from functools import cached_property
 
 from matcheval.io.text_tables import signed, supported_digits
 from matcheval.protocol.judgement import (
-    ALL_OF_A_LOSS,
     FEW_EVENTS,
     Counts,
     Judgement,
@@ -114,35 +113,30 @@ class VerdictText:
     def _explained(self) -> str:
         finding, part = self._finding["confidence"], self._evidence["confidence"][0]
         gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
-        whole = self._rounded(abs(gap.value))
-        if finding in ("loss", "gain") and finding == change:
-            lower = "Lower" if finding == "loss" else "Higher"
-            verb = "seems to explain" if self._seems("confidence") else "explains"
-            points = self._points(part, unsigned=True)
+        whole, seems = self._rounded(abs(gap.value)), self._seems("confidence")
+        lower = "Lower" if change == "loss" else "Higher"
+        if change in ("loss", "gain") and finding in (change, "open"):
+            verb = f"{lower} confidence {'seems to explain' if seems else 'explains'}"
+            points = self._points(part, sign=-1 if change == "gain" else 1)
             if finding == "loss" and self._judged.explains_all:
-                return f"{lower} confidence {verb} all of this loss: {points} of {whole}."
-            if abs(part.value) < ALL_OF_A_LOSS * abs(gap.value):
-                return f"{lower} confidence {verb} part of this {change}: {points} of {whole}."
-            return f"{lower} confidence {verb} {points}, of a {change} of {whole}."
+                return f"{verb} all of this loss: {points} of {whole}."
+            if abs(part.value) > abs(gap.value):
+                return f"{verb} {points}, of a {change} of {whole}."
+            part_of_it = points.replace(" points", "", 1)
+            lost = "lost" if change == "loss" else "gained"
+            return f"{verb} {part_of_it} of the {whole} points {lost}."
+        if change in ("loss", "gain") and finding == "small":
+            return (
+                f"A change of confidence explains none of this {change} within {self._margin}: "
+                f"{self._points(part)} of {self._rounded(gap.value)}."
+            )
         mean = " on average over models" * (change == "mixed")
         if finding in ("loss", "gain"):
-            lower = "lower" if finding == "loss" else "higher"
-            verb = "seems" if self._seems("confidence") else "is"
             return (
-                f"Confidence {verb} {lower} on {self._new}{mean}, which alone would mean a "
-                f"{finding} of {self._points(part, unsigned=True)}."
+                f"Confidence {'seems' if seems else 'is'} "
+                f"{'lower' if finding == 'loss' else 'higher'} on {self._new}{mean}, which alone "
+                f"would mean a {finding} of {self._points(part, unsigned=True)}."
             )
-        if change in ("loss", "gain"):
-            if finding == "small":
-                return (
-                    f"A change of confidence explains none of this {change} within {self._margin}: "
-                    f"{self._points(part)} of {self._rounded(gap.value)}."
-                )
-            lower = "Lower" if change == "loss" else "Higher"
-            sign = -1 if change == "gain" else 1
-            lost = "lost" if change == "loss" else "gained"
-            points = self._points(part, sign=sign)
-            return f"{lower} confidence explains {points} of the {whole} points {lost}."
         same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
         return (
             f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}"

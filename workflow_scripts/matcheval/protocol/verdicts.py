@@ -72,6 +72,15 @@ class Claim:
 
 
 @dataclass(frozen=True)
+class CalibrationCounts:
+    """Which of `n` models are over- or underconfident on the replication beyond chance."""
+
+    overconfident: tuple[str, ...]
+    underconfident: tuple[str, ...]
+    n: int
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a comparison of a pair shows.
 
@@ -83,13 +92,16 @@ class Verdict:
     next_step : str
         What to do now, a sentence.
     models : Counts or None
-        Of several models, how many lose and gain accuracy.
+        Of several models, those that lose and gain accuracy.
+    calibration : CalibrationCounts or None
+        Of several models, those that are miscalibrated on the replication.
     """
 
     pair: str
     claims: tuple[Claim, ...]
     next_step: str
     models: Counts | None = None
+    calibration: CalibrationCounts | None = None
 
     def __str__(self) -> str:
         """Return a line per claim, with its strength and what that rests on."""
@@ -144,8 +156,10 @@ def _verdict(judgement: Judgement) -> Verdict:
             question, judgement.finding[question], text.claim(question), shown.value, shown.low,
             shown.high, judgement.strength[question], text.reason(question),
         ))  # fmt: skip
-    counts = judgement.counts.get("accuracy")
-    return Verdict(judgement.row["pair"], tuple(claims), text.next_step(), counts)
+    models, off = (judgement.counts.get(question) for question in ("accuracy", "calibration"))
+    calibration = CalibrationCounts(off.lost, off.gained, off.n) if off else None
+    pair, next_step = judgement.row["pair"], text.next_step()
+    return Verdict(pair, tuple(claims), next_step, models, calibration)
 
 
 def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":

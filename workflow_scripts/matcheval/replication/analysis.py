@@ -212,10 +212,10 @@ class Replication(Analysis):
     def _counts_top_k(self) -> bool:
         return max(self.settings.top) > 1
 
-    def count_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the results of all models on a dataset."""
-        suffixes = [".parquet", *([OUTPUT_SUFFIXES["top"]] if self._counts_top_k else [])]
-        return self.study.results_inputs(wildcards.dataset, suffixes=suffixes)
+    @property
+    def counted_suffixes(self) -> list[str]:
+        """Suffixes of the results that correct predictions are counted in."""
+        return [".parquet", *([OUTPUT_SUFFIXES["top"]] if self._counts_top_k else [])]
 
     def count_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `count_correct`."""
@@ -234,24 +234,15 @@ class Replication(Analysis):
         stems = (self.study.predictions_stem(dataset, model) for model in self.study.models)
         return [stem + OUTPUT_SUFFIXES["top"] for stem in stems]
 
-    def _sets_of_same_images(self, pair: str) -> tuple[str, ...]:
+    def sets_of_same_images(self, pair: str) -> tuple[str, ...]:
         """Return both sets of a pair that shows the same images, if these are known one by one."""
         names = tuple(self.study.pairs[pair].datasets.values())
         known = (self.study.datasets[name].kind_class.has_correctness for name in names)
         return names if self.study.pairs[pair].paired and all(known) else ()
 
-    def accuracies_of(self, wildcards: Wildcards, origin: str) -> str:
-        """Return the table of accuracies on one set of a pair."""
-        return self.study.accuracies_file(self.study.pairs[wildcards.pair].datasets[origin])
-
-    def results_of_same_images(self, wildcards: Wildcards) -> list[str]:
-        """Return the results on both sets of a pair that shows the same images."""
-        sets = self._sets_of_same_images(wildcards.pair)
-        return [file for name in sets for file in self.study.results_inputs(name)]
-
     def pair_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_results`."""
-        study, same = self.study, self._sets_of_same_images(wildcards.pair)
+        study, same = self.study, self.sets_of_same_images(wildcards.pair)
         return {
             "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
             "models": list(study.models) if same else [],

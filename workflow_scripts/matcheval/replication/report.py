@@ -85,7 +85,7 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
         f"{_title(results)}: {int((results['gap'] > 0).sum())} of {counted(len(rows), 'model')} "
         f"{'is' if len(rows) == 1 else 'are'} less accurate on {first['replication']}",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
-        [Series("a model", points)],
+        [Series("a model", points, "models")],
         lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
     )  # fmt: skip
 

@@ -45,10 +45,11 @@ def bounds_in_percent(row: "Mapping[Any, Any] | pd.Series", name: str) -> tuple[
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one kind. Points that are not defined are left out."""
+    """Points of one kind, with a look of `style.PAGE_COLORS`; undefined points are left out."""
 
     label: str
     points: Sequence[Point]
+    look: str = ""
 
     @property
     def defined(self) -> list[Point]:
@@ -98,14 +99,19 @@ class Chart:
     @property
     def narrow(self) -> "Chart | None":
         """The same for a narrow screen, if it is not too large to be drawn twice."""
-        n = sum(len(each.points) for each in self.series)
-        return None if self.is_square or n > _MOST_POINTS else replace(self, is_narrow=True)
+        n = sum(len(series.points) for series in self.series)
+        return None if n > _MOST_POINTS else replace(self, is_narrow=True)
+
+    @property
+    def looks(self) -> list[str]:
+        """Names of symbol and colour of every series."""
+        return [series.look or f"s{number}" for number, series in enumerate(self.series)]
 
     @property
     def width(self) -> float:
         """Width of the drawing."""
-        if self.is_square or self.is_narrow:
-            return _SQUARE if self.is_square else _NARROW
+        if self.is_narrow or self.is_square:
+            return _NARROW if self.is_narrow else _SQUARE
         return max(_WIDTH, self.left + _NARROWEST + _RIGHT_MARGIN)
 
     @cached_property

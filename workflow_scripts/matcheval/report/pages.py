@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
+from matcheval.figures.style import PAGE_COLORS
 from matcheval.io.files import atomic_file
 from matcheval.io.json_files import read_json
 from matcheval.io.provenance import software_versions
@@ -197,6 +198,7 @@ def render_report(
     template = _environment().get_template("report/page.html")
     return template.render(
         title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
+        colors=PAGE_COLORS,
         headlines=[line for one in rendered for line in one.content.headlines], notes=notes,
     )  # fmt: skip
 

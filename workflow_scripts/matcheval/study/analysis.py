@@ -153,7 +153,7 @@ _READABLE = (".md", ".svg", ".png", ".pdf")
 def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
     """Return the tables for readers and the figures of an analysis, in the order of its targets."""
     formats: dict[str, list[str]] = defaultdict(list)
-    for path in analysis.targets:
+    for path in (*analysis.targets, *analysis.added):
         stem, dot, suffix = path.rpartition(".")
         if dot + suffix in _READABLE:
             formats[stem].append(path)

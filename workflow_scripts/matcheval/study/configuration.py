@@ -106,7 +106,7 @@ class CoreConfiguration(Settings):
     @classmethod
     def _as_in_paths_of_results(cls, folder: str) -> str:
         if "{" in folder or "}" in folder:
-            raise ValueError("is no folder for results: Snakemake takes braces for wildcards")
+            raise ValueError("is not a folder for results: Snakemake takes braces for wildcards")
         return os.path.normpath(folder)
 
 

@@ -61,6 +61,7 @@ class StudyPart:
     """What an analysis adds to a study: by default nothing."""
 
     name: ClassVar[str]
+    added: Sequence[str] = ()  # files of rules that `targets` does not list (rules/report.smk)
 
     def check(self) -> None:
         """Check that the names, choices and files in the settings are valid, before any job starts.

@@ -60,7 +60,6 @@ _CONSTANT: Mapping[str, Request] = {
     **dict.fromkeys(("download_file", "download_weights"), Request(BASE_MB, 60)),
     **dict.fromkeys(("prepare_made_datasets", "plan_domain_generalization"), _TABLES),
     **dict.fromkeys(("plot_matching", "score_agreement", "collect_domain_runs"), _TABLES),
-    "tabulate_model_errors": _TABLES,
     **dict.fromkeys(("prepare_dataset", "derive_dataset", "predict_accuracy"), _DATA),
     **dict.fromkeys(("simulate_annotations", "count_selections", "estimate_gaps"), _DATA),
     **dict.fromkeys(("search_warehouse", "decide_warehouse_set", "document_warehouse"), _DATA),

@@ -202,7 +202,7 @@ def check_restored(study: Study) -> None:
             inputs = inputs_digest(digest, read_description(folder), deciding(study.inference))
             if recorded_inputs(link) != inputs:
                 raise InputError(
-                    f"these are no predictions of {weights}, as it is now",
+                    f"these are not predictions of {weights}, as it is now",
                     file=link.resolve(),
                     remedy=f"Delete it and {study.folder}/predictions, which has links only",
                 )  # fmt: skip

@@ -60,7 +60,7 @@ class Trainings:
         return in_batches(models, self._seconds, TRAINING_SECONDS)
 
     @property
-    def alone(self) -> list[str]:
+    def with_own_job(self) -> list[str]:
         """Names of the models that are trained by a job of their own."""
         together = {model for models in self.batches.values() for model in models}
         return [name for name in self._study.trained if name not in together]
@@ -106,8 +106,8 @@ class Predicting:
         return settings.models_per_job == "auto" and settings.device == "cpu"
 
     @property
-    def alone(self) -> list[str]:
-        """Models with a job of their own."""
+    def with_own_job(self) -> list[str]:
+        """Names of the models that are run by a job of their own."""
         together = {model for models in self.batches.values() for model in models}
         return [model for model in self.models if model not in together]
 
@@ -191,13 +191,6 @@ class Predicting:
                 found |= {stem + suffix: None for suffix in suffixes}
         return list(found)
 
-    @property
-    def all_files(self) -> list[str]:
-        """All files and folders of the models of the catalogue."""
-        first = [sets[0] for sets in self.suites.values()]
-        sets = (*self.single, *first)
-        return [file for name in sets for file in self.files(name, self.models, self.suffixes)]
-
 
 class Study(StudyContents):
     """A study with its training and inference jobs."""
@@ -211,13 +204,6 @@ class Study(StudyContents):
     def predicting(self) -> Predicting:
         """Its inference jobs."""
         return Predicting(self)
-
-    @property
-    def predictions_targets(self) -> list[str]:
-        """All that inference writes, and the user's prediction files."""
-        custom = [name for name in self.evaluated if not self.datasets[name].has_images]
-        files = [file for name in custom for file in self.results_files(name)]
-        return [*self.predicting.all_files, *files]
 
     def results_inputs(
         self,

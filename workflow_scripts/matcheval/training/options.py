@@ -74,7 +74,7 @@ class AlgorithmOptions(Settings):
 
 
 class ErmOptions(AlgorithmOptions):
-    """Empirical risk minimisation: none, as loss and augmentation are columns of the recipe."""
+    """Empirical risk minimisation. No options: the loss is a column of the recipe."""
 
 
 class SdOptions(AlgorithmOptions):
@@ -240,7 +240,7 @@ _Beta = Annotated[Number, Field(ge=0, lt=1)]
 
 
 class SgdOptions(Settings):
-    """Stochastic gradient descent: none, as `momentum` and `nesterov` are columns of the recipe."""
+    """Stochastic gradient descent. No options: the momentum is a column of the recipe."""
 
 
 class AdamOptions(Settings):

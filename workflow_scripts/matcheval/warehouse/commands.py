@@ -35,7 +35,7 @@ _STEPS = {
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands of `matched-eval warehouse`, one for each step."""
     parser.description = (
-        "Build a warehouse: reviewed, documented sets of images of one's own, by source, style and "
+        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
         "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
@@ -112,7 +112,7 @@ def run_build(arguments: argparse.Namespace) -> None:
     from matcheval.warehouse.manifest import IMAGES_SCHEMA, KEPT
 
     if arguments.workers is not None and arguments.workers < 1:
-        raise InputError(f"--workers {arguments.workers} is no number of processes")
+        raise InputError(f"--workers {arguments.workers} is not a number of processes")
     build = _build(arguments)
     build.run(arguments.workers or available_cores(), arguments.downloads)
     sets, exported, folder = list(build.sets), build.exported, str(build.folder)

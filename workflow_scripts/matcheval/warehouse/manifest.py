@@ -215,7 +215,7 @@ def _box(row: Mapping[str, str], where: str) -> Box:
     except ValueError as error:
         raise InputError(f"'{row['image_id']}': {error}", file=where) from error
     if not (0 <= x0 < x1 and 0 <= y0 < y1):
-        problem = f"'{row['image_id']}': {x0}, {y0}, {x1}, {y1} is no box"
+        problem = f"'{row['image_id']}': {x0}, {y0}, {x1}, {y1} is not a box"
         remedy = "Give x0 < x1 and y0 < y1, in pixels from the upper left corner"
         raise InputError(problem, file=where, remedy=remedy)
     return Box(x0, y0, x1, y1, row["kind"])

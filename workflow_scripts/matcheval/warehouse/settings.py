@@ -38,7 +38,7 @@ Colours = UniqueTuple[Annotated[str, Field(min_length=1)]]
 def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
     for name in _PLACEHOLDER.findall(text):
         if name not in known:
-            raise ValueError(f"'{{{name}}}' is no placeholder. {suggest(name, known)}")
+            raise ValueError(f"'{{{name}}}' is not a placeholder. {suggest(name, known)}")
 
 
 class PlannedGroup(Settings):

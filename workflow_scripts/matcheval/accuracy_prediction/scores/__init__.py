@@ -3,7 +3,7 @@
 To add a score: a function with the decorator `add` of the family's `SCORES`, in its module.
 """
 
-from matcheval.accuracy_prediction.scores import confidence, features, probabilities, transport
+from matcheval.accuracy_prediction.scores import confidence, features, probabilities
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.score import Score
 
@@ -12,10 +12,11 @@ AnyScore = Score | PoolScore
 SCORES: dict[str, Score] = {
     **confidence.SCORES,
     **features.SCORES,
+    **confidence.ATC,
     **probabilities.SCORES,
     **features.PROTOTYPES,
     **features.ROTATION,
-    **transport.SCORES,
+    **probabilities.TRANSPORT,
     **probabilities.MANO,
     **features.DISPERSION,
     **probabilities.CLASSWISE,

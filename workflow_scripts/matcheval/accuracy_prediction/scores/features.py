@@ -400,49 +400,27 @@ DISPERSION = Scores()
 def dispersion(
     features: npt.NDArray[Any], predicted: npt.NDArray[Any], *, per_row: bool = False
 ) -> float:
-    """Compute the logarithm of the weighted spread of the means by predicted class.
+    """Compute the logarithm of the spread of the means by predicted class, weighted by their sizes.
 
-    Parameters
-    ----------
-    features : float array, shape (n, n_features)
-        Finite, as they enter the last layer, not normalised.
-    predicted : int array, shape (n,)
-        Predicted classes, at least two different ones.
-    per_row : bool
-        Whether to divide the spread by n, for sets of unequal size.
-
-    Raises
-    ------
-    InputError
-        If all predictions are of one class, features are not finite, or the means of all predicted
-        classes are equal, as they are of constant features: the logarithm of 0 is no score.
-
-    References
-    ----------
-    Xie et al. (2023), arXiv 2303.15488; common/distance.py of its code, which divides by the number
-    of predicted classes minus 1 where the paper has all classes.
+    Features are as they enter the last layer, not normalised; `per_row` divides the spread by their
+    number. Xie et al. (2023); common/distance.py of its code, which divides by the number of
+    predicted classes minus 1 where the paper has all classes.
     """
     values, classes = np.asarray(features, np.float64), np.unique(predicted)
     if len(classes) < 2:
-        raise InputError("all predictions are of one class", field="predicted")
-    if not np.isfinite(values).all():
-        raise InputError("has non-finite numbers", field="features")
+        raise NotAvailableError("all predictions are of one class")
     mean = values.mean(axis=0)
     spread = 0.0
     for label in classes:
         of_class = values[predicted == label]
         spread += len(of_class) * float(((of_class.mean(axis=0) - mean) ** 2).sum())
     if spread == 0 or not np.ptp(values, axis=0).any():  # constants are not 0 after rounding
-        raise InputError("have the same mean in every predicted class", field="features")
+        raise NotAvailableError("features have the same mean in every predicted class")
     return float(np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1)))
 
 
 def _dispersion_of(per_row: bool, sides: Sides) -> float:
-    features = features_of(sides.target)
-    try:
-        return dispersion(features, sides.target.predicted, per_row=per_row)
-    except InputError as error:
-        raise NotAvailableError(str(error)) from None
+    return dispersion(features_of(sides.target), sides.target.predicted, per_row=per_row)
 
 
 for _variant, _per_row in (("", True), ("as_published", False)):
@@ -490,12 +468,9 @@ def orientation_accuracy(logits: npt.NDArray[Any]) -> float:
 
 
 def orientation_auc(logits: npt.NDArray[Any]) -> float:
-    """Return the area under the ROC curve of one orientation against the rest, mean over the four.
+    """Return the area under the ROC curve of an orientation against the rest, mean over the four.
 
-    Parameters
-    ----------
-    logits : float array, shape (n, 4, 4)
-        As returned by `orientation_logits`; images are ordered by the softmax.
+    Images are ordered by the softmax of what `orientation_logits` returns.
     """
     from sklearn.metrics import roc_auc_score
 

@@ -1,31 +1,27 @@
-"""Scores of the probabilities, or logits, of all classes.
+"""Scores of the probabilities, or logits, of all classes."""
 
-ATC is the share of datapoints as confident as a threshold, chosen on the base so that the share is
-the accuracy there. ATC-MC thresholds the largest probability, ATC-NE the negative entropy. Two
-publications' code computes something else; both are variants with names of their own, for
-comparisons with their numbers:
-
-- `garg_code` (ATC_helper.py of Garg et al.): one order statistic too low, so that it predicts 1/n
-  too much on its own source; without errors on the source the threshold is 0, below all
-  confidences (as it should be) but above all negative entropies, and ATC-NE predicts 0.
-- `autoeval_baselines` (atc.py of CIFAR-10-Warehouse's baselines): of negative entropies, although
-  P2 names MC; the threshold is the quantile of the accuracy instead of the error, and the share of
-  those *below* is returned. It is another statistic than ATC and no estimate of an accuracy; it
-  falls as accuracy rises; with a source accuracy of 1 it is undefined (its code stops).
-"""
-
+import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.confidence import temperature_of_base
-from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
+from matcheval.accuracy_prediction.scores.confidence import (
+    NO_THRESHOLD,
+    garg_threshold,
+    temperature_of_base,
+    threshold,
+)
+from matcheval.accuracy_prediction.scores.outputs import (
+    Classes,
+    Floats,
+    Outputs,
+    scaled_probabilities,
+)
 from matcheval.accuracy_prediction.scores.score import (
-    MIN_ROWS,
     Need,
     NotAvailableError,
     Noted,
@@ -36,79 +32,9 @@ from matcheval.accuracy_prediction.scores.score import (
     counted_logits,
     usable,
 )
-from matcheval.errors import InputError, check_known
 from matcheval.predictions.softmax import softmax
 
 SCORES = Scores()
-
-
-def threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold that leaves as many scores below it as there are errors."""
-    if errors == 0:
-        return -np.inf
-    return np.inf if errors == len(scores) else _order_statistic(scores, errors)
-
-
-def garg_threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold as the code published with ATC does; see the module's docstring."""
-    return 0.0 if errors == 0 else _order_statistic(scores, errors - 1)
-
-
-def accuracy_quantile(scores: Floats, errors: int) -> float:
-    """Choose the threshold as CIFAR-10-Warehouse's baselines do; see the module's docstring."""
-    return np.nan if errors == 0 else _order_statistic(scores, len(scores) - errors)
-
-
-def _order_statistic(scores: Floats, k: int) -> float:
-    return float(np.partition(scores, k)[k])
-
-
-def _confidences(outputs: Outputs) -> Floats:
-    return outputs.confidences
-
-
-def _negative_entropies(outputs: Outputs) -> Floats:
-    return -outputs.entropies
-
-
-_Of = Callable[[Outputs], Floats]
-_Choose = Callable[[Floats, int], float]
-
-
-def _limit(of: _Of, choose: _Choose, base: Outputs) -> float:
-    return choose(of(base), int((~base.correct).sum()))
-
-
-def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
-    found = float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
-    return Noted(found, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
-
-
-NO_THRESHOLD = "all of the base is right, or all wrong: no threshold"
-_NEEDS = (Need.BASE_LABELS, Need.PROBABILITIES)
-_HELPER = "ATC_helper.py published with Garg et al. (2022)"
-for _variant, _choose, _sources in (
-    ("", threshold, ("Garg et al. (2022); P2", "Garg et al. (2022)")),
-    ("garg_code", garg_threshold, (_HELPER, _HELPER)),
-):
-    for _of, _name, _n_needs, _source in (
-        (_confidences, "MC", 1, _sources[0]), (_negative_entropies, "NE", 2, _sources[1]),
-    ):  # fmt: skip
-        SCORES.add(
-            f"atc_{_name.lower()}", f"ATC-{_name}", Predicts.ACCURACY, 1, variant=_variant,
-            needs=_NEEDS[:_n_needs], source=_source, of_confidences=True,
-        )(partial(_share_at_least, _of, _choose))  # fmt: skip
-
-
-@SCORES.add(
-    "atc_ne", "ATC-NE", Predicts.BY_REGRESSION, -1, variant="autoeval_baselines", needs=_NEEDS,
-    source="atc.py of the baselines that P2 refers to", of_confidences=True,
-)  # fmt: skip
-def share_below(sides: Sides) -> float:
-    """Return the share of negative entropies below the baselines' threshold; NaN without errors."""
-    limit = _limit(_negative_entropies, accuracy_quantile, sides.base)
-    below = float((_negative_entropies(sides.target) < limit).mean())
-    return np.nan if np.isnan(limit) else below
 
 
 def nuclear_norm(probabilities: Floats) -> float:
@@ -150,7 +76,6 @@ def nuclear_norm_of_target(sides: Sides) -> float:
 MANO = Scores()
 ETA = 5.0
 _BLOCK = 1 << 22  # logits in work at a time, 32 MiB
-_LARGEST = 1e100  # logit
 Taylor = Literal["shifted", "plain"]
 Normalisation = Literal["auto", "softmax", "taylor"]
 
@@ -170,40 +95,13 @@ def mano(
 ) -> NormOfLogits:  # fmt: skip
     """Compute the norm of the normalised logits of a whole set.
 
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-        Finite, as the model gives them, not temperature-scaled.
-    p : float
-        Of the norm, above 0.
-    eta : float
-        The softmax is used where the mean of -log softmax over rows and classes exceeds it (nats).
-    taylor : {"shifted", "plain"}
-        Whether the polynomial 1 + z + z²/2 less the row's minimum is used, as in the released code.
-    normalisation : {"auto", "softmax", "taylor"}
-        "auto" decides by `eta`.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than 2 rows, logits are not finite or too large, or an option is unknown.
-
-    References
-    ----------
-    Xie et al. (2024), arXiv 2405.18979, equation 6; algs/mano.py of its code, which averages over
-    batches and keeps the decision of the first set.
+    The softmax is used where the mean of -log softmax over rows and classes (nats) exceeds `eta`;
+    otherwise 1 + z + z²/2, "shifted": less the row's minimum, as in the released code. Xie et al.
+    (2024), equation 6; algs/mano.py of its code, which averages over batches and keeps the decision
+    of the first set.
     """
     from scipy.special import log_softmax
 
-    check_known("form", [taylor], ("shifted", "plain"), file=None, field="taylor")
-    known = ("auto", "softmax", "taylor")
-    check_known("normalisation", [normalisation], known, file=None, field="normalisation")
-    if len(logits) < MIN_ROWS or not np.isfinite(logits).all():
-        raise InputError(f"fewer than {MIN_ROWS} rows, or not finite", field="logits")
-    if float(np.abs(logits).max()) > _LARGEST:  # float32 has no such number
-        raise InputError("are too large for their squares", field="logits")
-    if not 0 < p < np.inf:
-        raise InputError(f"is {p}", field="p", remedy="Give a finite number above 0")
     total_log = sum(log_softmax(part, axis=1).sum() for part in _blocks(logits))
     criterion = -total_log / logits.size
     by_softmax = criterion > eta if normalisation == "auto" else normalisation == "softmax"
@@ -231,9 +129,7 @@ def _polynomial(logits: Floats, taylor: Taylor) -> Floats:
 
 def _decide(sources: Sources) -> Normalisation:
     assert sources.base.logits is not None
-    if not np.isfinite(sources.base.logits).all():
-        raise NotAvailableError("logits of the base are not finite numbers")
-    return mano(sources.base.logits).used
+    return mano(usable(sources.base.logits)).used
 
 
 def _mano_of(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
@@ -325,37 +221,10 @@ def classwise(
 ) -> OfClasses:  # fmt: skip
     """Predict the accuracy by calibrating the confidences of each predicted class.
 
-    Parameters
-    ----------
-    kind : {"atc", "doc", "ts"}
-        A threshold, a shift or a temperature of the confidences.
-    logits_base, logits_target : float arrays, shape (n, n_classes)
-        Finite; the predicted class is the argmax.
-    correct_base : bool array, shape (n_base,)
-        Whether the predictions on the base are right.
-    minimum : int
-        A class predicted less often on the base has what is fitted to all of the base.
-
-    Raises
-    ------
-    InputError
-        If a set has fewer than 2 datapoints, logits are not finite, or numbers of classes differ.
-
-    References
-    ----------
+    A class predicted less often on the base than the minimum has what is fitted to all of the base.
     Li et al. (2022), arXiv 2207.09957; moval 0.3.25, which fits the same by Nelder-Mead.
     """
-    check_known("kind", [kind], _KINDS, file=None, field="kind")
-    if logits_base.shape[1] != logits_target.shape[1]:
-        raise InputError("base and target have different classes", field="logits_target")
-    correct_base = np.asarray(correct_base, np.bool_)
     fit, apply = _KINDS[kind]
-    for name, logits in (("logits_base", logits_base), ("logits_target", logits_target)):
-        if len(logits) < MIN_ROWS or not np.isfinite(logits).all():
-            raise InputError(
-                "has fewer than 2 rows, or numbers that are not finite", field=name,
-                remedy="Leave out datapoints without logits",
-            )  # fmt: skip
     of_base, of_target = logits_base.argmax(axis=1), logits_target.argmax(axis=1)
     estimates, pooled = np.empty(len(logits_target)), fit(logits_base, correct_base)
     n_classes = logits_base.shape[1]
@@ -385,3 +254,139 @@ for _kind, _title in _CLASSWISE_NAMES.items():
         f"classwise_{_kind}", f"Class-wise {_title}", Predicts.ACCURACY, 1,
         needs=(Need.BASE_LABELS, Need.LOGITS), fit=temperature_of_base, source="Li et al. (2022)",
     )(partial(_classwise_of, _kind))  # fmt: skip
+
+
+# --- Confidence optimal transport, COT and COTT (Lu et al. 2023, NeurIPS, arXiv 2305.15640).
+# The datapoints of the target are moved to the classes, as many to each as it has in the base, at
+# the lowest total cost; that of a datapoint is how far its probabilities are from a one-hot code.
+# COT is 1 minus the mean cost, and never above the mean confidence; COTT thresholds the costs as
+# ATC does confidences. Both rely on the target having the base's class frequencies: others move COT
+# by up to their total variation. Probabilities are temperature-scaled on the base.
+
+TRANSPORT = Scores()
+_MOST = 10_000  # datapoints moved at once, as in the paper's code
+_STEPS = 100_000_000  # of the network simplex: more than any set needs
+_DECIMALS = 10  # that costs are compared in: the solver's last digits are noise
+
+
+@cache
+def _solver() -> Callable[..., Any]:
+    """Import POT, without the frameworks that it would import where they are installed."""
+    for framework in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
+        os.environ.setdefault(f"POT_BACKEND_DISABLE_{framework}", "1")
+    from ot.lp import emd
+
+    return emd
+
+
+def transport(probabilities: Floats, shares: Floats, *, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return what each datapoint costs in the cheapest transport to classes of given shares.
+
+    Costs are ½ ‖e_k - p‖₁, averaged over the classes that a datapoint is moved to. The second array
+    are contributions by the dual solution, which have the same mean; their mean over a resample is,
+    to first order, the mean cost of the resample's own optimal transport. More than 10,000
+    datapoints are partitioned at random (the paper's code, run_estimation.py, draws with
+    replacement).
+    """
+    p = np.asarray(probabilities, np.float64)
+    n = len(p)
+    costs = (1 + p.sum(axis=1, keepdims=True)) / 2 - p
+    order = np.random.default_rng(seed).permutation(n) if n > _MOST else np.arange(n)
+    costs_of_rows, contributions = np.empty(n), np.empty(n)
+    for rows in np.array_split(order, -(-n // _MOST)):
+        part = costs[rows]
+        sizes = shares * (len(rows) / shares.sum())
+        plan, log = _solver()(np.ones(len(rows)), sizes, part, numItermax=_STEPS, log=True)
+        if log["warning"] is not None:
+            raise NotAvailableError(f"no transport was found: {log['warning']}")
+        costs_of_rows[rows] = (plan * part).sum(axis=1)
+        contributions[rows] = log["u"] + sizes @ log["v"] / len(rows)
+    return costs_of_rows, contributions
+
+
+def cost_threshold(
+    costs: Floats, errors: int, choose: Callable[[Floats, int], float] = threshold
+) -> float:
+    """Return the threshold on negative costs, from the costs and number of errors on the base."""
+    return choose(-costs.round(_DECIMALS), errors)
+
+
+def released_threshold(scores: Floats, errors: int) -> float:
+    """Choose the threshold as the released code does: one rank too low, the lowest of no errors."""
+    return float(scores.min()) if errors == 0 else garg_threshold(scores, errors)
+
+
+def share_below(costs: Floats, limit: float) -> float:
+    """Return the share of costs that pass a threshold: the accuracy that COTT predicts."""
+    return float((-costs.round(_DECIMALS) >= limit).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _OfBase:
+    """The temperature, and for each cut of the base and variant the threshold of COTT."""
+
+    temperature: float
+    limits: dict[tuple[Outputs, Any], float] = field(default_factory=dict)
+
+
+def _fit(sources: Sources) -> _OfBase:
+    return _OfBase(temperature_of_base(sources))
+
+
+def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
+    """Return the share of each class among the labels of a set."""
+    labels: Classes = base.label_rows[base.label_rows >= 0]
+    return np.bincount(labels, minlength=n_classes) / len(labels)
+
+
+def _moved(of: Outputs, sides: Sides, temperature: float) -> tuple[Floats, Floats]:
+    probabilities = usable(scaled_probabilities(of, temperature))
+    shares = shares_of_labels(sides.base, probabilities.shape[1])
+    return transport(probabilities, shares, seed=sides.seed)
+
+
+def _moved_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
+    return _moved(sides.target, sides, temperature)
+
+
+def _values(sides: Sides, of_base: _OfBase) -> Floats:
+    """Return a value per datapoint of the target, whose mean is COT."""
+    return 1 - sides.once(_moved_target, of_base.temperature)[1]
+
+
+_PAPER = "Lu et al. (2023)"
+_add = partial(
+    TRANSPORT.add, predicts=Predicts.ACCURACY, direction=1, needs=(Need.BASE_LABELS, Need.LOGITS),
+    fit=_fit,
+)  # fmt: skip
+
+
+@_add("cot", "COT", values=_values, source=_PAPER)
+def transported_confidence(sides: Sides, of_base: _OfBase) -> float:
+    """Return 1 minus the mean cost of the target."""
+    return 1 - float(sides.once(_moved_target, of_base.temperature)[0].mean())
+
+
+_add(
+    "cot_fitted",
+    "COT, fitted",
+    predicts=Predicts.BY_REGRESSION,
+    values=_values,
+    source=f"{_PAPER}; fitted (ours)",
+)(transported_confidence)
+
+
+def _thresholded(choose: Callable[[Floats, int], float], sides: Sides, of_base: _OfBase) -> float:
+    base, errors = sides.base, int((~sides.base.correct).sum())
+    if (key := (base, choose)) not in of_base.limits:
+        costs, _ = _moved(base, sides, of_base.temperature)
+        of_base.limits[key] = cost_threshold(costs, errors, choose)
+    found = share_below(sides.once(_moved_target, of_base.temperature)[0], of_base.limits[key])
+    is_limit = errors in (0, len(base))
+    return Noted(found, NO_THRESHOLD * is_limit)
+
+
+_add("cott", "COTT", source=_PAPER)(partial(_thresholded, threshold))
+_add("cott", "COTT", variant="released", source=f"{_PAPER}, released code")(
+    partial(_thresholded, released_threshold)
+)

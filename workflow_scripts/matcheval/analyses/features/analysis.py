@@ -99,10 +99,6 @@ class Features(Analysis):
             for name, dataset in sets
         }
 
-    def images(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the dataset of images."""
-        return self.study.dataset_inputs(self.sets[wildcards.dataset].of)
-
     def network_state(self, wildcards: Wildcards) -> str:
         """Return a digest of the network's file, so that other weights are noticed."""
         return self.sets[wildcards.dataset].network.code_digest

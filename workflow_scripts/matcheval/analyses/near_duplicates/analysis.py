@@ -149,11 +149,6 @@ class NearDuplicates(DatasetTableAnalysis):
         ]
         return [*found, *super().targets]
 
-    def images(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of both sets of a search."""
-        names = (wildcards.dataset, wildcards.reference)
-        return [file for name in names for file in self.study.dataset_inputs(name)]
-
     def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
         queries, references = map(
             self.study.dataset_folder, (wildcards.dataset, wildcards.reference)

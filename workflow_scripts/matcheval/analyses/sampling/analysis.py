@@ -118,29 +118,12 @@ class Sampling(Analysis):
         pools = self.settings.pools.items()
         return {"pool": {name: pool.model_dump(mode="json") for name, pool in pools}}
 
-    def files_of_pool(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of the candidates and of the original of a pool."""
-        pool = self.settings.pools[wildcards.pool]
-        return self._files([pool.candidates, pool.original])
-
-    def files_of_dataset(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of all sets of the pool that a dataset is sampled from."""
-        return self._files(self._pool_of(wildcards.dataset).sets)
-
     def tables_of_dataset(self, wildcards: Wildcards) -> list[str]:
         """Return the tables that the sampling of a dataset reads."""
         return list(self._tables(wildcards.dataset).values())
 
-    def annotations_of(self, wildcards: Wildcards) -> str:
-        """Return the file of annotations of a pool: the user's, or simulated ones."""
-        given = self.settings.pools[wildcards.pool].annotations
-        return given or self.annotations.file(pool=wildcards.pool)
-
     def _pool_of(self, dataset: str) -> PoolSettings:
         return self.settings.pools[self.sampled[dataset].pool]
-
-    def _files(self, names: Iterable[str]) -> list[str]:
-        return [file for name in names for file in self.study.dataset_inputs(name)]
 
     def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the options that simulate annotations of a pool."""

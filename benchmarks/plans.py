@@ -1,21 +1,50 @@
-"""`snakemake -n predictions` of suites: many models on many sets.
+"""`snakemake -n`: of the digits study, of the paper's two studies, and of suites of many models.
 
-Seconds and memory of the whole process, once with nothing there but the weights, once with all
-predictions. Files are stubs: planning opens none of them.
+Seconds and memory of the whole process: of the studies with everything to do, medians of five; of
+`predictions` of the suites once with nothing there but the weights, once with all predictions.
+The suites' files are stubs: planning opens none of them.
 
-    python benchmarks/suite_plans.py
+    python benchmarks/plans.py
 """
 
 import json
 import os
+import re
+import statistics
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
 from common import RESULTS, copy_workflow, write_results
-from dry_run import dry_run
 
+REPEATS = 5
+STUDIES = ("config.yaml", "studies/cifar10.yaml", "studies/imagenet.yaml")
 SIZES = ((70, 400), (10_000, 200))  # models, sets
+
+
+def dry_run(folder: Path, study: str, target: str = "all") -> tuple[float, float, int]:
+    """Seconds, peak memory in MiB, and number of jobs of a dry run."""
+    output = folder / "output.txt"
+    start = time.perf_counter()
+    with output.open("wb") as stream:
+        process = subprocess.Popen(
+            [
+                sys.executable, "-m", "snakemake", target, "-n", "--quiet", "rules",
+                "--profile", "profiles/laptop", "--configfile", study,
+            ],
+            cwd=folder, stdout=stream, stderr=stream,
+        )  # fmt: skip
+        _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    text = output.read_text()
+    if status:
+        raise SystemExit(text)
+    jobs = re.search(r"^total +([\d,]+)", text, re.MULTILINE)
+    assert jobs is not None, text
+    return seconds, usage.ru_maxrss / 1024, int(jobs[1].replace(",", ""))
 
 
 def make_study(folder: Path, n_models: int, n_sets: int) -> str:
@@ -76,32 +105,33 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     suite.write_text(json.dumps({f"set{i}": "0" * 64 for i in range(n_sets)}))
 
 
+def row(study: str, state: str, runs: list[tuple[float, float, int]]) -> dict[str, object]:
+    """What is written of the dry runs of one study in one state."""
+    return {
+        "study": study, "state": state, "jobs": runs[0][2], "repeats": len(runs),
+        "seconds": round(statistics.median(run[0] for run in runs), 2),
+        "peak_mib": round(max(run[1] for run in runs)),
+    }  # fmt: skip
+
+
 def main() -> None:
-    """Time the plans on a fresh copy."""
+    """Time the plans, each study's in a fresh copy of the workflow."""
     rows = []
-    for n_models, n_sets in SIZES:
+    for study in (*STUDIES, *SIZES):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             copy_workflow(folder)
+            if isinstance(study, str):
+                rows.append(row(study, "nothing", [dry_run(folder, study) for _ in range(REPEATS)]))
+                continue
             os.chdir(folder)
-            name = make_study(folder, n_models, n_sets)
-            for state in ("nothing there", "all there"):
-                if state == "all there":
-                    make_predictions(folder, name, n_sets)
-                seconds, peak, n_jobs = dry_run(folder, f"{name}.yaml", "laptop", "predictions")
-                rows.append(
-                    {
-                        "models": n_models,
-                        "sets": n_sets,
-                        "state": state,
-                        "jobs": n_jobs,
-                        "seconds": round(seconds, 1),
-                        "peak_mib": round(peak),
-                    }
-                )
-                print(rows[-1], flush=True)
+            name, (n_models, n_sets) = make_study(folder, *study), study
+            suite = f"{n_models} models on {n_sets} sets"
+            rows.append(row(suite, "weights", [dry_run(folder, f"{name}.yaml", "predictions")]))
+            make_predictions(folder, name, n_sets)
+            rows.append(row(suite, "all", [dry_run(folder, f"{name}.yaml", "predictions")]))
             os.chdir(RESULTS.parent)
-    write_results("suite_plans", rows, "snakemake")
+    write_results("plans", rows, "snakemake")
 
 
 if __name__ == "__main__":
