@@ -20,7 +20,7 @@ from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.names import NAME_PATTERN
 from matcheval.registry import ANALYSES
-from matcheval.study.configuration import json_schema
+from matcheval.study.configuration import configuration_model
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.warehouse.settings import WarehouseSettings
@@ -295,9 +295,38 @@ def lines(head: list[str], rows: list[list[str]]) -> str:
     return "".join("| {} |\n".format(" | ".join(row)).replace("|  ", "| ") for row in cells)
 
 
+# What pydantic calls bounds of a value that a function of ours looks at first.
+_BOUND_KEYWORDS = {
+    "gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum",
+}  # fmt: skip
+_LENGTH_KEYWORDS = {"array": "minItems", "object": "minProperties"}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of study files, by which editors complete and check them."""
+    schema = _with_standard_bounds(configuration_model(ANALYSES).model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "Configuration of a study",
+    }
+
+
+def _with_standard_bounds(schema: Any) -> Any:
+    """Give bounds the names that JSON Schema has for them."""
+    if isinstance(schema, list):
+        return [_with_standard_bounds(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    keywords = dict(_BOUND_KEYWORDS)
+    if schema.get("type") in _LENGTH_KEYWORDS:
+        keywords["minLength"] = _LENGTH_KEYWORDS[schema["type"]]
+    return {keywords.get(key, key): _with_standard_bounds(value) for key, value in schema.items()}
+
+
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
-    schema = json_schema(ANALYSES)
+    schema = json_schema()
     results = make_json_schema.schema()
     return {
         SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",

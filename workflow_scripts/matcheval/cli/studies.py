@@ -155,9 +155,8 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     from matcheval.protocol.analysis import Matching
     from matcheval.protocol.criteria import LARGE_EPSILON, large_epsilon
     from matcheval.registry import ANALYSES
-    from matcheval.study.checks import check_custom_images
+    from matcheval.study.checks import check_custom_images, open_some
     from matcheval.study.configuration import load_study
-    from matcheval.study.opened import open_some
 
     study = load_study(settings, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)

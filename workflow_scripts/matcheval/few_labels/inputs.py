@@ -192,8 +192,9 @@ def read_labelled(
             remedy = "Give those that it was made from, or plan with the design random"
             raise InputError(problem, file=plan_file, remedy=remedy)
         plan.check(digest_of(sets, design))
-    answers = read_labels(labels, sets[0], outside)
     draw = None if plan is None else plan.draw
+    differ = draw is not None and draw.design == "disagreement"
+    answers = read_labels(labels, sets[0], outside, differ=differ)
     sample = labels_that_count(answers, draw, sets[0].predictions.index)
     return Labelled(sets, plan, answers, sample)
 
@@ -208,8 +209,13 @@ class Labels:
     order: tuple[int, ...] = ()  # rows of a worklist, with those that have no label
 
 
-def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
-    """Read labels, and match them to rows of the predictions by index or file name."""
+def read_labels(
+    data: "Data", dataset: UnlabelledSet, outside: str, *, differ: bool = False
+) -> Labels:
+    """Read labels, and match them to rows of the predictions by index or file name.
+
+    Of rows on which two models `differ`, the first may be mostly wrong.
+    """
     source = source_of(data, "labels")
     texts = {name: [*map(_text, column)] for name, column in _cells(source).items()}
     wrong, predictions = partial(InputError, file=source), dataset.predictions
@@ -247,7 +253,7 @@ def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
             by_row[row] = SKIP
         elif label:
             by_row[row], written[row] = _class_of(label, at, dataset, outside, source), label
-    if key == "index":
+    if key == "index" and not differ:
         _check_start(by_row, predictions, source)
     positions = {row: position for row, position in order.items() if position is not None}
     if len(positions) < len(order):

@@ -43,7 +43,7 @@ def code_digest(*names: str) -> str:
     used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
     pending: list[tuple[str, _Statement]] = []
     waiting: dict[_Key, list[tuple[str, int, _Statement]]] = {}  # by what would make them count
-    known: set[_Key] = {name.partition(":")[::2] for name in names}
+    named: set[_Key] = {name.partition(":")[::2] for name in names}
     reached: set[str] = set()
 
     def use(module: str, place: int, statement: _Statement) -> None:
@@ -59,7 +59,7 @@ def code_digest(*names: str) -> str:
             reached.add(name)
             for place, statement in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
                 keys = statement.counts_by(name)
-                if not keys or name in whole or not known.isdisjoint(keys):
+                if not keys or name in whole or not named.isdisjoint(keys):
                     use(name, place, statement)
                 for key in keys:
                     waiting.setdefault(key, []).append((name, place, statement))
@@ -70,9 +70,9 @@ def code_digest(*names: str) -> str:
             raise ValueError(f"nothing defines {name}")
     for module, statement in pending:  # grows
         for key in {(module, name) for name in statement.ids} | statement.uses:
-            known.add(key)
-            for found in waiting.get(key, ()):
-                use(*found)
+            named.add(key)
+            for place in waiting.get(key, ()):
+                use(*place)
         for imported in sorted(statement.imports):
             reach(imported)
     joined = "\n".join(f"{name} {used[name, place].dump}" for name, place in sorted(used))
@@ -175,17 +175,17 @@ def _source(name: str) -> Path:
 
 def _imports(tree: ast.AST) -> frozenset[str]:
     """Full names of the modules of this library that a syntax tree imports."""
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in _statements(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             raise ValueError("relative imports are not followed: use absolute imports")
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             # In `from package import name`, the name may be a module or an object in one.
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    internal = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
+            imported.add(node.module)
+            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    internal = {name for name in imported if f"{name}.".startswith(f"{PACKAGE}.")}
     return frozenset(name for name in internal if _source(name).is_file())
 
 

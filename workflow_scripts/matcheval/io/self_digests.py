@@ -40,11 +40,11 @@ class _Scan:
 def enter_digest(path: Path) -> None:
     """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256."""
     with path.open("r+b") as stream:
-        found = _scan(stream)
-        if [value for _, value in found.recorded] != [_ZEROS]:
-            raise ValueError(f"{path}: {len(found.recorded)} places for a digest, not one")
-        stream.seek(found.recorded[0][0])
-        stream.write(found.digest)
+        scan = _scan(stream)
+        if [value for _, value in scan.recorded] != [_ZEROS]:
+            raise ValueError(f"{path}: {len(scan.recorded)} places for a digest, not one")
+        stream.seek(scan.recorded[0][0])
+        stream.write(scan.digest)
 
 
 def enter_digest_of_archive(path: Path) -> None:
@@ -57,10 +57,10 @@ def enter_digest_of_archive(path: Path) -> None:
 def verify_file(path: str | os.PathLike[str]) -> bool:
     """Check a file against the digest that it contains."""
     with Path(path).open("rb") as stream:
-        found = _scan(stream)
-    if not found.recorded and not found.has_key:
+        scan = _scan(stream)
+    if not scan.recorded and not scan.has_key:
         return False
-    if not found.has_key or [value for _, value in found.recorded] != [found.digest]:
+    if not scan.has_key or [value for _, value in scan.recorded] != [scan.digest]:
         problem = "its bytes do not have the SHA-256 that was recorded when it was written"
         raise InputError(f"damaged: {problem}", file=path, remedy=DAMAGED)
     return True

@@ -167,7 +167,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             if DIGEST_KEY.encode() not in (file.metadata.metadata or {}):  # others wrote it
                 groups = map(file.metadata.row_group, range(file.num_row_groups))
                 counts = (
-                    one.column(j).num_values for one in groups for j in range(one.num_columns)
+                    group.column(j).num_values for group in groups for j in range(group.num_columns)
                 )
                 check_unpacked(Path(path).stat().st_size, _VALUE_BYTES * sum(counts), path)
             table = file.read(use_threads=False)

@@ -138,11 +138,9 @@ def supported_digits(low: float, high: float) -> int:
     return max(0, min(2, 1 - math.floor(math.log10(half)))) if half > 0 else 2
 
 
-def accuracy_cells(table: "pd.DataFrame", part: str, digits: int = 1) -> Sequence[str]:
+def accuracy_cells(table: "pd.DataFrame") -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
-    name = f"accuracy_{part}" if part else "accuracy"
-    text = with_interval(name).replace(".1%", f".{digits}%", 1)
-    return lay_out(table, {"": text})[0].cells
+    return lay_out(table, {"": with_interval("accuracy")})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
@@ -158,7 +156,9 @@ def percent_cell(value: float) -> str:
 def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
     """Append a cell to each column: together, the last row of the table, such as the means."""
     pairs = zip(columns, cells, strict=True)
-    return [TextColumn(one.head, [*one.cells, last], one.is_number) for one, last in pairs]
+    return [
+        TextColumn(column.head, [*column.cells, last], column.is_number) for column, last in pairs
+    ]
 
 
 def columns_by_part(table: "pd.DataFrame", part: str, accuracy: str, head: str) -> list[TextColumn]:

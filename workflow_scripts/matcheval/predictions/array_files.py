@@ -13,7 +13,6 @@ from matcheval.errors import InputError
 from matcheval.io.array_archives import (
     UNREADABLE,
     array_names,
-    check_text,
     read_array,
     read_arrays,
 )
@@ -45,7 +44,7 @@ def _npy(path: Path) -> Opened:
     """Return the one array, by the file's name."""
     with path.open("rb") as stream:
         array = read_array(stream, path)
-    return _in_memory({_name_of(path): _widened(check_text(array, path))})
+    return _in_memory({_name_of(path): _widened(array)})
 
 
 def _name_of(path: Path) -> str:

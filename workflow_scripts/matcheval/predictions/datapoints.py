@@ -71,8 +71,9 @@ class Alignment:
         """Whether both files have a key, by its usual name or by equal names and values."""
         if plain(self._name) in KEYS and plain(name) in KEYS:
             return True
-        one, other = {*key_texts(ours)}, {*key_texts(theirs)}
-        return self._name == name and 2 * len(one & other) >= min(len(one), len(other))
+        our_texts, their_texts = {*key_texts(ours)}, {*key_texts(theirs)}
+        n_least = min(len(our_texts), len(their_texts))
+        return self._name == name and 2 * len(our_texts & their_texts) >= n_least
 
 
 def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
@@ -103,10 +104,11 @@ def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[s
     """Return how keys are shortened so that most are in both files, and how that is said."""
     best, most = _FOLDS[0], -1
     for fold, how in _FOLDS:
-        one, other = ({*map(fold, keys)} for keys in (ours, theirs))
-        is_one_to_one = len(one) == len({*ours}) and len(other) == len({*theirs})
-        if is_one_to_one and len(one & other) > most:
-            best, most = (fold, how), len(one & other)
+        our_folds, their_folds = ({*map(fold, keys)} for keys in (ours, theirs))
+        n_shared = len(our_folds & their_folds)
+        is_one_to_one = len(our_folds) == len({*ours}) and len(their_folds) == len({*theirs})
+        if is_one_to_one and n_shared > most:
+            best, most = (fold, how), n_shared
     return best
 
 

@@ -411,17 +411,11 @@ def stem_of(path: Path) -> str:
     return path.name[: len(path.name) - len(suffix_of(path))]
 
 
-PATTERN_REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
-
-
-def check_pattern(pattern: str) -> None:
-    """Check that a pattern of files, one of each model, holds `{model}` once."""
-    if pattern.count(MODEL) != 1:
-        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=PATTERN_REMEDY)
-
-
 def files_by_model(pattern: str) -> dict[str, Path]:
     """Return the files of a pattern by the names in the place of `{model}`."""
+    if pattern.count(MODEL) != 1:
+        remedy = "Write it where the names of the files differ: 'old/{model}.parquet'"
+        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=remedy)
     before, after = pattern.split(MODEL)
     name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after), re.DOTALL)
     # `{model}` may stand for a folder, which `Path.glob` has no pattern for.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.predictions.column_names import (
     ACCURACIES,
     COLUMNS,
@@ -286,15 +286,12 @@ class _Recognition:
 
     def _by_wildcard(self, kind: Kind, prefix: str) -> ClassColumns:
         """Find the columns of scores that begin as the person says."""
-        others = ("text", "matrix")
         names = {
-            name[len(prefix) :].lstrip("_-. "): name
+            key: name
             for name in self._free()
-            if name.startswith(prefix)
-            and self._form(name) not in others
-            and plain(name) not in (*KEYS, *EITHER)
-        }
-        names.pop("", None)
+            if name.startswith(prefix) and (key := name[len(prefix) :].lstrip("_-. "))
+            and self._form(name) not in ("text", "matrix") and plain(name) not in (*KEYS, *EITHER)
+        }  # fmt: skip
         numbers = {key: name for key, name in names.items() if key.isdecimal()}
         if not names:
             raise InputError(
@@ -389,9 +386,9 @@ class _Recognition:
 
     def _accuracy(self) -> tuple[str, float] | None:
         """Return the accuracy that an array of one number says, with its name."""
-        for name in (name for name in self.columns if plain(name) in ACCURACIES):
-            column = self.columns[name]
-            if self.loaded.is_arrays and column.form == "float" and column.values.size == 1:
+        for name, column in self.columns.items() if self.loaded.is_arrays else ():
+            is_single = column.form == "float" and column.values.size == 1
+            if is_single and plain(name) in ACCURACIES:
                 return name, float(column.values.item())
         return None
 
@@ -409,13 +406,11 @@ class _Recognition:
         return warnings
 
     def _shown(self) -> str:
-        names = list(self.loaded.names)
         parts = [
             f"{name} ({self.columns[name].type})" if name in self.columns else name
-            for name in names[:_SHOWN]
+            for name in self.loaded.names
         ]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return (", ".join(parts) or "none") + more
+        return listed(parts, _SHOWN) or "none"
 
     def _notes(self, classes: ClassColumns | None, key: str | None) -> list[str]:
         """Say what was recognised by other than the standard names."""

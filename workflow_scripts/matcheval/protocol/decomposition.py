@@ -31,16 +31,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One model's confidences on one set, and which of its predictions are correct.
+    """One model's confidences on one set, and which of its predictions are correct: shape (n,)."""
 
-    Attributes
-    ----------
-    confidence : float array, shape (n,)
-        Finite; compared in float64.
-    correct : bool array, shape (n,)
-    """
-
-    confidence: npt.NDArray[np.floating]
+    confidence: npt.NDArray[np.floating]  # finite; compared in float64
     correct: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -66,23 +59,14 @@ Counts = tuple[Floats, Floats, Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Both sets in bins of confidence, those without a datapoint left out.
+    """Both sets in bins of confidence, those without a datapoint left out."""
 
-    Attributes
-    ----------
-    edges : float64 array
-        Highest confidences of the bins, but for the last one.
-    cells : tuple of arrays of unsigned integers, shapes (n_source,) and (n_target,)
-        Twice the bin of each datapoint, plus 1 if it is correct: a byte each with 128 bins or
-        fewer, since those of all models are held.
-    counts : Counts
-    tied : bool array
-        Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
-    """
-
-    edges: Floats
+    edges: Floats  # highest confidences of the bins, but for the last one
+    # Of source and target, twice the bin of each datapoint, plus 1 if it is correct: a byte each
+    # with 128 bins or fewer, since those of all models are held.
     cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
     counts: Counts
+    # Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
     tied: npt.NDArray[np.bool_]
 
     @property
@@ -170,7 +154,7 @@ def resampled_gaps(
         source = _draw_cells(n_source, correct_source, n, generator)
         return _stacked(*source, *_draw_cells(n_target, correct_target, n, generator))
     chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
-    found, done = np.empty((n, len(binned), 3)), 0
+    gaps, done = np.empty((n, len(binned), 3)), 0
     rows = [of_side.astype(np.uint32) for of_side in (chosen.source, chosen.target)]
 
     def decompose_some(some: slice, drawn: Sequence[Draws], first: int) -> None:
@@ -180,14 +164,14 @@ def resampled_gaps(
             _added_up(cells, block, times, width)
             for cells, block, times in zip(of_sides, rows, drawn, strict=True)
         ]
-        found[some, models] = _stacked(*counts[0], *counts[1])
+        gaps[some, models] = _stacked(*counts[0], *counts[1])
 
     with ThreadPoolExecutor(threads) as pool:
         for drawn in chosen.resamples(n, np.random.default_rng(seed)):
             some = slice(done, done := done + drawn[0].shape[1])
             of_group = partial(decompose_some, some, drawn)
             list(pool.map(of_group, range(0, len(binned), _MODELS)))
-    return found
+    return gaps
 
 
 def _stacked(
@@ -218,8 +202,8 @@ def _added_up(
     from matcheval.protocol.kernel import add_draws
 
     counts = np.zeros((len(cells), 2 * width, drawn.shape[1]), np.int32)
-    for of_model, one in zip(cells, counts, strict=True):
-        add_draws(of_model, block, drawn, one)
+    for of_model, of_resamples in zip(cells, counts, strict=True):
+        add_draws(of_model, block, drawn, of_resamples)
     # Resamples stay next to each other in memory: sums over bins add in another order otherwise.
     by_cell = counts.astype(np.float64).transpose(2, 0, 1)
     wrong, right = by_cell[..., ::2], by_cell[..., 1::2]

@@ -33,15 +33,15 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
 
     Each prediction file is read once for all matchings: to read a file takes as long as some runs.
     """
-    told: list[tuple[str, str]] = []
+    suspicious: list[tuple[str, str]] = []
     tables: dict[str, list[Any]] = {name: [] for name in files.matchings}
     for comparison in files.comparisons():
-        told += [(comparison.model, text) for text in suspicions_of(comparison)]
+        suspicious += [(comparison.model, text) for text in suspicions_of(comparison)]
         for matched in matched_by(comparison, files.matchings, files.seeds):
             tables[matched.name].append(matched.runs())
     for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(with_suspicions(join_runs(parts), told), path)
-    for model, text in told:
+        write_table(with_suspicions(join_runs(parts), suspicious), path)
+    for model, text in suspicious:
         logging.warning("warning: %s, %s", model, text)
     logging.info("%d models, %d matchings", len(files.models), len(files.matchings))
 
@@ -133,11 +133,11 @@ def write_gaps(
     from matcheval.protocol.gaps import gaps_of_models
 
     comparisons, blocks = files.streamed()
-    found = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
+    gaps = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
     level = files.pair.confidence
-    shares = _shares(tables, len(found.models))
-    for frame, paths in zip(found.models.values(), shares, strict=True):
+    shares = _shares(tables, len(gaps.models))
+    for frame, paths in zip(gaps.models.values(), shares, strict=True):
         write_table(GAPS.at_level(level).from_frame(frame), *paths)
-    write_table(MEAN_GAPS.at_level(level).from_frame(found.means), *means)
-    write_table(CALIBRATION.from_frame(found.calibration), *calibration)
-    logging.info("%d models, %d matchings", len(files.models), len(found.models))
+    write_table(MEAN_GAPS.at_level(level).from_frame(gaps.means), *means)
+    write_table(CALIBRATION.from_frame(gaps.calibration), *calibration)
+    logging.info("%d models, %d matchings", len(files.models), len(gaps.models))

@@ -28,15 +28,7 @@ COUNTED: tuple[Question, ...] = ("accuracy", "calibration", "left")
 
 @dataclass(frozen=True)
 class Counts:
-    """Which of several models differ on the two sets, by Holm's correction over a report.
-
-    Attributes
-    ----------
-    lost, gained : tuple of str
-        Names of the models.
-    n : int
-        Number of all models.
-    """
+    """Names of those of `n` models that differ on the two sets, by Holm's correction."""
 
     lost: tuple[str, ...]
     gained: tuple[str, ...]
@@ -109,15 +101,15 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
 
     It is 1 where the estimates differ in sign, or are of a few errors.
     """
-    found = evidence_on(row, question, level)
+    evidence = evidence_on(row, question, level)
     if question == "accuracy" and not row["n_groups"] and not row["paired"]:
         from matcheval.statistics.significance import fisher
 
         sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
         return fisher(*(int(one) for n, a in sets for one in (round(n * a), n)))
-    if len({one.value > 0 for one in found}) > 1 or _few_events(row):
+    if len({one.value > 0 for one in evidence}) > 1 or _few_events(row):
         return 1.0
-    return float(np.max([one.p_value() for one in found]))
+    return float(np.max([one.p_value() for one in evidence]))
 
 
 def clear_models(
@@ -151,23 +143,18 @@ def count_models(
     clear = clear_models(tables, question, of_one, scale.level)
     return {
         name: Counts(
-            tuple(model for model, is_lost in found.items() if is_lost),
-            tuple(model for model, is_lost in found.items() if not is_lost),
+            tuple(model for model, is_lost in models.items() if is_lost),
+            tuple(model for model, is_lost in models.items() if not is_lost),
             len(tables[name]),
         )
-        for name, found in clear.items()
+        for name, models in clear.items()
     }
 
 
 class Judgement:
-    """What the estimates for one pair say.
+    """What the estimates for one pair say on each question, and how strongly.
 
-    Attributes
-    ----------
-    evidence : mapping of Question to list of Evidence
-        Estimates, of which the first is shown.
-    finding, strength : mapping of Question
-        What they say, and how strongly.
+    Of the estimates for a question (`evidence`), the first is shown.
     """
 
     def __init__(
@@ -192,11 +179,13 @@ class Judgement:
         counts = self.counts.get(question)
         if counts and counts.are_mixed(_MINORITY if question == "calibration" else 0):
             return "mixed", self._capped(question, Strength.ESTABLISHED)
-        differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in evidence)
+        differ = _weakest(estimate.differs(scale.joint, scale.n_claims) for estimate in evidence)
         # The fall of confidence is of another scale.
         sized = evidence[:1] if question == "confidence" else evidence
-        small = _weakest(one.is_below(scale.margin, scale.joint, scale.n_claims) for one in sized)
-        signs = {one.value > 0 for one in evidence}
+        small = _weakest(
+            estimate.is_below(scale.margin, scale.joint, scale.n_claims) for estimate in sized
+        )
+        signs = {estimate.value > 0 for estimate in evidence}
         is_small_first = question == "calibration" and small is not Strength.OPEN
         if differ is not Strength.OPEN and len(signs) == 1 and not is_small_first:
             above, below = _SIGNS.get(question, ("loss", "gain"))

@@ -113,7 +113,7 @@ class PooledPlans:
         _, which = np.unique(np.concatenate(scores), return_inverse=True)
         self._positions = np.split(which, [len(source)])
         self._groups = [_groups(side, criterion) for side in sides]
-        self._orders = [_order(*one) for one in zip(self._groups, scores, strict=True)]
+        self._orders = [_order(*side) for side in zip(self._groups, scores, strict=True)]
 
     def plan(
         self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_], epsilon: float
@@ -232,10 +232,10 @@ def match_parts(
 
     n = int(np.count_nonzero(in_target[0]))
     uniform = np.empty((len(sequences), n))
-    for row, one in zip(uniform, sequences, strict=True):
-        np.random.default_rng(one).random(out=row)
-    drawn = [_drawn_order(order, one, n) for one in sequences]
-    orders = np.array([one for one in drawn if one is not None], np.int64).reshape(-1, n)
+    for row, sequence in zip(uniform, sequences, strict=True):
+        np.random.default_rng(sequence).random(out=row)
+    drawn = [_drawn_order(order, sequence, n) for sequence in sequences]
+    orders = np.array([rows for rows in drawn if rows is not None], np.int64).reshape(-1, n)
     return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)
 
 

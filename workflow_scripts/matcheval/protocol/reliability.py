@@ -45,8 +45,8 @@ class ReliabilityCurve:
     def density(self) -> Floats:
         """Probability density of the confidences, shape (bins,): integrates to 1."""
         with np.errstate(invalid="ignore"):  # NaN without a datapoint
-            found: Floats = self.count / (self.count.sum() * np.diff(self.edges))
-        return found
+            density: Floats = self.count / (self.count.sum() * np.diff(self.edges))
+        return density
 
 
 def reliability_curve(
@@ -143,10 +143,11 @@ def reliability_data(
 def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
     """Look up the rows of datapoints by their indices."""
     rows = np.searchsorted(predictions.index, index)
-    found = predictions.index[np.minimum(rows, len(predictions) - 1)] == index
-    if not found.all():
+    is_predicted = predictions.index[np.minimum(rows, len(predictions) - 1)] == index
+    if not is_predicted.all():
         raise InputError(
-            f"the matched pairs contain datapoint {index[~found][0]}, which has no prediction",
+            f"the matched pairs contain datapoint {index[~is_predicted][0]}, which has no "
+            "prediction",
             remedy="They were matched on other predictions: delete them and match again",
         )
     return rows

@@ -232,7 +232,7 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
     return Chart(
-        f"The matched gap is narrower than the gap for {row['n_narrower']} of {len(models)} models",
+        f"The matched gap is smaller than the gap for {row['n_narrower']} of {len(models)} models",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
         note=f"Gaps with {level} intervals.",
     )  # fmt: skip
@@ -262,9 +262,9 @@ def _model_table(gaps: Gaps) -> HtmlTable:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:
-                found, title = gaps[pair, matching].loc[name], matching_label(matching)
-                row[f"Matched gap, {title}"] = with_interval(found, "matched_gap")
-                row[f"Unmatched, {title}"] = percent(found["fraction_unmatched"], 1)
+                of_matching, title = gaps[pair, matching].loc[name], matching_label(matching)
+                row[f"Matched gap, {title}"] = with_interval(of_matching, "matched_gap")
+                row[f"Unmatched, {title}"] = percent(of_matching["fraction_unmatched"], 1)
             rows.append(row)
     columns = [
         TextColumn(head, [row[head] for row in rows], is_number=head not in ("Model", "Pair"))

@@ -58,11 +58,8 @@ def isotonic_accuracy(scored: Scored) -> Floats:
 class ErrorTerms:
     """Contribution of each datapoint to the sampling error of a mean matched gap (source - target).
 
-    Attributes
-    ----------
-    source, target : float64 arrays, shapes (n_source,) and (n_target,)
-        Weight of the datapoint times the residual of its correctness from the isotonic fit; for
-        targets, the negative of that.
+    Weight of the datapoint times the residual of its correctness from the isotonic fit; for
+    targets, the negative of that.
     """
 
     source: Floats
@@ -88,13 +85,13 @@ def error_terms(
 
 def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions of all datapoints to the error of a fall of the mean confidence."""
-    p, q = (one.confidence.astype(np.float64) for one in (source, target))
+    p, q = (side.confidence.astype(np.float64) for side in (source, target))
     return ErrorTerms(_terms_of_mean(p), -_terms_of_mean(q))
 
 
 def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions to the errors of mean confidence minus accuracy, set by set."""
-    of_sides = [one.confidence.astype(np.float64) - one.correct for one in (source, target)]
+    of_sides = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
     return ErrorTerms(*map(_terms_of_mean, of_sides))
 
 

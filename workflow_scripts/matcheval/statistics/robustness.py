@@ -72,11 +72,11 @@ def draw_accuracies(
     rng, drawn = np.random.default_rng(seed), np.empty((resamples, *n.shape))
     ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
     chance = np.clip(accuracy, *ends)
-    for i, known in enumerate(right):
-        if known is None:
+    for i, of_set in enumerate(right):
+        if of_set is None:
             drawn[:, i] = rng.binomial(n[i], chance[i], (resamples, n.shape[1]))
         else:
-            drawn[:, i] = _resampled_counts(known, resamples, rng)
+            drawn[:, i] = _resampled_counts(of_set, resamples, rng)
     drawn /= n
     return np.clip(drawn, *ends, out=drawn)
 
@@ -141,9 +141,9 @@ def effective_robustness(
         If too few models are fitted, or they determine no fit.
     """
     y, *base = to_scale(accuracy, scale)
-    given = np.transpose(base)
+    bases = np.transpose(base)
     # On the probit scale, an accuracy of 0 or 1 is infinite: neither fitted, nor a base.
-    is_known = np.isfinite(given).all(axis=1)
+    is_known = np.isfinite(bases).all(axis=1)
     is_standard = is_chosen & is_known & np.isfinite(y)
     n_fitted = int(is_standard.sum())
     if n_fitted < (needed := least_models(len(base))):
@@ -152,15 +152,15 @@ def effective_robustness(
             f"scale, of {needed} needed", field="effective_robustness.standard",
             remedy="Name more models, or leave the scale out of effective_robustness.scales",
         )  # fmt: skip
-    centre, spread = given[is_standard].mean(axis=0), given[is_standard].std(axis=0)
+    centre, spread = bases[is_standard].mean(axis=0), bases[is_standard].std(axis=0)
 
     def terms(values: FloatArray) -> FloatArray:
         """Return a constant, and values on the bases in standard deviations of the models."""
         scaled = (values - centre) / np.where(spread > 0, spread, 1.0)
         return np.concatenate([np.ones_like(scaled[..., :1]), scaled], axis=-1)
 
-    given, y = np.where(is_known[:, None], given, centre), np.where(is_standard, y, 0.0)
-    x, counts = terms(given), is_standard.astype(np.float64)
+    bases, y = np.where(is_known[:, None], bases, centre), np.where(is_standard, y, 0.0)
+    x, counts = terms(bases), is_standard.astype(np.float64)
     expected = from_scale(evaluate_without_each(x[None], y[None], counts[None], x[None])[0], scale)
     if np.isnan(expected).all():
         raise InputError(
@@ -172,19 +172,19 @@ def effective_robustness(
     by_fit = np.array([from_scale(x @ coefficients, scale), expected])
     fitted, expected = np.where(is_known, by_fit, np.nan)
     rng = np.random.default_rng([seed, 1])  # not the stream of `drawn`
-    found = np.empty((len(drawn), len(y)))
+    rhos = np.empty((len(drawn), len(y)))
     block = max(1, _BLOCK // (len(y) * x.shape[1] ** 2))
     for first in range(0, len(drawn), block):
-        each = drawn[first : first + block]
-        times = rng.multinomial(n_fitted, counts / n_fitted, len(each)).astype(np.float64)
-        own = to_scale(np.swapaxes(each, 1, 2), scale)
-        others = np.where(is_shared, own, np.column_stack([y, given]))
+        resampled = drawn[first : first + block]
+        times = rng.multinomial(n_fitted, counts / n_fitted, len(resampled)).astype(np.float64)
+        own = to_scale(np.swapaxes(resampled, 1, 2), scale)
+        others = np.where(is_shared, own, np.column_stack([y, bases]))
         of_fits = evaluate_without_each(
             terms(others[..., 1:]), others[..., 0], times, terms(own[..., 1:])
         )
-        rho = each[:, 0] - from_scale(of_fits, scale)
-        found[first : first + block] = np.where(is_known, rho, np.nan)
-    kept = [values[~np.isnan(values)] for values in found.T]
+        rho = resampled[:, 0] - from_scale(of_fits, scale)
+        rhos[first : first + block] = np.where(is_known, rho, np.nan)
+    kept = [values[~np.isnan(values)] for values in rhos.T]
     pairs = [percentile_interval(v, confidence) if len(v) else (np.nan, np.nan) for v in kept]
     low, high = np.transpose(pairs)
     return {

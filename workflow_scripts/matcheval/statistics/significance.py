@@ -68,8 +68,8 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
 
     def log_choose(of: int, some: npt.ArrayLike) -> FloatArray:
         chosen = np.asarray(some, np.float64)
-        found: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
-        return found
+        logarithm: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+        return logarithm
 
     p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(both, total))
     return min(1.0, 2 * float(min(p[k <= correct].sum(), p[k >= correct].sum())))
