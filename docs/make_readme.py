@@ -117,7 +117,7 @@ def simulated_verdicts() -> str:
     found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
     rows = [
         [
-            row["case"].replace("are left", "remain"),
+            row["case"],
             f"{row['n_original']:,} and {row['n_replication']:,}",
             *(f"{row[name]:.1f}" for name in ("wrong", "established", "open", "calibration")),
         ]

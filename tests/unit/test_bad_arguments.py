@@ -116,7 +116,7 @@ REFUSED = {
     "compare F --margin 0": (2, "is not between 0 and 100 points"),
     "compare F --margin 0.5": (2, "0.5 may mean 0.5 points, or 50 points as a fraction"),
     "label-plan a.csv --half-width 0.03": (2, "give 0.03pt or 3pt"),
-    "label-plan a.csv --half-width 60": (2, "is not between 0 and 50 points"),
+    "label-plan a.csv --half-width 60": (1, "half_width is 0.6"),
     "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
     "predict-accuracy a.csv b.csv b.csv": (1, "is named twice in the targets"),
     "predict-accuracy F --calibration c c": (1, "c: no such file"),

@@ -66,12 +66,10 @@ class TestMatch:
 
     def test_a_larger_target_and_epsilon_1_are_allowed(self, files, tmp_path):
         options = ["--epsilon", "1", "--criterion", "probability", "--output", str(tmp_path)]
-        main(["match", *reversed(files), *options])
-        assert (pd.read_csv(tmp_path / "runs.csv").n_target == 300).all()  # the smaller set
-        main(["match", *reversed(files), *options, "--source", "original"])
-        runs = pd.read_csv(tmp_path / "runs.csv")
-        assert (runs.n_target == 800).all()
-        assert (runs.n_matched == 300).all()
+        for source, n_target in ([], 300), (["--source", "original"], 800):  # the smaller set
+            main(["match", *reversed(files), *options, *source])
+            runs = pd.read_csv(tmp_path / "runs.csv")
+            assert (runs[["n_target", "n_matched"]] == [n_target, 300]).all(axis=None)
 
 
 class TestCompare:
@@ -327,7 +325,7 @@ def test_options_are_arguments_of_the_function_with_its_defaults(command):
     for action in commands.choices[command]._actions:
         assert action.dest in {*parameters} ^ of_command
         stated = re.search(r"\(default: ([\d.]+)\)", action.help)
-        if stated and action.dest != "half_width":  # whose default the function does not have
+        if stated:
             factor = 100 if action.dest == "margin" else 1  # it is in points
             assert float(stated[1]) == factor * parameters[action.dest].default
 

@@ -201,22 +201,10 @@ class TestCompare:
 
     def test_names_of_classes(self):
         names = {"label": ["cat", "dog", "cat"], "prediction": ["cat", "cat", "dog"]}
-        frame, other = (pd.DataFrame(names | {"probability": p}) for p in (1.0, 0.99))
-        as_categories = frame.astype({"label": "category"})
-        for given in (frame, as_categories, {name: frame[name] for name in frame}):
-            result = me.compare(given, other, criteria="probability", seeds=1, epsilon=0.1)
+        frame = pd.DataFrame(names | {"probability": 1.0})
+        for given in (frame.astype({"label": "category"}), {name: frame[name] for name in frame}):
+            result = me.compare(given, frame.assign(probability=0.99), seeds=1)
             assert result.to_pandas("accuracies").accuracy_original[0] == pytest.approx(1 / 3)
-
-
-class TestMatch:
-    def test_arrays_are_as_files(self, folder):
-        files = folder / "old" / "c.npz", folder / "new" / "c.npz"
-        by_files, by_arrays = me.match(*files), me.match(*(dict(np.load(file)) for file in files))
-        for table in ("runs", "pairs"):
-            pd.testing.assert_frame_equal(
-                by_files.to_pandas(table, all=True), by_arrays.to_pandas(table, all=True)
-            )
-        assert by_files.fraction_unmatched == by_files.to_pandas().fraction_unmatched.mean()
 
 
 class TestPredictAccuracy:

@@ -9,28 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.pairs import (
-    UNNAMED,
-    ModelInputs,
-    Origin,
-    PairOptions,
-    all_sources,
-    inputs_by_model,
-    read_compared,
-    warnings_of,
-)
+from matcheval.api.pairs import UNNAMED, Origin, PairOptions, read_pair, warnings_of
 from matcheval.errors import InputError, check_known, in_words_of_caller
 from matcheval.io.tables import write_table
-from matcheval.io.terminal import each
-from matcheval.predictions.inputs import (
-    Data,
-    Shown,
-    columns_of,
-    is_number,
-    layout_of,
-    source_of,
-    warn_each,
-)
+from matcheval.io.terminal import tracked
+from matcheval.predictions.inputs import Data, Shown, columns_of, is_number, warn_each
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.schemas import RUNS
 
@@ -70,10 +53,8 @@ class MatchResult(Shown):
         if there is none.
     fraction_unmatched : float
         Share of the targets without a match, mean over seeds.
-    notes : tuple of str
-        What was recognised in files and tables by other names than the standard ones.
-    warnings : tuple of str
-        What looks wrong about the input, and whether most targets are unmatched.
+    warnings, notes : tuple of str
+        What looks wrong, and whether most targets are unmatched; what was recognised.
     """
 
     model: str
@@ -116,11 +97,6 @@ class MatchResult(Shown):
         -------
         pandas.DataFrame
             A new table; columns of `pairs` are `seed`, `source_index` and `target_index`.
-
-        Raises
-        ------
-        InputError
-            If there is no such table.
         """
         check_known("table", [table], _TABLES)
         if table == "pairs":
@@ -128,36 +104,20 @@ class MatchResult(Shown):
         return columns_of(self._runs.select(RUNS.names).to_pandas(), _FEW, every=all)
 
     def plot(self) -> "Figure":
-        """Draw accuracy against confidence in bins, of both sets and their matched subsets.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Not known to pyplot.
-        """
+        """Draw accuracy against confidence in bins, of both sets and their matched subsets."""
         from matcheval.api.comparison import reliability_figure
 
         return reliability_figure(self._matched)
 
     def save(self, folder: str | os.PathLike[str], *, pairs: bool = False) -> list[Path]:
-        """Write the table of runs, as `matched-eval match --output` does.
+        """Write `runs.parquet` and `runs.csv` to a folder, and return their paths.
 
         Parameters
         ----------
         folder : path-like
             Created if need be; files of an earlier match in it are replaced.
         pairs : bool
-            Also write the matched datapoints.
-
-        Returns
-        -------
-        list of Path
-            `runs.parquet`, `runs.csv` and, with pairs, `pairs.parquet`.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be written.
+            Also write the matched datapoints, `pairs.parquet`.
         """
         columns = {name: self._runs[name].to_numpy() for name in RUNS.names}
         metadata = {
@@ -263,10 +223,6 @@ def compare(
     progress : bool
         Whether a terminal shows progress bars.
 
-    Returns
-    -------
-    ComparisonResult
-
     Raises
     ------
     InputError
@@ -318,9 +274,10 @@ def compare(
         original, replication = (
             evaluate(network, images, progress=progress) for images in (original, replication)
         )
-    inputs, left_out = inputs_by_model(original, replication)
-    layout = layout_of(all_sources(inputs), columns, classes, first_label, labels_are_true)
-    compared = read_compared(inputs, options, layout, left_out, progress=progress)
+    compared = read_pair(
+        original, replication, options, columns, classes, first_label, labels_are_true,
+        progress=progress,
+    )  # fmt: skip
     from matcheval.api.comparison import AnalysisTable, ComparisonResult, GapEstimate
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.jobs import tabulate_runs
@@ -328,7 +285,7 @@ def compare(
 
     tables_of = {
         kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(compared))
-        for kind in each(kinds, "analyses", progress=progress)
+        for kind in tracked(kinds, "analyses", progress=progress)
     }
     estimates = estimate_gaps(compared, progress=progress)
     tables = {Criterion(name): tabulate_runs(runs) for name, runs in estimates.runs.items()}
@@ -435,10 +392,6 @@ def match(
     epsilon, pair, columns, classes, first_label, labels_are_true
         As for `compare`.
 
-    Returns
-    -------
-    MatchResult
-
     Raises
     ------
     InputError
@@ -465,9 +418,11 @@ def match(
     0.5
     """
     options = PairOptions(criterion, epsilon, seeds, pair, model, source)
-    inputs = ModelInputs("", source_of(original, "original"), source_of(replication, "replication"))
-    layout = layout_of(all_sources([inputs]), columns, classes, first_label, labels_are_true)
-    compared = read_compared([inputs], options, layout)
+    compared = read_pair(
+        original, replication, options, columns, classes, first_label, labels_are_true
+    )
+    if (n := len(compared.comparisons)) > 1:
+        raise InputError(f"{n} models are given, and one is matched", remedy="Or compare them all")
     from matcheval.protocol.compared_models import MatchedModel
 
     (comparison,), (method,) = compared.comparisons, compared.methods.values()

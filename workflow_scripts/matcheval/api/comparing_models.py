@@ -17,17 +17,10 @@ from matcheval.figures.forms import plot_intervals
 from matcheval.figures.style import shortened
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, signed, supported_digits
+from matcheval.predictions import inputs
 from matcheval.predictions.datapoints import Alignment, datapoint_names, shared_datapoints
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.inputs import (
-    Data,
-    Estimate,
-    Shown,
-    columns_of,
-    layout_of,
-    source_of,
-    warn_each,
-)
+from matcheval.predictions.inputs import Data, Estimate, Shown
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
@@ -83,10 +76,8 @@ class ModelComparison(Shown):
         Datapoints by which of the models is right.
     remark : str
         Why there is no interval; most often empty.
-    warnings : tuple of str
-        What looks wrong about the input, and which datapoints are left out.
-    notes : tuple of str
-        What was recognised in files and tables by other names than the standard ones.
+    warnings, notes : tuple of str
+        What looks wrong, and which datapoints are left out; what was recognised.
     """
 
     first: str
@@ -150,19 +141,14 @@ class ModelComparison(Shown):
             (fractions), `p`; of `datapoints`: `datapoint` (its file name or other name, or its
             index), `label`, `first`, `second` (classes as text) and `wrong` (`first`, `second` or
             `both`).
-
-        Raises
-        ------
-        InputError
-            If there is no such table.
         """
         check_known("table", [table], _TABLES)
         if table == "datapoints":
-            return columns_of(self._datapoints, _FEW[table], every=all)
+            return inputs.columns_of(self._datapoints, _FEW[table], every=all)
         names = ("difference", "difference_low", "difference_high")
         numbers = vars(self) | dict(zip(names, astuple(self.difference), strict=True))
         row = {name: numbers[name] for name in _NUMBERS}
-        return columns_of(pd.DataFrame([row]), _FEW[table], every=all)
+        return inputs.columns_of(pd.DataFrame([row]), _FEW[table], every=all)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the difference of the accuracies with its interval.
@@ -171,33 +157,16 @@ class ModelComparison(Shown):
         ----------
         ax : matplotlib.axes.Axes, optional
             Axes to draw into; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            That of the axes; a new one is not known to pyplot.
         """
         difference = (100 * part for part in astuple(self.difference))
         row = (f"{self.first} minus {self.second}", *difference)
         return plot_intervals([row], "Difference of accuracies (points)", zero=True, ax=ax)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the datapoints of different predictions, as `compare-models --output` does.
+        """Write the datapoints of different predictions to a folder, which is made if need be.
 
-        Parameters
-        ----------
-        folder : path-like
-            Created if need be; files of an earlier comparison in it are replaced.
-
-        Returns
-        -------
-        list of Path
-            `disagreements.csv` and `disagreements.parquet`.
-
-        Raises
-        ------
-        InputError
-            If a file cannot be written.
+        The files `disagreements.csv` and `disagreements.parquet`, whose paths are returned, replace
+        those of an earlier comparison.
         """
         files = [Path(folder, name) for name in OUTPUT_FILES]
         write_table(pa.Table.from_pandas(self._datapoints, preserve_index=False), *files)
@@ -230,10 +199,6 @@ def compare_models(
     columns, classes, first_label, labels_are_true
         As for `compare`.
 
-    Returns
-    -------
-    ModelComparison
-
     Raises
     ------
     InputError
@@ -255,8 +220,8 @@ def compare_models(
     """
     if names is not None:
         check_names(names)
-    sources = [source_of(data, role) for data, role in zip((first, second), ROLES, strict=True)]
-    layout = layout_of(sources, columns, classes, first_label, labels_are_true)
+    sources = [inputs.source_of(first, ROLES[0]), inputs.source_of(second, ROLES[1])]
+    layout = inputs.layout_of(sources, columns, classes, first_label, labels_are_true)
     read = [read_predictions(source, layout) for source in sources]
     if names is None:
         named = [
@@ -298,7 +263,7 @@ def compare_models(
         remark=row["reason"], warnings=tuple(warnings), notes=tuple(notes),
         _datapoints=_disagreements(a, b, layout), _n_groups=blocks.n if blocks.grouped else 0,
     )  # fmt: skip
-    warn_each(result.warnings)
+    inputs.warn_each(result.warnings)
     return result
 
 

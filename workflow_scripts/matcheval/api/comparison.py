@@ -5,8 +5,9 @@ import os
 import shutil
 import textwrap
 import warnings
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -46,35 +47,27 @@ if TYPE_CHECKING:
     from matcheval.report.sections import Section, ShownFile
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
-KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
-ACCURACIES = (
+_KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
+_ACCURACIES = (
     "accuracy_original", "accuracy_replication", "confidence_original", "confidence_replication"
 )  # fmt: skip
 _SIZES = ("n_original", "n_replication")
-_GAPS = (
-    *(
-        f"{name}{end}"
-        for name in ("gap", "confidence_part", "conditional_part", "matched_gap")
-        for end in ("", "_low", "_high")
-    ),
-    "fraction_unmatched",
-)
+_ESTIMATES = ("gap", "confidence_part", "conditional_part", "matched_gap")
+_GAPS = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
 _FEW = {  # columns that tables have unless all are asked for
-    "gaps": ("criterion", *_SIZES, *ACCURACIES, *_GAPS),
-    "models": ("criterion", "model", *ACCURACIES, *_GAPS),
+    "gaps": ("criterion", *_SIZES, *_ACCURACIES, *_GAPS, "fraction_unmatched"),
+    "models": ("criterion", "model", *_ACCURACIES, *_GAPS, "fraction_unmatched"),
     "accuracies": (
-        "criterion", "model", *_SIZES, *ACCURACIES, "matched_accuracy_original_mean",
+        "criterion", "model", *_SIZES, *_ACCURACIES, "matched_accuracy_original_mean",
         "matched_accuracy_replication_mean", "fraction_unmatched_mean",
     ),
 }  # fmt: skip
-
-
 _WIDTH = 100
 _MAX_SHOWN = 10  # models that are all shown
 _N_FIRST = 5  # of more
 _MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
-FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
+_FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
 Row = tuple[str, ...]
 
@@ -125,9 +118,8 @@ class GapEstimate(Shown):
 
     @classmethod
     def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
-        estimates = ("gap", "matched_gap", "confidence_part", "conditional_part")
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in estimates}
+        values: dict[str, Any] = {name: Estimate._of(row, name) for name in _ESTIMATES}
         values |= {name: float(row[name]) for name in numbers}
         return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
@@ -169,10 +161,8 @@ class ComparisonResult(Shown):
         By criterion; of the one model, or of the mean over all.
     verdict : Verdict
         What the comparison shows, how sure that is, and what to do next; `print(result.verdict)`.
-    warnings : tuple of str
-        What looks wrong about the input, and where most targets are unmatched.
-    notes : tuple of str
-        What was recognised in files and tables by other names than the standard ones.
+    warnings, notes : tuple of str
+        What looks wrong, and where most targets are unmatched; what was recognised.
     analyses : tuple of str
         Further analyses, which are tables and figures by these names.
     """
@@ -224,11 +214,6 @@ class ComparisonResult(Shown):
             `confidence_part`, `conditional_part` and `matched_gap` with the bounds of their
             intervals (`_low`, `_high`) and `fraction_unmatched`; of an analysis, the columns that
             its page describes.
-
-        Raises
-        ------
-        InputError
-            If there is no such table.
         """
         if table in self.analyses:
             return self._analyses[table].table.copy()
@@ -238,10 +223,10 @@ class ComparisonResult(Shown):
             part = results
             if table == "gaps":
                 means, name = self._estimates.means, criterion.value
-                part = means[means["matching"] == name].assign(**results[[*ACCURACIES]].mean())
+                part = means[means["matching"] == name].assign(**results[[*_ACCURACIES]].mean())
             elif table == "models":
                 part = self._estimates.models[criterion.value]
-                part = part.merge(results[["model", *ACCURACIES]], on="model")
+                part = part.merge(results[["model", *_ACCURACIES]], on="model")
             parts.append(part)
         return columns_of(pd.concat(parts, ignore_index=True), _FEW[table], every=all)
 
@@ -270,7 +255,7 @@ class ComparisonResult(Shown):
         """
         if kind in self.analyses:
             return self._analyses[kind].figure()
-        check_known("kind of figure", [kind], (*KINDS, *self.analyses))
+        check_known("kind of figure", [kind], (*_KINDS, *self.analyses))
         check_known("criterion", [criterion] if criterion else [], self.gaps)
         from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
         from matcheval.protocol.reliability import plot_confidence
@@ -288,50 +273,30 @@ class ComparisonResult(Shown):
         if (n := len(self.models)) > 1:
             problem = f"a reliability diagram is of one model, not of {n}"
             raise InputError(problem, remedy="Compare the model alone")
-        return reliability_figure(self._matched(chosen))
+        return reliability_figure(self._matched[chosen])
 
     def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
-        """Write report, tables and figures, as `matched-eval compare --output` does.
+        """Write report, tables and figures to a folder, and return the paths of all files.
 
         Parameters
         ----------
         folder : path-like
-            Created if need be. Files of an earlier comparison in it are replaced.
+            Created if need be. Files of an earlier comparison in it are replaced. The one to open
+            is `report.html`.
         figures : sequence of str
             Formats of figures beside SVG: `pdf`, `png`.
-
-        Returns
-        -------
-        list of Path
-            All files; `report.html` is the one to open.
 
         Raises
         ------
         InputError
             If the folder holds other files, or cannot be written.
         """
-        check_known("format of figures", figures, FORMATS)
+        check_known("format of figures", figures, _FORMATS)
         formats = tuple(dict.fromkeys(("svg", *figures)))
         return replace_files(Path(folder), lambda partial: _write_all(self, partial, formats))
 
     def report(self, file: str | os.PathLike[str]) -> Path:
-        """Write the report alone, a page that holds its figures.
-
-        Parameters
-        ----------
-        file : path-like
-            Such as `report.html`; replaced if it is there.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        """
+        """Write the report alone, a page that holds its figures, such as `report.html`."""
         check_place(Path(file))
         with TemporaryDirectory() as folder, atomic_file(file) as partial:
             self.save(folder)
@@ -344,11 +309,14 @@ class ComparisonResult(Shown):
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.save(folder)
 
-    def _matched(self, criterion: Criterion) -> MatchedModel:
-        """Match the first model again; pairs are shown of a single model only."""
-        compared, name = self._compared, criterion.value
-        first, method = compared.comparisons[0], compared.methods[name]
-        return MatchedModel.of(first, method, compared.seeds, name)
+    @cached_property
+    def _matched(self) -> dict[Criterion, MatchedModel]:
+        """The first model, matched by each criterion; pairs are shown of a single model only."""
+        first, seeds = self._compared.comparisons[0], self._compared.seeds
+        return {
+            Criterion(name): MatchedModel.of(first, method, seeds, name)
+            for name, method in self._compared.methods.items()
+        }
 
     @property
     def _suspicions(self) -> list[tuple[str, str]]:
@@ -395,9 +363,8 @@ def describe(
     of_claims = _claims(result)
     width = max(len(head) for head, _ in of_claims) + 2
     lines = [result.title, ""]
-    for head, text in of_claims:
-        lines.append(_filled(head.ljust(width) + text, " " * width))
-    first, *_ = result.to_pandas(all=True).to_dict("records")
+    lines += [_filled(head.ljust(width) + text, " " * width) for head, text in of_claims]
+    first = result.to_pandas(all=True).iloc[0]
     lines += ["", *aligned(_rows(result)), "", _brackets(first)]
     if not full:
         lines.append(f"More numbers: {where}.")
@@ -453,7 +420,7 @@ def _rows(result: ComparisonResult) -> list[Row]:
     return rows
 
 
-def _brackets(gap: "pd.Series | dict[Hashable, Any]") -> str:
+def _brackets(gap: pd.Series) -> str:
     """Say what intervals are for, and what they take to be independent if not each datapoint."""
     design = ", by image: the sets are paired" if gap["paired"] else ""
     if gap["n_groups"]:
@@ -507,11 +474,11 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
     by_criterion = dict(list(table.set_index("model").groupby("criterion", sort=False)))
     first = next(iter(by_criterion.values()))
     numbers = first[["accuracy_original", "accuracy_replication", "gap"]].set_axis(
-        ["original (%)", "replication (%)", "gap"], axis=1
+        ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
         numbers[f"matched, {criterion.label}"] = by_criterion[criterion.value]["matched_gap"]
-    numbers = numbers.sort_index().sort_values("original (%)", ascending=False, kind="stable")
+    numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])
     rows: list[Row] = [("model", *numbers.columns)]
@@ -570,7 +537,7 @@ def _tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
         place, runs = f"{pair}/{criterion.value}", estimates.runs[criterion.value]
         yield f"matched/{place}.parquet", join_runs(runs)
         if len(runs) == 1:
-            pairs = result._matched(criterion).pairs()
+            pairs = result._matched[criterion].pairs()
             yield f"pairs/{place}/{_file_name(result)}.parquet", pairs
         for suffix in ("csv", "parquet"):
             models = with_suspicions(MODEL_TABLE.from_frame(table), result._suspicions)

@@ -10,29 +10,19 @@ import numpy as np
 from matcheval.datasets.suites import Pair
 from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
+from matcheval.predictions import formats, inputs
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
-from matcheval.predictions.formats import (
-    InMemory,
-    files_by_model,
-    set_names,
-    stem_of,
-)
-from matcheval.predictions.inputs import Models, check_whole, is_number, is_of_several, source_of
+from matcheval.predictions.formats import InMemory
+from matcheval.predictions.inputs import Models, is_of_several, source_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison, suspicions_of
-from matcheval.protocol.criteria import (
-    LARGE_EPSILON,
-    MAX_SEEDS,
-    Criterion,
-    check_epsilon,
-    large_epsilon,
-)
+from matcheval.protocol.criteria import MAX_SEEDS, Criterion, check_epsilon, epsilon_warnings
 
 # What matches is imported once files are read, which are often refused.
 if TYPE_CHECKING:
@@ -66,11 +56,11 @@ class PairOptions:
 
     def __post_init__(self) -> None:
         """Check all but flags."""
-        if not is_number(self.epsilon):
+        if not inputs.is_number(self.epsilon):
             remedy = "Give a number, usually 0.005"
             raise InputError(f"epsilon is {self.epsilon!r:.60}", remedy=remedy)
         check_epsilon(float(self.epsilon))
-        check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
+        inputs.check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
         check_known("criterion", self._criteria, [*map(str, Criterion)])
         if not self._criteria:
             raise InputError("no criterion", remedy=f"Known: {', '.join(Criterion)}")
@@ -170,7 +160,7 @@ def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], lis
     """Return models by patterns with `{model}`, sorted by name, or the one of two files."""
     if not any(MODEL in pattern for pattern in (original, replication)):
         return [ModelInputs("", local_file(original), local_file(replication))], []
-    old, new = files_by_model(original), files_by_model(replication)
+    old, new = formats.files_by_model(original), formats.files_by_model(replication)
     both, alone = sorted(old.keys() & new.keys()), sorted(old.keys() ^ new.keys())
     if not both:
         pattern, files = (original, old) if not old else (replication, new)
@@ -181,7 +171,7 @@ def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], lis
         f"{len(alone)} of {n} models are left out, without files on both sets: "
         f"{listed(alone, _MAX_SHOWN)}"
     )
-    names = set_names(original, replication)
+    names = formats.set_names(original, replication)
     models = [ModelInputs(model, old[model], new[model], names) for model in both]
     return models, [left_out] if alone else []
 
@@ -189,6 +179,23 @@ def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], lis
 def all_sources(models: Sequence[ModelInputs]) -> list[Path | InMemory]:
     """Return the predictions of all models on both sets."""
     return [source for model in models for source in model.sets.values()]
+
+
+def read_pair(
+    original: Models,
+    replication: Models,
+    options: PairOptions,
+    columns: Mapping[str, str] | None,
+    classes: int | str | Sequence[str] | None,
+    first_label: int,
+    labels_are_true: bool,
+    *,
+    progress: bool = False,
+) -> "ComparedModels":
+    """Read what a caller gave of both sets of a pair."""
+    models, left_out = inputs_by_model(original, replication)
+    layout = inputs.layout_of(all_sources(models), columns, classes, first_label, labels_are_true)
+    return read_compared(models, options, layout, left_out, progress=progress)
 
 
 def read_compared(
@@ -200,15 +207,14 @@ def read_compared(
     progress: bool = False,
 ) -> "ComparedModels":
     """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
-    problems, notes, warnings = ErrorCollector(), dict[str, None](), dict.fromkeys(left_out)
-    if options.epsilon > LARGE_EPSILON:
-        warnings[large_epsilon(options.epsilon)] = None
+    problems, notes = ErrorCollector(), dict[str, None]()
+    warnings = dict.fromkeys([*left_out, *epsilon_warnings(options.epsilon)])
     is_moved = False
     alignment = Alignment()
     alignments = {o: alignment if options.paired else Alignment() for o in ORIGINS}
     read: dict[str, dict[str, Predictions]] = {origin: {} for origin in ORIGINS}
     pair: Pair | None = None
-    for model in each(models, "reading predictions", progress=progress):
+    for model in tracked(models, "reading predictions", progress=progress):
         with problems.collected():
             both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)
@@ -354,7 +360,7 @@ def set_name(source: Path | InMemory, model: str) -> str:
     """Return what a set is called by its file, or by its role."""
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")
-    return stem_of(source) or source.resolve().parent.name
+    return formats.stem_of(source) or source.resolve().parent.name
 
 
 def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:

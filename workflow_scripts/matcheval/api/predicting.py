@@ -92,10 +92,8 @@ class AccuracyPredictions(Shown):
         One per set: which prediction to rely on, if any, and why.
     predictions : tuple of PredictedAccuracy
         One per set and method.
-    warnings : tuple of str
-        What looks wrong about the input.
-    notes : tuple of str
-        What was recognised in files and tables by other names than the standard ones.
+    warnings, notes : tuple of str
+        What looks wrong about the input; what was recognised.
     """
 
     base: str
@@ -133,13 +131,7 @@ class AccuracyPredictions(Shown):
         return columns_of(self._table.to_pandas(), _FEW, every=all)
 
     def plot(self) -> "Figure":
-        """Draw predicted accuracies with intervals, a panel per set.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Not known to pyplot.
-        """
+        """Draw predicted accuracies with intervals, a panel per set."""
         from matcheval.accuracy_prediction.figures import plot_estimates
 
         return plot_estimates(self._table.to_pandas())

@@ -12,38 +12,17 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.api.pairs import (
-    ORIGINS,
-    UNNAMED,
-    ModelInputs,
-    Origin,
-    all_sources,
-    check_names,
-    checked_model_name,
-    inputs_by_model,
-)  # fmt: skip
+from matcheval.api import pairs
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.text_tables import counted
 from matcheval.names import MODEL
-from matcheval.predictions import inputs
-from matcheval.predictions.correctness import (
-    Accuracy,
-    Correctness,
-    accuracy_table,
-    count_hits,
-    counts_of,
-    last_digit,
-)
+from matcheval.predictions import correctness, inputs
+from matcheval.predictions.correctness import Accuracy, Correctness
 from matcheval.predictions.datapoints import Alignment
 from matcheval.predictions.files import read_raw, with_keys
 from matcheval.predictions.formats import InMemory, read_lists
-from matcheval.predictions.inputs import (
-    Models,
-    Shown,
-    columns_of,
-    is_of_several,
-)  # fmt: skip
+from matcheval.predictions.inputs import Models, Shown
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
@@ -171,14 +150,9 @@ class ReplicationResult(Shown):
             A new table. `results` has `original_rank`, `model`, `accuracy_original`,
             `accuracy_replication`, `gap` with `gap_low` and `gap_high`, and `replication_rank`; the
             others the columns of `FITS` and `CHANGES` of the same module.
-
-        Raises
-        ------
-        InputError
-            If there is no such table.
         """
         check_known("table", [table], _TABLES)
-        return columns_of(self._tables[table], _FEW, every=all or table != "results")
+        return inputs.columns_of(self._tables[table], _FEW, every=all or table != "results")
 
     def plot(self, scale: str = "linear") -> "Figure":
         """Draw new against original accuracies, with the fitted line and its confidence region.
@@ -187,16 +161,6 @@ class ReplicationResult(Shown):
         ----------
         scale : str
             `linear` or `probit`, one of `fits`.
-
-        Returns
-        -------
-        matplotlib.figure.Figure
-            Not known to pyplot.
-
-        Raises
-        ------
-        InputError
-            If there is no fit on this scale.
         """
         from matcheval.replication.figures import plot_replication
 
@@ -249,10 +213,6 @@ def replication_table(
     columns, classes, first_label
         As for `compare`.
 
-    Returns
-    -------
-    ReplicationResult
-
     Raises
     ------
     InputError
@@ -281,7 +241,7 @@ def replication_table(
     inputs.check_whole("top", top, 1)
     inputs.check_whole("resamples", resamples, 1)
     check_level(confidence)
-    check_names(names)
+    pairs.check_names(names)
     pair = Pair("pair", *names, None, bool(paired))
     warnings: list[str] = []
     if tables := _accuracy_tables(original, replication):
@@ -290,11 +250,11 @@ def replication_table(
         rows = [_rows_of_table(table, origin, int(top)) for origin, table in tables.items()]
         images = list[Correctness]()
     else:
-        models, warnings = inputs_by_model(original, replication)
-        layout = inputs.layout_of(all_sources(models), columns, classes, first_label)
-        sets = [_count_set(models, origin, layout, int(top)) for origin in ORIGINS]
+        models, warnings = pairs.inputs_by_model(original, replication)
+        layout = inputs.layout_of(pairs.all_sources(models), columns, classes, first_label)
+        sets = [_count_set(models, origin, layout, int(top)) for origin in pairs.ORIGINS]
         rows, images = [list(part) for part in zip(*sets, strict=True)]
-    old, new = map(accuracy_table, names, rows)
+    old, new = map(correctness.accuracy_table, names, rows)
     of_images = tuple(images) if paired else ()
     results = tabulate_replication(old, new, pair, int(top), float(confidence), of_images)
     fits, no_fits = _fits(results, int(resamples))
@@ -336,7 +296,7 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
     tables = {}
     for origin, data in (("original", original), ("replication", replication)):
         is_pattern = isinstance(data, str | os.PathLike) and MODEL in os.fspath(data)
-        if not is_pattern and not is_of_several(data):
+        if not is_pattern and not inputs.is_of_several(data):
             columns = read_lists(inputs.source_of(data, origin), _COLUMNS)
             if "model" in columns:
                 tables[origin] = columns
@@ -348,7 +308,7 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
 def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
     """Check the columns of a table of accuracies."""
     wrong = partial(InputError, file=origin)
-    models = [checked_model_name(str(model)) for model in columns["model"]]
+    models = [pairs.checked_model_name(str(model)) for model in columns["model"]]
     if not models:
         raise wrong("no models", field="model")
     if twice := [model for model in models if models.count(model) > 1]:
@@ -368,16 +328,16 @@ def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> l
         raise wrong("a set of 0 datapoints", field="n")
     # What is no number is told as NaN.
     numbers = [Decimal(repr(x) if inputs.is_number(x) else "nan") for x in columns[name]]
-    last, rows = last_digit(numbers), []
+    last, rows = correctness.last_digit(numbers), []
     for model, number, size in zip(models, numbers, n, strict=True):
         place = {"file": f"{origin}, model '{model}'", "field": name}
-        counts = counts_of(number, last, {"unit": unit, "n": size}, place)
+        counts = correctness.counts_of(number, last, {"unit": unit, "n": size}, place)
         rows.append(Accuracy(model, top, *counts))
     return rows
 
 
 def _count_set(
-    models: Sequence[ModelInputs], origin: Origin, layout: Layout, top: int
+    models: Sequence[pairs.ModelInputs], origin: pairs.Origin, layout: Layout, top: int
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
@@ -390,7 +350,7 @@ def _count_set(
             if read and predictions.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
                 raise InputError(f"{problem} '{rows[0].model}'", file=source)
-            name, n = checked_model_name(model.name or UNNAMED), len(predictions)
+            name, n = pairs.checked_model_name(model.name or pairs.UNNAMED), len(predictions)
             rows.append(Accuracy(name, top, hits / n, hits, n))
             read.append(predictions)
     problems.raise_any()
@@ -415,7 +375,7 @@ def _count(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictio
     predictions = check_predictions(columns, file=source, n_classes=min(counts, default=None))
     predictions = with_keys(predictions, columns, raw)
     is_given = "prediction" in raw.columns and raw.columns["prediction"].values.ndim > 1
-    hits = count_hits(
+    hits = correctness.count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,
         n_classes=layout.n_classes, order_is_known=not is_given,
     )  # fmt: skip

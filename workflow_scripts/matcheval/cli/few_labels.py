@@ -2,25 +2,13 @@
 
 import argparse
 import logging
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.cli.options import (
-    EXIT_CODE,
-    add_fail_if,
-    add_layout,
-    add_options,
-    add_output,
-    arguments_of,
-    check_files,
-    end_if_met,
-    read_points,
-    tell,
-)
+from matcheval.cli import options
 from matcheval.cli.predictions import FILES, check_outputs
 from matcheval.errors import InputError
-from matcheval.io.terminal import add_json, json_rows, print_json, print_text
+from matcheval.io.terminal import json_rows
 
 if TYPE_CHECKING:
     from matcheval.few_labels.accuracy import AccuracyEstimate
@@ -34,7 +22,6 @@ _QUANTITIES = ["estimate", "lower", "upper", "half-width"]
 _OF_ONE_MODEL = {
     "method": "auto", "estimand": "set", "half_width": None, "base": None, "original": None
 }  # fmt: skip
-_half_width = partial(read_points, most=50)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -48,8 +35,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
         "second", type=Path, metavar="SECOND", nargs="?",
         help="those of another model on the same datapoints",
     )  # fmt: skip
-    add_layout(parser)
-    add_json(parser)
+    options.add_layout(parser)
 
 
 def add_label_plan(parser: argparse.ArgumentParser) -> None:
@@ -59,23 +45,17 @@ def add_label_plan(parser: argparse.ArgumentParser) -> None:
         "draw the datapoints to label."
     )
     _add_common(parser)
-    half_width = {
-        "type": _half_width, "metavar": "POINTS", "help": "half the width that the interval is to "
-        "have, in percentage points, below 1 as 0.5pt (default: 5)",
-    }  # fmt: skip
-    options = "half_width", "n", "design", "level", "seed", "base"
-    add_options(parser, _PLAN, *options, half_width=half_width)
-    add_options(parser, _ESTIMATE, "plan", "outside")
+    options.add_options(parser, _PLAN, "half_width", "n", "design", "level", "seed", "base")
+    options.add_options(parser, _ESTIMATE, "plan", "outside")
     parser.add_argument(
         "--pilot", type=Path, metavar="FILE",
         help="labels so far, with the --plan that drew them, which is extended",
     )  # fmt: skip
-    add_output(parser, "worklist.csv and plan.json")
+    options.add_output(parser, "worklist.csv and plan.json")
     parser.add_argument(
         "--show-predictions", action="store_true",
         help="write predictions and confidences, which may bias who labels, to the worklist",
     )  # fmt: skip
-    parser.set_defaults(run=run_label_plan)
 
 
 def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -85,22 +65,21 @@ def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
         "interval and its guarantee."
     )
     _add_common(parser)
-    add_options(
+    options.add_options(
         parser, _ESTIMATE, "labels", "plan", "method", "estimand", "level", "assume_random",
         "outside", "base",
     )  # fmt: skip
     parser.add_argument(
-        "--watch", type=_half_width, metavar="POINTS", dest="half_width",
+        "--watch", type=options.read_points, metavar="POINTS", dest="half_width",
         help="look after every label: exit code 0 once the interval has been as narrow as so many "
-        f"percentage points to either side, {EXIT_CODE} before",
+        f"percentage points to either side, {options.EXIT_CODE} before",
     )  # fmt: skip
     parser.add_argument(
         "--original", type=Path, metavar="FILE",
         help="predictions on another set, with labels of all datapoints: also print the gap, "
         "original minus this set",
     )  # fmt: skip
-    add_fail_if(parser, _QUANTITIES)
-    parser.set_defaults(run=run_estimate_accuracy)
+    options.add_fail_if(parser, _QUANTITIES)
 
 
 def run_label_plan(arguments: argparse.Namespace) -> None:
@@ -109,31 +88,25 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         raise InputError("--pilot and --plan go together", remedy="Give both, or neither")
     if arguments.output is not None:
         check_outputs(arguments.output, ("worklist.csv", "plan.json"), ())
-    check_files(arguments)
+    options.check_files(arguments)
     from matcheval.few_labels.plans import label_plan
 
-    options = arguments_of(label_plan, arguments)
+    keywords = options.arguments_of(label_plan, arguments)
     if arguments.pilot is not None:
         of_pilot = vars(arguments) | {"labels": arguments.pilot, "half_width": None}
-        options["pilot"] = _estimated(argparse.Namespace(**of_pilot))
-    plan = label_plan(**options)
-    tell(plan)
-    written = []
+        keywords["pilot"] = _estimated(argparse.Namespace(**of_pilot))
+    plan = label_plan(**keywords)
+    options.tell(plan)
+    written, end = list[str](), "--output DIR writes the worklist."
     if arguments.output is not None:
         paths = plan.save(arguments.output, show_predictions=arguments.show_predictions)
         written = [str(path) for path in paths]
-    if arguments.json:
-        numbers = {
-            k: v for k, v in vars(plan).items() if isinstance(v, int | float | str) and k[0] != "_"
-        }
-        needs = json_rows(plan.to_pandas())
-        print_json("label-plan", numbers | {"needs": needs, "written": written})
-        return
-    print_text(str(plan))
-    if written:
-        print_text(f"written: {', '.join(written)}\n")
-    else:
-        print_text("--output DIR writes the worklist.\n")
+        end = f"written: {', '.join(written)}"
+    numbers = {
+        k: v for k, v in vars(plan).items() if isinstance(v, int | float | str) and k[0] != "_"
+    }
+    lists = {"needs": json_rows(plan.to_pandas()), "written": written}
+    options.show(arguments, lambda: numbers | lists, f"{plan}{end}\n")
 
 
 def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
@@ -143,29 +116,27 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
             if vars(arguments).get(name, default) != default:
                 option = "--watch" if name == "half_width" else f"--{name}"
                 raise InputError(f"{option} is for one model", remedy="Leave it or SECOND out")
-    check_files(arguments)
+    options.check_files(arguments)
     result, gap = _estimated(arguments), None
-    tell(result)
+    options.tell(result)
     if arguments.original is not None:
         from matcheval.few_labels.differences import estimate_gap
 
-        options = arguments_of(estimate_gap, arguments)
-        gap = estimate_gap(**options | {"target": result})
+        keywords = options.arguments_of(estimate_gap, arguments)
+        gap = estimate_gap(**keywords | {"target": result})
         for note in gap.notes:
             LOGGER.info("%s", note)
-    if arguments.json:
-        of_gap = {} if gap is None else {"gap": _numbers(gap)}
-        print_json("estimate-accuracy", _numbers(result) | of_gap)
-    else:
-        print_text(str(result) + ("" if gap is None else f"\n{gap}"))
+    of_gap = {} if gap is None else {"gap": _numbers(gap)}
+    text = str(result) + ("" if gap is None else f"\n{gap}")
+    options.show(arguments, lambda: _numbers(result) | of_gap, text)
     values = {name: 100 * getattr(result, name) for name in _QUANTITIES[:3]}
     values["half-width"] = (values["upper"] - values["lower"]) / 2
     name = getattr(result, "name", None) or f"{arguments.predictions} and {arguments.second}"
-    end_if_met(arguments.fail_if, {name: values})
+    options.end_if_met(arguments.fail_if, {name: values})
     if arguments.half_width is not None and getattr(result, "stopped_at", None) is None:
         points = 100 * arguments.half_width
         LOGGER.info("go on: the interval is not yet as narrow as ± %g points", points)
-        raise SystemExit(EXIT_CODE)
+        raise SystemExit(options.EXIT_CODE)
 
 
 def _estimated(arguments: argparse.Namespace) -> Any:
@@ -174,9 +145,9 @@ def _estimated(arguments: argparse.Namespace) -> Any:
     from matcheval.few_labels.differences import estimate_difference
 
     if arguments.second is None:
-        return estimate_accuracy(**arguments_of(estimate_accuracy, arguments))
-    options = arguments_of(estimate_difference, arguments)
-    return estimate_difference(**options | {"first": arguments.predictions})
+        return estimate_accuracy(**options.arguments_of(estimate_accuracy, arguments))
+    keywords = options.arguments_of(estimate_difference, arguments)
+    return estimate_difference(**keywords | {"first": arguments.predictions})
 
 
 def _numbers(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:

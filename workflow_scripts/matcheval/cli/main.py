@@ -9,14 +9,14 @@ from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from textwrap import fill
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from matcheval.changes import RENAMED_FLAGS
 from matcheval.cli.parser import CommandParser, chosen
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
-from matcheval.io.terminal import print_text
+from matcheval.io.terminal import add_json, print_text
 
 
 class _Command(NamedTuple):
@@ -82,6 +82,14 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _run_line(line: Sequence[str]) -> None:
+    if line[:1] == ["--version"]:
+        from matcheval.health import versions
+
+        found = versions()
+        width = max(map(len, found))
+        lines = (f"{name.ljust(width)}  {found[name] or 'not installed'}\n" for name in found)
+        print_text("".join(lines))
+        raise SystemExit(0)
     command = next((word for word in line if not word.startswith("-")), "")
     line = [_renamed(command, word) for word in line]
     parser = build_parser(command)
@@ -132,10 +140,9 @@ def build_parser(command: str | None = None) -> CommandParser:
         "matched-eval COMMAND --help describes a command, with an example.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument(
-        "--version", action=_ShowVersions, nargs=0, default=argparse.SUPPRESS,
-        help="print the versions of what matters",
-    )  # fmt: skip
+    parser.add_argument(  # see `_run_line`
+        "--version", action="store_true", help="print the versions of what matters"
+    )
     subparsers = parser.add_subparsers(
         metavar="COMMAND", dest="command", required=True, prog="matched-eval",
         help=argparse.SUPPRESS,
@@ -143,24 +150,15 @@ def build_parser(command: str | None = None) -> CommandParser:
     for name, add, summary, example in (*_FIRST, *_MORE):
         of_command = subparsers.add_parser(name)
         if command in (None, name):
-            module, _, function = add.rpartition(".")
-            getattr(import_module(module), function)(of_command)
+            module_name, _, function = add.rpartition(".")
+            module = import_module(module_name)
+            getattr(module, function)(of_command)
+            run = getattr(module, function.replace("add_", "run_"), None)
+            if run and not of_command.get_default("run"):  # other packages' commands set theirs
+                add_json(of_command)
+                of_command.set_defaults(run=run, parser=of_command)
             of_command.formatter_class = argparse.RawDescriptionHelpFormatter
             of_command.description = fill(of_command.description or summary, 99)
             epilog = f"\n\n{of_command.epilog}" if of_command.epilog else "\n"
             of_command.epilog = f"example:\n  matched-eval {example}{epilog}"
     return parser
-
-
-class _ShowVersions(argparse.Action):
-    """Print the versions of what matters, and end."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print a line per package."""
-        from matcheval.health import versions
-
-        of_packages = versions()
-        width = max(map(len, of_packages))
-        for name, version in of_packages.items():
-            print_text(f"{name.ljust(width)}  {version or 'not installed'}\n")
-        parser.exit()

@@ -16,6 +16,7 @@ from typing import Any
 from matcheval.cli.parser import Several
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import check_is_file
+from matcheval.io.terminal import print_json, print_text
 from matcheval.names import MODEL
 from matcheval.protocol import criteria
 
@@ -54,13 +55,17 @@ def add_options(
     for name in names:
         kind, text = documented[name]
         words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
-        default = defaults.get(name)
+        default, of_kind = defaults.get(name), _of_type(kind)
+        if kind.startswith("float") and "a fraction" in words:  # as commands take points
+            of_kind = {"type": read_points, "metavar": "POINTS"}
+            words = words.replace("a fraction", "in percentage points, below 1 as 0.5pt")
+            default = default and f"{100 * default:g}"
         if kind != "bool" and default not in (None, "", ()):
             shown = " ".join(default) if isinstance(default, tuple) else default
             words += f" (default: {shown})"
         keywords = {
             "default": argparse.SUPPRESS, "required": name not in defaults,
-            "help": words[0].lower() + words[1:], **_of_type(kind),
+            "help": words[0].lower() + words[1:], **of_kind,
         } | settings.get(name, {})  # fmt: skip
         parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
 
@@ -148,6 +153,14 @@ def _layout(arguments: argparse.Namespace) -> dict[str, Any]:
     return values
 
 
+def show(arguments: argparse.Namespace, values: Callable[[], Mapping[str, Any]], text: str) -> None:
+    """Print what a command found: the values as JSON if that is asked for, or the text."""
+    if arguments.json:
+        print_json(arguments.command, values())
+    else:
+        print_text(text)
+
+
 def tell(result: Any, where: str = "") -> None:
     """Tell what was recognised in files, and what looks wrong; `where` has all, if it is given."""
     for note in result.notes:
@@ -159,15 +172,15 @@ def tell(result: Any, where: str = "") -> None:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
 
 
-def read_points(text: str, most: int = 100) -> float:
+def read_points(text: str) -> float:
     """Read percentage points as a fraction; below 1, the unit must be given, as in `0.5pt`."""
     has_unit = text.endswith("pt")
     try:
         value = float(text.removesuffix("pt"))
     except ValueError:
         value = float("nan")
-    if not 0 < value < most:
-        problem = f"{text} is not between 0 and {most} points, such as 3 or 0.5pt"
+    if not 0 < value < 100:
+        problem = f"{text} is not between 0 and 100 points, such as 3 or 0.5pt"
         raise argparse.ArgumentTypeError(problem)
     if value < 1 and not has_unit:
         raise argparse.ArgumentTypeError(

@@ -14,23 +14,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matcheval.cli.options import (
-    COMPARE,
-    add_fail_if,
-    add_layout,
-    add_options,
-    add_output,
-    arguments_of,
-    check_files,
-    end_if_met,
-    read_points,
-    tell,
-    with_bounds,
-)
+from matcheval.cli import options
 from matcheval.cli.parser import Several
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
-from matcheval.io.terminal import add_json, json_rows, print_json, print_text
+from matcheval.io.terminal import json_rows
 from matcheval.protocol.criteria import Criterion
 
 # The library is imported by what needs it: help texts and refused files do not wait for it.
@@ -42,22 +30,21 @@ _MATCH = "matcheval.api.comparing.match"
 _PREDICT = "matcheval.api.predicting.predict_accuracy"
 _CRITERIA = [criterion.value for criterion in Criterion]
 # What --fail-if knows, and the columns of what depends on the matching.
-_OF_MATCHING = {name: name.replace("-", "_") for name in with_bounds("matched-gap")} | {
+_OF_MATCHING = {name: name.replace("-", "_") for name in options.with_bounds("matched-gap")} | {
     "unmatched-targets": "fraction_unmatched"
 }
 _OF_PAIRS = [
-    *with_bounds("gap"), *_OF_MATCHING, *with_bounds("confidence-part", "conditional-part"),
-    "accuracy-original", "accuracy-replication",
+    *options.with_bounds("gap"), *_OF_MATCHING, "accuracy-original", "accuracy-replication",
+    *options.with_bounds("confidence-part", "conditional-part"),
 ]  # fmt: skip
-_OF_MODELS = [*with_bounds("difference"), "accuracy-first", "accuracy-second"]
+_OF_MODELS = [*options.with_bounds("difference"), "accuracy-first", "accuracy-second"]
 
 FILES = """\
-Formats: text (commas, semicolons, tabs), JSON, Parquet, Feather, .npz, .npy, safetensors, torch
-tensors, HDF5, .xlsx. Columns hold the true class (label, target, y_true, ...), the predicted class
-(prediction, pred, ...) and its probability (probability, confidence, ...). In place of the last two
-there can be the scores of all classes: an array or lists (logits, probs, ...), or a column per
-class (logit_cat, prob_0, cat, ...). Classes are numbers or names. What was recognised is said; what
-has two meanings is refused with the option that tells it. docs/cli.md lists the formats.
+Files are text, JSON, Parquet, Feather, .npz, .npy, safetensors, torch tensors, HDF5 or .xlsx.
+Columns hold the true class (label, target, ...), the predicted one (prediction, pred, ...) and its
+probability (probability, confidence, ...); or, in place of the last two, the scores of all classes
+(logits, probs, or a column per class). Classes are numbers or names. What was recognised is said;
+what has two meanings is refused with the option that decides it (docs/cli.md).
 """
 _PAIR_FILES = f"""\
 ORIGINAL and REPLICATION hold one model's predictions on two test sets, a row per datapoint, as
@@ -108,30 +95,25 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.description = "Compare a model's accuracy on two sets before and after matching."
     parser.epilog = _PAIR_FILES + _PATTERNS
     _add_files(parser, "original", "replication")
-    add_options(
-        parser, COMPARE, "source", "criteria", "epsilon", "seeds", "pair", "paired",
-        "groups_shared", "analyses", "margin", margin={
-            "type": read_points, "metavar": "POINTS", "help": "differences of accuracy below it do "
-            "not matter, for the verdict; in percentage points, below 1 as 0.5pt (default: 1)",
-        },
+    options.add_options(
+        parser, options.COMPARE, "source", "criteria", "epsilon", "margin", "seeds", "pair",
+        "paired", "groups_shared", "analyses",
     )  # fmt: skip
-    add_options(parser, _MATCH, "model")
-    add_layout(parser, "labels_are_true")
+    options.add_options(parser, _MATCH, "model")
+    options.add_layout(parser, "labels_are_true")
     parser.add_argument(
         "--full", action="store_true", help="print all numbers, not only claims and one table"
     )
-    add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
+    options.add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
     parser.add_argument(
         "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
         help="formats of the figures in DIR beside SVG: pdf, png",
     )  # fmt: skip
-    add_fail_if(
+    options.add_fail_if(
         parser, [*_OF_PAIRS, *(f"{name}:{c}" for name in _OF_MATCHING for c in _CRITERIA)],
         "; those of matching are of the first criterion, others are named like "
         "matched-gap:probability",
     )  # fmt: skip
-    add_json(parser)
-    parser.set_defaults(run=run_compare, parser=parser)
 
 
 def run_compare(arguments: argparse.Namespace) -> None:
@@ -140,7 +122,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
         criterion = condition.quantity.partition(":")[2]
         if criterion and criterion not in getattr(arguments, "criteria", _CRITERIA):
             arguments.parser.error(f"--fail-if '{condition.text}' needs --criteria {criterion}")
-    check_files(arguments)
+    options.check_files(arguments)
     folder = arguments.output
     if folder is not None:
         from matcheval.api.output_folder import check_folder
@@ -148,9 +130,9 @@ def run_compare(arguments: argparse.Namespace) -> None:
         check_folder(folder)
     from matcheval.api.comparing import compare
 
-    result = compare(**arguments_of(compare, arguments), progress=True)
+    result = compare(**options.arguments_of(compare, arguments), progress=True)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-    tell(result, where)
+    options.tell(result, where)
     if not arguments.full:
         where = f"--full prints all, {where}"
     written = []
@@ -158,22 +140,23 @@ def run_compare(arguments: argparse.Namespace) -> None:
         result = replace(result, _asked=shlex.join(["matched-eval", *sys.argv[1:]]))
         written = [str(path) for path in result.save(folder, figures=arguments.figures)]
         LOGGER.info("wrote %d files; the one to open: %s", len(written), folder / "report.html")
-    if arguments.json:
-        estimates, tables = result._estimates, result._tables
-        print_json("compare", {
+    from matcheval.api.comparison import describe
+
+    estimates, tables = result._estimates, result._tables
+    options.show(
+        arguments,
+        lambda: {
             "verdict": asdict(result.verdict),
             "means": json_rows(estimates.means),
             "models": {name: json_rows(table) for name, table in estimates.models.items()},
             "tables": {criterion.value: json_rows(table) for criterion, table in tables.items()},
             "analyses": {name: json_rows(a.table) for name, a in result._analyses.items()},
             "written": written,
-        })  # fmt: skip
-    else:
-        from matcheval.api.comparison import describe
-
-        print_text(describe(result, where, full=arguments.full))
+        },
+        describe(result, where, full=arguments.full),
+    )
     if arguments.fail_if:
-        end_if_met(arguments.fail_if, _quantities(result))
+        options.end_if_met(arguments.fail_if, _quantities(result))
 
 
 def _quantities(result: "ComparisonResult") -> dict[str, dict[str, float]]:
@@ -200,69 +183,62 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
         "second", type=Path, metavar="SECOND",
         help="those of another model; differences are FIRST minus SECOND",
     )  # fmt: skip
-    add_layout(parser, "labels_are_true")
-    add_output(parser, "disagreements.csv and .parquet, where the models disagree,")
-    add_fail_if(parser, _OF_MODELS)
-    add_json(parser)
-    parser.set_defaults(run=run_compare_models)
+    options.add_layout(parser, "labels_are_true")
+    options.add_output(parser, "disagreements.csv and .parquet, where the models disagree,")
+    options.add_fail_if(parser, _OF_MODELS)
 
 
 def run_compare_models(arguments: argparse.Namespace) -> None:
     """Print a comparison of two models, and optionally write where they disagree."""
     files, output = (arguments.first, arguments.second), arguments.output
-    check_files(arguments)
+    options.check_files(arguments)
     from matcheval.api.comparing_models import OUTPUT_FILES, compare_models, describe
 
     if output is not None:
         check_outputs(output, OUTPUT_FILES, files)
-    result = compare_models(**arguments_of(compare_models, arguments))
-    tell(result)
+    result = compare_models(**options.arguments_of(compare_models, arguments))
+    options.tell(result)
     written = [] if output is None else result.save(output)
     (row,) = result.to_pandas(all=True).to_dict("records")
     numbers = {str(name): value for name, value in row.items()}
-    if arguments.json:
-        rows = json_rows(result.to_pandas("datapoints", all=True))
-        paths = [str(path) for path in written]
-        print_json("compare-models", numbers | {"datapoints": rows, "written": paths})
-    else:
-        where = f"all are in {written[0]}" if written else "--output DIR writes all"
-        print_text(describe(result, where))
+    where = f"all are in {written[0]}" if written else "--output DIR writes all"
+    datapoints, paths = result.to_pandas("datapoints", all=True), [*map(str, written)]
+    options.show(
+        arguments,
+        lambda: numbers | {"datapoints": json_rows(datapoints), "written": paths},
+        describe(result, where),
+    )
     values = {name: 100 * numbers[name.replace("-", "_")] for name in _OF_MODELS}
-    end_if_met(arguments.fail_if, {f"{result.first} and {result.second}": values})
+    options.end_if_met(arguments.fail_if, {f"{result.first} and {result.second}": values})
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description, parser.epilog = "Match a model's predictions on two sets.", _PAIR_FILES
     _add_files(parser, "original", "replication")
-    add_options(parser, _MATCH, "source", "criterion", "seeds", "model")
-    add_options(parser, COMPARE, "epsilon", "pair")
-    add_layout(parser, "labels_are_true")
-    add_output(parser, "the table of runs, runs.csv and runs.parquet,", required=True)
+    options.add_options(parser, _MATCH, "source", "criterion", "seeds", "model")
+    options.add_options(parser, options.COMPARE, "epsilon", "pair")
+    options.add_layout(parser, "labels_are_true")
+    options.add_output(parser, "the table of runs, runs.csv and runs.parquet,", required=True)
     parser.add_argument(
         "--pairs", action="store_true",
         help="also write pairs.parquet: the matched pairs of indices",
     )  # fmt: skip
-    add_json(parser)
-    parser.set_defaults(run=run_match)
 
 
 def run_match(arguments: argparse.Namespace) -> None:
     """Match a model's predictions on two sets, and write the runs, and optionally the pairs."""
     files = arguments.original, arguments.replication
-    check_files(arguments)
+    options.check_files(arguments)
     from matcheval.api.comparing import PAIRS_FILE, RUN_FILES, match
 
     check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), files)
-    result = match(**arguments_of(match, arguments))
+    result = match(**options.arguments_of(match, arguments))
     written = [str(path) for path in result.save(arguments.output, pairs=arguments.pairs)]
-    tell(result)
-    if arguments.json:
-        names = ("model", "criterion", "epsilon")
-        values = {name: getattr(result, name) for name in names} | {"pair": result._pair}
-        print_json("match", values | {"runs": json_rows(result._runs), "written": written})
-    else:
-        print_text(f"{result}\n")
+    options.tell(result)
+    values = {name: getattr(result, name) for name in ("model", "criterion", "epsilon")}
+    values |= {"pair": result._pair, "written": written}
+    options.show(arguments, lambda: values | {"runs": json_rows(result._runs)}, f"{result}\n")
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -276,14 +252,12 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "targets", type=Path, nargs="+", metavar="TARGET", help="predictions on sets to predict for"
     )
-    add_options(parser, _PREDICT, "methods", "calibration_groups", "resamples", "seed")
+    options.add_options(parser, _PREDICT, "methods", "calibration_groups", "resamples", "seed")
     parser.add_argument(
         "--calibration", type=Path, nargs="+", action="extend", default=[], metavar="FILE",
         help="predictions on at least 3 further labelled sets, which regressions are fitted on",
     )  # fmt: skip
-    add_layout(parser, "labels_are_true")
-    add_json(parser)
-    parser.set_defaults(run=run_predict_accuracy)
+    options.add_layout(parser, "labels_are_true")
 
 
 def run_predict_accuracy(arguments: argparse.Namespace) -> None:
@@ -293,7 +267,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
         "--calibration": arguments.calibration,
     }  # fmt: skip
     roles_of = defaultdict[Path, list[str]](list)
-    check_files(arguments)
+    options.check_files(arguments)
     for role, files in roles.items():
         for file in files:
             roles_of[file.resolve()].append(role)
@@ -304,11 +278,8 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
             LOGGER.warning("warning: %s is in %s", file, " and in ".join(names))
     from matcheval.api.predicting import predict_accuracy
 
-    result = predict_accuracy(**arguments_of(predict_accuracy, arguments), progress=True)
-    tell(result)
-    if arguments.json:
-        advice = [asdict(recommendation) for recommendation in result.recommendations]
-        values = {"base": result.base, "recommendations": advice}
-        print_json("predict-accuracy", values | {"predictions": json_rows(result._table)})
-    else:
-        print_text(str(result))
+    result = predict_accuracy(**options.arguments_of(predict_accuracy, arguments), progress=True)
+    options.tell(result)
+    advice = [asdict(recommendation) for recommendation in result.recommendations]
+    values = {"base": result.base, "recommendations": advice}
+    options.show(arguments, lambda: values | {"predictions": json_rows(result._table)}, str(result))

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from matcheval.cli.options import add_layout, arguments_of
+from matcheval.cli.options import add_layout, arguments_of, show
 from matcheval.errors import InputError
 from matcheval.health import NOTE, PROBLEM, Finding, check_gpus, findings, versions
-from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
 from matcheval.names import MODEL, is_name
@@ -54,8 +53,6 @@ def add_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=Path, help="a catalogue of your models, not to be trained")
     parser.add_argument("--force", action="store_true", help="replace these files, but no others")
     add_layout(parser, "labels_are_true")
-    add_json(parser)
-    parser.set_defaults(run=run_init, parser=parser)
 
 
 def run_init(arguments: argparse.Namespace) -> None:
@@ -86,10 +83,7 @@ def run_init(arguments: argparse.Namespace) -> None:
     else:
         draft = study.draft_images(name, original, other, trains=arguments.models is None)
     written = study.write_study(draft, name, file, arguments.models, may_lack_files=not other)
-    if arguments.json:
-        print_json("init", written)
-    else:
-        print_text(_text(written))
+    show(arguments, lambda: written, _text(written))
 
 
 def _check_places(arguments: argparse.Namespace, name: str, file: Path, data: Path) -> None:
@@ -141,8 +135,6 @@ def add_check_study(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `check-study`."""
     parser.description = _STUDY
     parser.add_argument("study", type=Path, metavar="FILE", help="the study, such as mine.yaml")
-    add_json(parser)
-    parser.set_defaults(run=run_check_study)
 
 
 def run_check_study(arguments: argparse.Namespace) -> None:
@@ -153,7 +145,7 @@ def run_check_study(arguments: argparse.Namespace) -> None:
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.protocol.analysis import Matching
-    from matcheval.protocol.criteria import LARGE_EPSILON, large_epsilon
+    from matcheval.protocol.criteria import epsilon_warnings
     from matcheval.registry import ANALYSES
     from matcheval.study.checks import check_custom_images, open_some
     from matcheval.study.configuration import load_study
@@ -162,18 +154,15 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     check_custom_images(study)
     opened, warnings = open_some(study)
     methods = study.analysis(Matching).settings.methods.values() if study.pairs else ()
-    largest = max((method.epsilon for method in methods), default=0.0)
-    warnings += [large_epsilon(largest)] if largest > LARGE_EPSILON else []
+    warnings += epsilon_warnings(max((method.epsilon for method in methods), default=0.0))
     for text in warnings:
         LOGGER.warning("warning: %s", text)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
-    if arguments.json:
-        print_json("check-study", {"study": study.name, **parts, "opened": opened})
-    else:
-        counts = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
-        of_files = f" (opened: {opened})" if opened else ""
-        state = "see the warnings" if warnings else "nothing wrong was found"
-        print_text(f"study '{study.name}': {counts}; {state}{of_files}\n")
+    counts = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
+    of_files = f" (opened: {opened})" if opened else ""
+    state = "see the warnings" if warnings else "nothing wrong was found"
+    text = f"study '{study.name}': {counts}; {state}{of_files}\n"
+    show(arguments, lambda: {"study": study.name, **parts, "opened": opened}, text)
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -195,8 +184,6 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         "--profile", type=Path, default=PROFILE, metavar="FILE",
         help=f"what --slurm reads (default: {PROFILE})",
     )  # fmt: skip
-    add_json(parser)
-    parser.set_defaults(run=run_doctor)
 
 
 def run_doctor(arguments: argparse.Namespace) -> None:
@@ -206,15 +193,11 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         results += check_gpus()
     if arguments.slurm:
         results += check_profile(arguments.results, arguments.profile)
-    problems = sum(finding.state == PROBLEM for finding in results)
-    if arguments.json:
-        values = {"works": not problems, "versions": versions()}
-        print_json("doctor", values | {"findings": [asdict(finding) for finding in results]})
-    else:
-        for finding in results:
-            print_text(_described(finding))
-        notes = sum(finding.state == NOTE for finding in results)
-        print_text(f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n")
+    problems, notes = (sum(one.state == state for one in results) for state in (PROBLEM, NOTE))
+    text = "".join(map(_described, results))
+    values = {"works": not problems, "findings": [asdict(finding) for finding in results]}
+    end = f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n"
+    show(arguments, lambda: values | {"versions": versions()}, text + end)
     if problems:
         raise SystemExit(1)
 

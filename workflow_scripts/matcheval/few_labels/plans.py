@@ -251,7 +251,7 @@ def label_plan(
     second : optional
         Those of another model on the same datapoints: plans labels for the difference.
     half_width : float, optional
-        Half the width that the interval is to have, a fraction; by default 0.05.
+        Half the width that the interval is to have, a fraction; by default ± 5 points.
     n : int, optional
         Number of labels, in place of the planned one, which is 50 at least.
     design : str, optional

@@ -6,7 +6,7 @@ from matcheval.errors import InputError
 
 # The paper's settings. A test checks that the defaults of config.yaml agree.
 EPSILON = 0.005
-LARGE_EPSILON = 0.05  # above it, datapoints of different confidence are matched
+_LARGE_EPSILON = 0.05  # above it, datapoints of different confidence are matched
 MARGIN = 0.01  # differences of accuracy below it do not matter, if nobody says otherwise
 MAX_SEEDS = 10_000  # matches of all runs are held in memory
 N_SEEDS = 10
@@ -44,12 +44,14 @@ def check_epsilon(epsilon: float) -> None:
         )
 
 
-def large_epsilon(epsilon: float) -> str:
+def epsilon_warnings(epsilon: float) -> list[str]:
     """Warn of an ε that matches datapoints of different confidence."""
-    return (
+    if epsilon <= _LARGE_EPSILON:
+        return []
+    return [
         f"epsilon {epsilon:g} matches datapoints whose confidences differ by up to "
         f"{100 * epsilon:g} points; the paper takes {EPSILON}"
-    )
+    ]
 
 
 def matching_label(name: str) -> str:
