@@ -41,7 +41,8 @@ def all_and_matched(compared: ComparedModels) -> Iterator[tuple[Comparison, dict
             "model": comparison.model, "pair": comparison.pair.name, "matching": "",
             "criterion": "", "epsilon": float("nan"),
         }  # fmt: skip
-        yield comparison, whole, {o: [np.arange(len(getattr(comparison, o)))] for o in style.SETS}
+        sizes = {origin: len(getattr(comparison, origin)) for origin in style.SETS}
+        yield comparison, whole, {origin: [np.arange(n)] for origin, n in sizes.items()}
         for matched in compared_models.matched_by(comparison, compared.methods, compared.seeds):
             targets = [np.flatnonzero(row != UNMATCHED) for row in matched.rows.values()]
             sources = [r[hit] for r, hit in zip(matched.rows.values(), targets, strict=True)]
