@@ -30,8 +30,19 @@ from matcheval.figures.forms import drawing, panels
 from matcheval.io import tables
 from matcheval.io.text_tables import counted
 from matcheval.predictions.softmax import softmax
-from matcheval.settings import Count, Integer, Names, Number, Seed, SomeUnique
+from matcheval.settings import (
+    Count,
+    Integer,
+    Name,
+    Need,
+    Number,
+    Ref,
+    Seed,
+    SomeUnique,
+    UniqueTuple,
+)
 from matcheval.statistics.intervals import LEVEL, FloatArray, percent
+from matcheval.study.checks import check_need
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
@@ -277,7 +288,9 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
 class FewLabelsSettings(SuiteTableSettings):
     """Pairs and suites whose labels are drawn again and again."""
 
-    pairs: Names = Field((), description="Pairs: labels of the replication are drawn")
+    pairs: UniqueTuple[Annotated[Name, Ref("pair", Need.PROBABILITIES)]] = Field(
+        (), description="Pairs: labels of the replication are drawn"
+    )
     designs: SomeUnique[Design] = Field(tuple(Design), description="How labels are drawn")
     half_width: Annotated[Number, Field(gt=0, lt=0.5)] = Field(
         0.02, description="Half-width of the interval that is asked for"
@@ -308,27 +321,19 @@ class FewLabels(SuiteTableAnalysis):
         super().check()
         if self.settings.pairs:
             self.check_some_models()
-        for pair in self.settings.pairs:
-            self.study.check_pair(pair, self.field("pairs"))
-            if pair in self.settings.suites:
-                field, remedy = self.field("suites"), "Rename one of them"
-                raise configuration_error(f"'{pair}' is a pair, too", field=field, remedy=remedy)
-            self.check_suite(pair, self.study.pairs[pair].original)
+        for pair in {*self.settings.pairs} & {*self.settings.suites}:
+            field, remedy = self.field("suites"), "Rename one of them"
+            raise configuration_error(f"'{pair}' is a pair, too", field=field, remedy=remedy)
 
     def check_suite(self, name: str, base: str) -> None:
         """Check that the sets have probabilities, and count all datapoints by one label."""
-        suite, _ = self.collection(name)
-        field = self.field("pairs" if name in self.settings.pairs else "suites", name)
-        remedy = f"Leave '{name}' out"
+        suite, field = self.study.suites[name], self.field("suites", name)
         for dataset in (base, *suite.datasets):
-            self.check_has_accuracies(dataset, field)
-            if not self.study.datasets[dataset].has_probabilities:
-                problem = f"'{dataset}' has no probabilities"
-                raise configuration_error(problem, field=field, remedy=remedy)
+            check_need(self.study, dataset, Need.PROBABILITIES, field)
         for member in suite.members:
             if member.counting or member.all_labels:
                 problem = f"'{member.dataset}' counts some classes, groups or several labels"
-                raise configuration_error(problem, field=field, remedy=remedy)
+                raise configuration_error(problem, field=field, remedy=f"Leave '{name}' out")
 
     def collection(self, name: str) -> tuple[Suite, str]:
         """Return a suite, or the replication of a pair as one, with its base."""
