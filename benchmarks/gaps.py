@@ -16,7 +16,7 @@ from helpers import simulate
 from matcheval.datasets.suites import Pair
 from matcheval.protocol.compared_models import ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.gaps import estimate_gaps
 from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.settings import MatchingSettings
@@ -45,7 +45,7 @@ def measure(n_models: int) -> list[dict]:
     ]  # fmt: skip
     no_warning_reference(comparisons[0], next(iter(METHODS.values())))  # compiled by now
     parts = {
-        "decomposition": lambda: decompose_models([scored(c) for c in comparisons]),
+        "decomposition": lambda: decompose_models([bin_sets(*scored(c)) for c in comparisons]),
         "references": lambda: references(comparisons),
         "all": lambda: estimate_gaps(
             ComparedModels(comparisons[0].pair, tuple(comparisons), METHODS, tuple(range(10)))

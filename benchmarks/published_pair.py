@@ -17,8 +17,7 @@ import numpy as np
 from common import ROOT, write_results
 
 import matcheval as me
-from matcheval.few_labels.estimators import disagreement_difference
-from matcheval.few_labels.sequences import ppr_cs
+from matcheval.few_labels.estimators import disagreement_difference, ppr_cs
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions

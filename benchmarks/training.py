@@ -31,7 +31,7 @@ from torchvision import transforms
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
 from matcheval.training.data import ResidentSet

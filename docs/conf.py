@@ -66,5 +66,14 @@ def setup(app: Any) -> None:
         if "/" in docname:  # other pages lead to it, not the navigation
             source[0] = f"---\norphan: true\n---\n{source[0]}"
 
+    def mend(_: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+        """Give captions the level of a heading, and let keys scroll wide tables."""
+        for part in {"body", "furo_navigation_tree"} & context.keys():
+            text = context[part].replace('role="heading"', 'role="heading" aria-level="2"')
+            context[part] = text.replace(
+                'class="table-wrapper', 'tabindex="0" class="table-wrapper'
+            )
+
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", read)
+    app.connect("html-page-context", mend, priority=900)  # after the theme

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.estimation import ESTIMATES
-from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES
+from matcheval.analyses.sampling.image_search import NEAREST_IMAGES
 from matcheval.few_labels.accuracy import AccuracyEstimate
 from matcheval.few_labels.differences import AccuracyDifference
 from matcheval.few_labels.plans import LabelNeeds

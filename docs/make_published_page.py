@@ -30,8 +30,7 @@ COPIED = {
     "matched_accuracy.png": "figures/cifar10.1/label_probability/matched_accuracy.png",
 }
 SHOWN_METHODS = (
-    "cott", "classwise_atc", "atc_ne", "atc_mc", "cot", "ac_temperature", "doc_feat", "ac",
-    "base_accuracy", "cbpe",
+    "cott", "atc_mc", "cot", "ac_temperature", "ac", "base_accuracy", "cbpe",
 )  # fmt: skip
 N_LARGEST = 2  # classes with a row of their own
 PREDICTED, CALIBRATION = "predicted.csv", "calibration.csv"

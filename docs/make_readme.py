@@ -22,13 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 DIGITS, PHOTOGRAPHS = ROOT / "docs" / "digits", ROOT / "docs" / "cifar10-check"
 SHOWN_CASES = (
     "no change", "no change, 10 pairs", "confidence alone",
-    "at equal confidence alone, 3 points", "30 % become confident errors",
+    "at equal confidence alone, 3 points", "new calibrated, old underconfident",
+    "both overconfident by 11 points", "models that differ", "30 % become confident errors",
 )  # fmt: skip
 UNTOLD = "no change, every image twice"  # errors are larger than anything tells
 SIMULATED = ROOT / "benchmarks" / "results" / "verdicts.csv"
 SHOWN_SETS = (  # with the number of labels
     ("calibrated 0.85", 100), ("calibrated 0.99", 100), ("overconfident", 100),
-    ("half of the most confident fifth wrong", 100), ("half of the most confident fifth wrong", 50),
+    ("half of the most confident fifth wrong", 50),
     ("inverted", 200),
 )  # fmt: skip
 SHOWN_METHODS = {
@@ -116,14 +117,15 @@ def simulated_verdicts() -> str:
     found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
     rows = [
         [
-            row["case"].replace("are left", "remain"),
+            row["case"],
             f"{row['n_original']:,} and {row['n_replication']:,}",
-            *(f"{row[name]:.1f}" for name in ("wrong", "established", "open")),
+            *(f"{row[name]:.1f}" for name in ("wrong", "established", "open", "calibration")),
         ]
         for _, row in found.iterrows()
     ]  # fmt: skip
     wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
-    shown = table(["truth", "images", wrong, "accuracy established", "inconclusive"], rows, 2)
+    heads = ["truth", "images", wrong, "accuracy established", "inconclusive"]
+    shown = table([*heads, "calibration established"], rows, 2)
     every = pd.read_csv(SIMULATED).set_index("case")["wrong"]
     others = every.drop(UNTOLD)
     return (

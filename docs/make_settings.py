@@ -20,9 +20,10 @@ from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.names import NAME_PATTERN
 from matcheval.registry import ANALYSES
-from matcheval.study.configuration import json_schema
+from matcheval.study.configuration import configuration_model
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
+from matcheval.warehouse.settings import WarehouseSettings
 
 ROOT = Path(__file__).parents[1]
 SCHEMA = ROOT / "rules" / "schemas" / "config.schema.json"
@@ -68,10 +69,23 @@ class SettingsPage:
         blocks += self._blocks("", datasets, "###")
         rows = Counter(row for _, block in blocks for row in self._rows(block).values())
         shared = {row for row, count in rows.items() if count >= MANY}
-        parts = [HEAD, table([row for row in rows if row in shared])]
-        for heading, block in blocks:
-            parts += [f"{heading}\n", *self._parts(block, shared)]
-        return "\n".join(parts)
+        return "\n".join([
+            HEAD, table([row for row in rows if row in shared]), self._tables(blocks, shared)
+        ])  # fmt: skip
+
+    def warehouse_text(self) -> str:
+        """A table of every block of a warehouse's file, where the schema is that of such files."""
+        blocks = [("## Warehouses: the file", self._schema)]
+        for name, value in self._schema["properties"].items():
+            blocks += self._blocks(f"`{name}`", value, "###")
+        return "\n" + self._tables(blocks, set())
+
+    def _tables(self, blocks: list[tuple[str, Schema]], shared: set[str]) -> str:
+        return "\n".join(
+            part
+            for heading, block in blocks
+            for part in (f"{heading}\n", *self._parts(block, shared))
+        )
 
     def _blocks_in(self, schema: Any) -> Iterator[Schema]:
         """Definitions of blocks that a value can be or hold, but not those within them."""
@@ -179,6 +193,20 @@ IN_CODE = {
     r" \(`[A-Z_]+`\)| \(see `[\w.]+`\)": "",
     r"(One of|Names in) `[\w.]+`.*": "A name of docs/models.md, or of a table below.",
 }
+CHOICES = """
+## Recipes: losses, augmentations and schedules
+
+With parameters and their defaults, for three columns of a model catalogue.
+
+- `loss`: `cross_entropy`; `focal` (γ, 2); `focal_sample_dependent`; `brier`; `label_smoothing`
+  (α, 0.1); `mmce`, `mmce_weighted` (λ, 4 and 2; Kumar et al. 2018); `mmce_mukhoti`,
+  `mmce_weighted_mukhoti` (λ, 1 and 2; Mukhoti et al. 2020)
+- `augmentation`: `none`; `shift`, `noise`, `cutout`, `mixup` for small images; `basic` (random
+  crop, mirroring), `basic_mixup` (α, 1), `basic_cutmix` (α, 1; half of the batches),
+  `basic_ricap` (β, 0.3)
+- `schedule`: `constant`; `cosine`; `warmup_cosine` (linear rise over the first fifth); `step`
+  (×0.1 at 50 and 75 %); `multistep` (×0.2 at 30, 60 and 80 %); `onecycle`
+"""
 RECIPES = """
 ## Recipes: architectures
 
@@ -267,14 +295,49 @@ def lines(head: list[str], rows: list[list[str]]) -> str:
     return "".join("| {} |\n".format(" | ".join(row)).replace("|  ", "| ") for row in cells)
 
 
+# What pydantic calls bounds of a value that a function of ours looks at first.
+_BOUND_KEYWORDS = {
+    "gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum",
+}  # fmt: skip
+_LENGTH_KEYWORDS = {"array": "minItems", "object": "minProperties"}
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of study files, by which editors complete and check them."""
+    schema = _with_standard_bounds(configuration_model(ANALYSES).model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "Configuration of a study",
+    }
+
+
+def _with_standard_bounds(schema: Any) -> Any:
+    """Give bounds the names that JSON Schema has for them."""
+    if isinstance(schema, list):
+        return [_with_standard_bounds(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    keywords = dict(_BOUND_KEYWORDS)
+    if schema.get("type") in _LENGTH_KEYWORDS:
+        keywords["minLength"] = _LENGTH_KEYWORDS[schema["type"]]
+    return {keywords.get(key, key): _with_standard_bounds(value) for key, value in schema.items()}
+
+
 def generated() -> dict[Path, str]:
     """Texts of the generated files."""
-    schema = json_schema(ANALYSES)
+    schema = json_schema()
     results = make_json_schema.schema()
     return {
         SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         RESULTS: json.dumps(results, indent=1, ensure_ascii=False) + "\n",
-        PAGE: SettingsPage(schema).text() + columns() + architectures() + algorithms() + methods(),
+        PAGE: SettingsPage(schema).text()
+        + columns()
+        + CHOICES
+        + architectures()
+        + algorithms()
+        + SettingsPage(WarehouseSettings.model_json_schema()).warehouse_text()
+        + methods(),
         TABLES: make_tables.page(),
     }
 

@@ -8,14 +8,6 @@ wildcard_constraints:
     suite=one_of(STUDY.suites),
 
 
-def outputs_on(suite, models):
-    """Return all outputs of models on a suite, its base and its reference.
-
-    They are what `predictions` returns, and descriptions of the sets whose labels are read.
-    """
-    return PREDICTION.inputs(suite, models)
-
-
 # Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
     """Score how well a model's features tell orientations of images."""
@@ -45,7 +37,7 @@ rule score_rotation:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" score_rotation {params.arguments:q} --scores {output.scores:q}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of

@@ -1,36 +1,38 @@
 # Analyses beside the four systems. Those that are a table, and perhaps a figure, for each pair,
 # dataset or suite have the same rule, made here for each; what it reads is declared in the
 # analysis's own file (CONTRIBUTING.md tells how to add one). The others have rules below.
-for one in [a.rule for a in STUDY.analyses.values() if a.rule]:
+from matcheval.study.tables import TableAnalysis
+
+for table in [a for a in STUDY.analyses.values() if isinstance(a, TableAnalysis)]:
 
     rule:
         """Write the table, and perhaps the figure, of one pair, dataset or suite."""
         name:
-            one.name
+            f"tabulate_{table.name}"
         input:
-            one.inputs,
+            table.inputs,
         output:
-            outputs=in_report(one.table.stem, one.table),
-            figure=in_report(one.figure.stem, one.figure) if one.figure else [],
+            outputs=in_report(table.result.stem, table.result),
+            figure=in_report(table.plot.stem, table.plot) if table.has_figure else [],
         log:
-            f"<study>/logs/{one.name}/{{{one.wildcard}}}.log",
+            f"<study>/logs/tabulate_{table.name}/{{{table.per}}}.log",
         benchmark:
-            f"<study>/benchmarks/{one.name}/{{{one.wildcard}}}.tsv"
+            f"<study>/benchmarks/tabulate_{table.name}/{{{table.per}}}.tsv"
         wildcard_constraints:
-            **{one.wildcard: one_of(one.values)},
+            **{table.per: one_of(table.subjects)},
         conda:
             "../envs/analysis.yaml"
         resources:
-            **REQUESTS.resources(one.name),
+            **REQUESTS.resources(f"tabulate_{table.name}"),
         params:
             **calls(
                 "matcheval.study.tables:make_table",
-                one.arguments,
-                uses=[*one.code],
-                custom_files=one.custom_files,
+                table.job_arguments,
+                uses=table.code,
+                custom_files=table.custom_files_state,
             ),
         message:
-            one.message
+            f"Tabulating {table.title().lower()}: {{wildcards.{table.per}}}"
         script:
             ANALYSE
 
@@ -55,7 +57,7 @@ rule search_near_duplicates:
         **REQUESTS.resources("search_near_duplicates"),
     params:
         **calls(
-            "matcheval.analyses.near_duplicates.search:search_near_duplicates",
+            "matcheval.analyses.sampling.image_search:search_near_duplicates",
             NEAR_DUPLICATES.search_arguments,
         ),
     message:
@@ -81,7 +83,7 @@ rule plot_near_duplicates:
         **REQUESTS.resources("plot_near_duplicates"),
     params:
         **calls(
-            "matcheval.analyses.near_duplicates.search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
+            "matcheval.analyses.sampling.image_search:draw_sheet", NEAR_DUPLICATES.sheet_arguments
         ),
     message:
         "Plotting near duplicates of {wildcards.dataset} in {wildcards.reference}"

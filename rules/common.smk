@@ -17,9 +17,8 @@ if not SCRIPTS.is_dir():
 sys.path.insert(0, str(SCRIPTS))
 
 from matcheval.downloads.sources import published_files
-from matcheval.execution import same_run
 from matcheval.execution.gpus import visible_gpus
-from matcheval.execution.jobs import set_job_environment
+from matcheval.execution.jobs import RUN, begin_run, check_same_study, set_job_environment
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
 from matcheval.registry import ANALYSES
@@ -38,9 +37,9 @@ with with_message_only():
             read_yaml(file)
     GIVEN = complete_configuration(config, HOME / "config.yaml")
     if workflow.is_main_process:
-        same_run.begin_run(GIVEN)
+        begin_run(GIVEN)
     else:  # a job, which reads the study again
-        same_run.check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
+        check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
     STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
         # Folders that cannot be read are reported here, in one line.
@@ -49,7 +48,7 @@ with with_message_only():
 
 
 envvars:
-    same_run.VARIABLE,
+    RUN,
 
 
 # In paths of rules: `<results>` is what all studies in this results folder share (downloads, weights,
@@ -104,7 +103,7 @@ wildcard_constraints:
 
 
 def calls(function, arguments, uses=(), code=None, **others):
-    """Return the parameters of a rule whose script is ANALYSE: it calls a function of the library.
+    """Return parameters for the script ANALYSE, which calls a function of the library.
 
     The function, `module:name`, is given the rule's inputs and outputs by their names, and
     `arguments`: a mapping, or a function of wildcards. An edit of its code, or of what else it

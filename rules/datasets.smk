@@ -12,28 +12,6 @@ DATASET_FILES = [
 ]
 
 
-def dataset_files(datasets):
-    """Return `<results>/datasets/{dataset}/{file}`, which are read of datasets.
-
-    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`, and
-    what they are made from.
-    """
-    return list(dict.fromkeys(file for name in datasets for file in STUDY.dataset_inputs(name)))
-
-
-def sources_of(datasets):
-    """Return what datasets are built from: `<results>/downloads/{file}`, and other datasets."""
-    return list(dict.fromkeys(file for name in datasets for file in STUDY.files_before(name)))
-
-
-def descriptions(datasets):
-    """Return `<results>/datasets/{dataset}/dataset.json` and `datapoints.parquet`.
-
-    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`.
-    """
-    return [file for name in datasets for file in STUDY.description_inputs(name)]
-
-
 rule prepare_dataset:
     """Build a dataset: description, images, and a table of labels."""
     input:

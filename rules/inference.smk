@@ -36,31 +36,13 @@ rule index_suite:
 SINGLE = INFERENCE.single if INFERENCE.datasets else ["-"]
 
 
-def weights(models):
-    """Return `<study>/checkpoints/{model}.safetensors`, or published `<results>/weights/{file}`."""
-    made = [name for name in models if not STUDY.runnable[name].source.own_weights]
-    return list(dict.fromkeys(filter(None, map(STUDY.weights_file, made))))
-
-
-def custom_files(models):
-    """Return the user's files of models, weights and code, whose state is a parameter."""
-    return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
-
-
-def suite_files(_):
-    """Return what stands for the sets of suites, so that it stays when images are deleted."""
-    made = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
-    suites = expand("<study>/suites/{suite}.json", suite=INFERENCE.checked_suites)
-    return list(dict.fromkeys(suites + descriptions(sorted(made))))
-
-
 rule predict_datasets:
     """Run one model on all datasets: predictions and further outputs."""
     input:
         weights=lambda w: weights([w.model]),
         custom=lambda w: custom_files([w.model]),
         datasets=image_sets(INFERENCE.single),
-        suites=suite_files,
+        suites=suite_files(),
     output:
         expand(
             "<study>/predictions/{dataset}/{model}{suffix}",
@@ -93,7 +75,7 @@ rule predict_datasets:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
@@ -108,7 +90,7 @@ for number, models in INFERENCE.batches.items():
             weights=weights(models),
             custom=custom_files(models),
             datasets=image_sets(INFERENCE.single),
-            suites=suite_files,
+            suites=suite_files(),
         output:
             expand(
                 "<study>/predictions/{dataset}/{model}{suffix}",
@@ -143,7 +125,7 @@ for number, models in INFERENCE.batches.items():
             LEASE_GPU
             + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
             + TIME_LIMIT
-            + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+            + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains, and datasets that it derives, one by one.
@@ -184,7 +166,7 @@ rule predict_dataset:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains and runs together on the same datasets.
@@ -220,16 +202,7 @@ rule predict_tested:
         LEASE_GPU
         + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --threads {threads} {resources.machine} > {log:q} 2>&1"
-
-
-def predictions(datasets, models=None, suffixes=(".parquet",)):
-    """Return `<study>/predictions/{dataset}/{model}{suffix}`, or files of the user's.
-
-    Of a set in a suite only, it is the folder `<study>/predictions/{suite}/{model}`.
-    """
-    files = (STUDY.results_inputs(name, models, suffixes) for name in datasets)
-    return list(dict.fromkeys(file for several in files for file in several))
+        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 PREDICTIONS = [
@@ -289,5 +262,5 @@ rule extract_features:
         "Computing the features {wildcards.dataset}"
     shell:
         LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --threads {threads}'
+        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --n-threads {threads}'
         " {resources.machine} > {log:q} 2>&1"

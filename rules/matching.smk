@@ -4,19 +4,6 @@ MATCHING = STUDY.analyses["matching"]
 RELIABILITY_MODELS = MATCHING.settings.reliability_models
 
 
-def by_matching(path, **wildcards):
-    """Return a path for every matching of the study; other wildcards stay in it."""
-    return expand(path, matching=MATCHING.matchings, allow_missing=True, **wildcards)
-
-
-def predictions_of_pair(pair, models):
-    """Return predictions on both sets of a pair, and `<study>/classes/{pair}.txt` if it is needed."""
-    MATCHING.check_can_be_matched(pair)
-    late = [pair] if pair in STUDY.pairs_compared_late else []
-    classes = expand("<study>/classes/{pair}.txt", pair=late)
-    return predictions(STUDY.pairs[pair].datasets.values(), models) + classes
-
-
 rule match_predictions:
     """Match a batch of models on a pair by all matchings and seeds."""
     input:

@@ -4,7 +4,7 @@ import yaml
 from dataclasses import asdict
 
 from matcheval.report.pages import template_digest
-from matcheval.study import reported
+from matcheval.study import analysis as reported
 
 # All files of the analyses; those that rules make and the library does not list are shown, too.
 TARGETS = {name: list(map(str, getattr(rules, name).input)) for name in STUDY.analyses}

@@ -25,7 +25,7 @@ def start_run():
 
 def tell_success():
     """Tell where to start reading, and of predictions made by several versions of software."""
-    PREFLIGHT.on_success(BEGAN)
+    PREFLIGHT.on_success(BEGAN, has_report=bool(SECTIONS))
     pages = [STUDY.report_page, *[one.first_page for one in STUDY.analyses.values()]]
     for page in [page for page in pages if page and Path(page).is_file()][:1]:
         logger.warning(f"Start reading here: {page}")

@@ -2,23 +2,8 @@
 #
 # A trained model is kept in results/checkpoints/ for all studies; the outputs are links to its files.
 # A job trains what is missing there, or was trained by another recipe, on other data or by another
-# version: a checkpoint says what it was made from (matcheval/training/stored.py).
+# version: a checkpoint says what it was made from (matcheval/training/loop.py).
 from matcheval.training import TRAINING_VERSION
-
-
-def image_sets(datasets):
-    """Return the files of datasets, images marked so that only their digest counts, not their time.
-
-    Snakemake compares the contents of small files, such as the description with the digest.
-    """
-    files = dataset_files(datasets)
-    return [ancient(file) if file.endswith("/images.npy") else file for file in files]
-
-
-def training_sets(models):
-    """Return the sets that models are trained and validated on."""
-    trained = [STUDY.trained[name] for name in models]
-    return image_sets(name for one in trained for name in (*one.train, *one.validation))
 
 
 rule train_model:
@@ -52,7 +37,7 @@ rule train_model:
         "Training {wildcards.model}"
     shell:
         LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {threads}'
+        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {threads}'
         + TIME_LIMIT
         + " {resources.machine} > {log:q} 2>&1"
 
@@ -92,6 +77,6 @@ for number, models in STUDY.trainings.batches.items():
         message:
             f"Training {len(models)} models, batch {number}"
         shell:
-            'python "$MATCHEVAL_JOB" train {params.arguments:q} --threads {params.threads}'
+            'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {params.threads}'
             + TIME_LIMIT
             + " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

@@ -1,44 +1,10 @@
-"""Corruptions of one image, written down from their formulas with loops, in float64.
+"""Corruptions of one image, for each operation one, from their formulas with loops, in float64.
 
 They draw the same random numbers as the library, in the same order.
 """
 
-from io import BytesIO
-
 import numpy as np
-from matplotlib.colors import hsv_to_rgb, rgb_to_hsv
-from PIL import Image
 from scipy import ndimage
-
-
-def contrast(image, c, _):
-    mean = [image[..., i].mean() for i in range(3)]
-    return (image - mean) * c + mean
-
-
-def brightness(image, c, _):
-    hsv = rgb_to_hsv(image)
-    hsv[..., 2] = np.clip(hsv[..., 2] + c, 0, 1)
-    return hsv_to_rgb(hsv)
-
-
-def saturate(image, c, _):
-    hsv = rgb_to_hsv(image)
-    hsv[..., 1] = np.clip(hsv[..., 1] * c[0] + c[1], 0, 1)
-    return hsv_to_rgb(hsv)
-
-
-def jpeg_compression(image, c, _):
-    file = BytesIO()
-    Image.fromarray(np.rint(image * 255).astype(np.uint8)).save(file, "JPEG", quality=c)
-    return np.asarray(Image.open(file)) / 255
-
-
-def pixelate(image, c, _):
-    height, width = image.shape[:2]
-    picture = Image.fromarray(np.rint(image * 255).astype(np.uint8))
-    small = picture.resize((int(width * c), int(height * c)), Image.Resampling.BOX)
-    return np.asarray(small.resize((width, height), Image.Resampling.BOX)) / 255
 
 
 def elastic_transform(image, c, generator):
@@ -75,10 +41,6 @@ def elastic_transform(image, c, generator):
 
 def _blurred(image, sigma):
     return ndimage.gaussian_filter(image, (sigma, sigma, 0), mode="nearest", truncate=4)
-
-
-def gaussian_blur(image, sigma, _):
-    return _blurred(image, sigma)
 
 
 def glass_blur(image, c, generator):
@@ -120,10 +82,6 @@ def _streaks(image, radius, sigma, angle):
                 source = min(max(y + down, 0), height - 1), min(max(x + right, 0), width - 1)
                 result[y, x] += weight / sum(weights) * image[source]
     return result
-
-
-def motion_blur(image, c, generator):
-    return _streaks(image, *c, generator.uniform(-45, 45))
 
 
 def _zoomed(image, factor):
@@ -169,21 +127,11 @@ def plasma(side, decay, generator):
     return field / field.max()
 
 
-def _clouds(image, decay, generator):
-    height, width = image.shape[:2]
-    side = 2 ** int(np.ceil(np.log2(max(height, width))))
-    return plasma(side, decay, generator)[:height, :width, None]
-
-
 def fog(image, c, generator):
-    most = image.max()
-    return (image + c[0] * _clouds(image, c[1], generator)) * most / (most + c[0])
-
-
-def frost_procedural(image, c, generator):
-    clouds = _clouds(image, 1.7, generator)
-    sharp = clouds + 2 * (clouds - _blurred(clouds, 1))
-    return c[0] * image + c[1] * np.clip((sharp - 0.3) / 0.5, 0, 1) * [0.84, 0.92, 1.0]
+    (height, width), most = image.shape[:2], image.max()
+    side = 2 ** int(np.ceil(np.log2(max(height, width))))
+    clouds = plasma(side, c[1], generator)[:height, :width, None]
+    return (image + c[0] * clouds) * most / (most + c[0])
 
 
 def snow(image, c, generator):

@@ -43,8 +43,8 @@ from golden.transforms import (
     of_resize,
 )
 from golden.values import Fingerprint, differs
+from matcheval.datasets.corruptions import CORRUPTION_VERSION
 from matcheval.datasets.corruptions.applying import CORRUPTIONS
-from matcheval.datasets.corruptions.names import CORRUPTION_VERSION
 from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.derived import KINDS as DERIVATIONS
 from matcheval.datasets.kinds import KINDS
@@ -72,11 +72,11 @@ GROUPS: dict[str, tuple[Iterable[str], Callable[[str], Fingerprint], dict[str, i
     "weight_decay_on": (DECAYED, of_decay, _TRAINING),
     "training_normalization": (TRAINING_NORMALIZATIONS, of_training_normalization, _TRAINING),
     "derivation": (
-        DERIVATIONS, of_derivation, {"datasets.derivations.DERIVATION_VERSION": DERIVATION_VERSION}
+        DERIVATIONS, of_derivation, {"datasets.derived.DERIVATION_VERSION": DERIVATION_VERSION}
     ),
     "corruption": (
         CORRUPTIONS, of_corruption,
-        {"datasets.corruptions.names.CORRUPTION_VERSION": CORRUPTION_VERSION},
+        {"datasets.corruptions.CORRUPTION_VERSION": CORRUPTION_VERSION},
     ),
     "resize": (RESIZES, of_resize, _INFERENCE),
     "interpolation": (TESTED_INTERPOLATIONS, of_interpolation, _INFERENCE),

@@ -121,7 +121,8 @@ def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
         path = tmp_path / "sources.yaml"
         path.write_text(sources_yaml(files))
         write_files(tmp_path / "downloads", files)
-        known = published_files.__wrapped__(path)  # not the last one of this path
+        monkeypatch.setattr(sources, "SOURCES", path)
+        known = published_files.__wrapped__()  # not the one in the cache
         monkeypatch.setattr(sources, "published_files", lambda: known)
     folder = tmp_path / "datasets" / "d"
     return prepare_dataset("d", kind, options, folder, tmp_path / "downloads", **further)

@@ -5,6 +5,7 @@ jobs start, as a dry run does not need them.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,8 +48,8 @@ class Preflight:
 
     def on_load(self, is_module: bool) -> None:
         """Run the checks that are possible once the rules have been read."""
-        if self._workflow.exec_mode != ExecMode.DEFAULT:
-            return  # this process runs a job of a run that is already checked
+        if self._workflow.exec_mode != ExecMode.DEFAULT or "--unlock" in sys.argv:
+            return  # this process runs a job of a run that is already checked, or no job
         with with_message_only():
             if not is_module:
                 self._check_profile()
@@ -68,10 +69,13 @@ class Preflight:
             record_shared_names(self._study)
             record_made_with(self._study, self._given)
 
-    def on_success(self, began: float) -> None:
-        """Note that the results of a whole run, which ends with the report, are of one study."""
+    def on_success(self, began: float, has_report: bool) -> None:
+        """Note that all results are of one study, after a whole run, which ends with the report.
+
+        A study without report has predictions only, which tell what they were made from.
+        """
         page = Path(self._study.report_page)
-        if page.is_file() and page.stat().st_mtime >= began:
+        if not has_report or (page.is_file() and page.stat().st_mtime >= began):
             record_made_with(self._study, self._given, is_complete=True)
 
     def _check_profile(self) -> None:

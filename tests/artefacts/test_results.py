@@ -7,8 +7,7 @@ from PIL import Image
 
 from matcheval.analyses.sampling.settings import EXCLUDED, PROVENANCE, STRATA
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
-from matcheval.io.json_files import read_json
-from matcheval.io.self_digests import verify_file
+from matcheval.io.self_digests import read_json, verify_file
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.protocol.schemas import (
     CALIBRATION,

@@ -6,8 +6,8 @@ from pathlib import Path
 from PIL import Image
 
 from golden.values import Fingerprint, fingerprint, pixels
+from matcheval.datasets.corruptions import SEVERITIES
 from matcheval.datasets.corruptions.applying import corrupt
-from matcheval.datasets.corruptions.names import SEVERITIES
 
 _IMAGES = pixels(2, 40, 40, 3)  # so large that a level that changes by 1 does not count
 

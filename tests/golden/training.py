@@ -8,7 +8,7 @@ import torch
 
 from golden.values import Fingerprint, fingerprint, pixels
 from matcheval.datasets.dataset import Dataset, make_dataset
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
 from matcheval.training.losses import build_loss

@@ -13,7 +13,7 @@ from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import Writer
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 from matcheval.models.transforms import Transform
 from matcheval.predictions.softmax import softmax
 from matcheval.training.loop import train

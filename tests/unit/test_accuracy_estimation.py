@@ -105,7 +105,7 @@ class TestPredictions:
         row, gap, direct = table.to_pylist()
         new = TARGET.entropies.mean()
         for name, units in (("sets", None), ("groups", np.arange(12) // 2)):
-            ends = row[f"{name}_low"], row[f"{name}_high"]
+            ends = [row[f"{name}_low"], row[f"{name}_high"]]
             assert ends == pytest.approx(interval(scores, truth, new, units))
         assert (row["n_groups"], direct["n_groups"]) == (6, 0)
         assert gap["sets_low"] < gap["predicted"] < gap["sets_high"]

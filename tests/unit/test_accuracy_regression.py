@@ -1,5 +1,6 @@
 """Regressions of accuracies on scores, and the protocols of both papers."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
-from matcheval.accuracy_prediction.intervals import line_intervals
+from matcheval.accuracy_prediction.intervals import both_intervals, line_intervals
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
@@ -123,8 +124,7 @@ def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
 
 def interval(x, y, new, units=None):
     units = np.arange(len(x)) if units is None else units
-    ends = line_intervals(x, y, units, np.array([new])).cut()
-    return ends.lower[0], ends.upper[0]
+    return np.clip(line_intervals(x, y, units, np.array([new])), 0, 1)[:, 0].tolist()
 
 
 def test_regressions_have_intervals_over_sets_and_subgroups():
@@ -250,3 +250,60 @@ def test_correlations_are_those_of_the_vectors():
     tolerance = case("regression", "correlations")["tol"]
     for name, key in (("spearman",) * 2, ("pearson",) * 2, ("kendall", "kendall_tau_b")):
         assert found[name] == pytest.approx(expected[key], abs=tolerance)
+
+
+# --- Jackknife+ intervals over sets, against loops that fit each line again
+
+
+def literally(x, y, new, level, group):
+    """The specification's words: fit without a group, its residuals, order statistics."""
+    lower, upper = [], []
+    for i in range(len(x)):
+        kept = group != group[i]
+        line = np.polyfit(x[kept], y[kept], 1)
+        residual = abs(y[i] - np.polyval(line, x[i]))
+        lower.append(np.polyval(line, new) - residual)
+        upper.append(np.polyval(line, new) + residual)
+    n, alpha = len(x), 1 - level
+    first, last = (round(end, 9) for end in (alpha * (n + 1), level * (n + 1)))
+    k, m = math.floor(first), math.ceil(last)
+    return (sorted(lower)[k - 1] if k else -np.inf, sorted(upper)[m - 1] if m <= n else np.inf)
+
+
+def near_a_line(n, seed, n_groups=5):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return x, 0.5 + 0.1 * x + rng.normal(0, 0.02, n), rng.permutation(np.arange(n) % n_groups)
+
+
+@pytest.mark.parametrize("n", [9, 12, 20])
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_intervals_are_those_of_loops(n, level):
+    x, y, group = near_a_line(n, n)
+    for units in (np.arange(n), group):
+        found = line_intervals(x, y, units, np.array([0.3, -5.0]), level=level)
+        for i, new in enumerate((0.3, -5.0)):
+            expected = literally(x, y, new, level, units)
+            assert (found[0][i], found[1][i]) == pytest.approx(expected, abs=1e-9)
+        others = line_intervals(x, y, units, level=level)  # each set from all others
+        for j in range(n):
+            kept = np.arange(n) != j
+            expected = literally(x[kept], y[kept], x[j], level, units[kept])
+            assert (others[0][j], others[1][j]) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_interval_by_hand():
+    """Lines without each set are at 0: -0.2, -3/70, -3/70, 0; residuals 0.2, 3/70, 6/35, 0.3."""
+    x, y = np.arange(4.0), np.array([0, 0.1, 0.2, 0.6])
+    found = line_intervals(x, y, np.arange(4), np.zeros(1), level=0.5)
+    # The second smallest of -0.4, -0.3, -0.21, -0.09, and the third of 0, 0, 9/70, 0.3.
+    assert (found[0][0], found[1][0]) == pytest.approx((-0.3, 9 / 70), abs=1e-12)
+
+
+def test_intervals_of_too_few_sets_are_unbounded_or_undefined():
+    x, y, group = near_a_line(8, 0, n_groups=2)
+    found = both_intervals(x, y, group, np.zeros(1))
+    assert (found["sets_low"].item(), found["sets_high"].item()) == (0, 1)
+    assert np.isnan(found["groups_low"]).all()  # of two groups
+    nothing = both_intervals(np.ones(9), np.linspace(0, 1, 9), np.arange(9))
+    assert np.isnan(nothing["sets_low"]).all()

@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.scores.outputs import (
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
 from matcheval.accuracy_prediction.scores.score import Sides, Sources
 from matcheval.errors import InputError
-from matcheval.inference.statistics import FeatureStatistics, RunningStatistics
+from matcheval.inference.outputs import FeatureStatistics, RunningStatistics
 
 # Those of predicted classes and probabilities; scores of features have tests of their own.
 NAMES = [

@@ -53,20 +53,6 @@ def test_the_datapoints_that_all_files_have_are_compared(folder):
     assert "datapoints 55 40" in " ".join(str(result).split())
 
 
-def test_repeated_names_are_counted(folder):
-    unrepeated = me.compare("old_b.csv", "new_b.csv", seeds=1).gaps["probability"].gap.value
-    again = pd.read_csv("old_b.csv").iloc[[*range(N), 3, 4]]
-    again.to_csv("old_b.csv", index=False)
-    told = "2 rows repeat another's `file_name`, and count once"
-    with pytest.warns(me.InputWarning, match=told):
-        result = me.compare("old_b.csv", "new_b.csv", seeds=1)
-    assert result.gaps["probability"].gap.value == unrepeated
-    again["pred"] = [*again["pred"].iloc[:-1], (again["pred"].iloc[-1] + 1) % 3]
-    again.to_csv("old_b.csv", index=False)
-    with pytest.raises(me.InputError, match=r"'file_name': .* occurs more than once \(2 rows"):
-        me.compare("old_{model}.csv", "new_{model}.csv")
-
-
 def test_paired_sets_are_aligned(folder):
     table(3).sample(frac=1, random_state=1).to_csv("other.csv", index=False)
     shuffled = me.compare("old_a.csv", "other.csv", paired=True, seeds=1, analyses="paired_gaps")
@@ -145,10 +131,6 @@ def test_a_wildcard_takes_scores_only(tmp_path, wildcard):
     assert found.metadata["n_classes"] == "3"
 
 
-def test_two_candidates_are_refused_unless_they_are_equal(tmp_path):
-    frame = table(1).assign(gt=lambda t: (t["target"] + 1) % 3)
-    say = r"Say which: columns=\{'label': 'target'\} or columns=\{'label': 'gt'\}"
-    with pytest.raises(me.InputError, match=f"'target' and 'gt' may both be the label; .*{say}"):
-        me.compare(frame, frame)
+def test_two_equal_candidates_are_one():
     same = table(1).assign(gt=lambda t: t["target"])
     assert me.compare(same, table(1, 50), seeds=1).original

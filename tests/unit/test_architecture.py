@@ -192,7 +192,7 @@ def test_only_images_and_the_users_files_are_inputs_of_any_age():
     """Of a job that depends on a planned one by such inputs alone, changes are overlooked."""
     text = "\n".join(path.read_text() for path in (ROOT.parent / "rules").glob("*.smk"))
     assert set(re.findall(r"^.*ancient\(.*$", text, re.MULTILINE)) == {
-        '    return [ancient(file) if file.endswith("/images.npy") else file for file in files]',
+        '    return [ancient(file) if Path(file).name == "images.npy" else file for file in files]',
         "    return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))",
         "        pretrained=lambda w: ancient(COMMANDS.start_weights([w.model])),",
         "            pretrained=ancient(COMMANDS.start_weights(models)),",

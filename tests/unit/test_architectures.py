@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from matcheval.models.architectures.parts import Dropout
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 
 
 def build(architecture, width, depth, groups=1):

@@ -105,7 +105,7 @@ REFUSED = {
     "compare --original z": (2, "there is no option '--original' any more: `matched-eval"),
     "compare --analyses x y": (2, "take several values come after them)"),
     "compare x": (2, "required: REPLICATION. See matched-eval compare --help"),
-    "compare a b/{model}": (1, "each must hold {model} once"),
+    "compare a b/{model}": (1, "must hold {model} once"),
     "compare a/{model} b/{model}": (1, "no files of this name"),
     "compare F --fail-if gapp>5": (2, "Did you mean 'gap'"),
     "compare F --fail-if gap==5": (2, "is not of the form"),

@@ -52,8 +52,9 @@ def cot(probs, class_distribution=None):
 def ends(score, accuracy, new_score, level, group=None):
     group = np.arange(len(score)) if group is None else group
     units = np.unique(group, return_inverse=True)[1]
-    found = line_intervals(score, accuracy, units, np.array([new_score]), level=level).cut()
-    return {"lower": found.lower[0], "upper": found.upper[0]}
+    ends = line_intervals(score, accuracy, units, np.array([new_score]), level=level)
+    lower, upper = np.clip(ends, 0, 1)[:, 0]
+    return {"lower": lower, "upper": upper}
 
 
 def of_agreement(predictions):

@@ -129,7 +129,9 @@ def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
 def test_calls_of_one_job(tmp_path, threads, caplog):
     files = [tmp_path / f"{n}.json" for n in range(4)]
     arguments = [{"values": {"n": n}, "path": str(file)} for n, file in enumerate(files)]
-    calls = [{"function": "matcheval.io.json_files:write_json", "arguments": a} for a in arguments]
+    calls = [
+        {"function": "matcheval.io.self_digests:write_json", "arguments": a} for a in arguments
+    ]
     make_all(calls=calls, threads=threads)
     assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
     calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")

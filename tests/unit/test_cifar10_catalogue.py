@@ -1,9 +1,7 @@
 from pathlib import Path
-from types import SimpleNamespace
 
 import make_cifar10_models
 
-from matcheval.study.commands import Commands
 from matcheval.training.settings import TrainingSettings
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -17,11 +15,10 @@ def test_is_what_the_script_writes(tmp_path, monkeypatch):
 
 
 def test_engine_options_are_those_of_the_command_line():
-    assert Commands(SimpleNamespace(training=None)).training_options == ""
     settings = TrainingSettings(
         train="a", validation="b", device="cuda", threads=2, channels_last=True,
         deterministic=False, validate_every=5,
     )  # fmt: skip
     assert settings.machine_options == (
-        "--device cuda --channels-last --fast --validate-every 5 --save-minutes 10"
+        "--device cuda --channels-last --no-deterministic --validate-every 5 --save-minutes 10"
     )

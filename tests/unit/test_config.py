@@ -18,9 +18,8 @@ from matcheval.protocol.settings import MatchingSettings
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import Settings, read_settings
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_images, open_some
 from matcheval.study.configuration import CoreConfiguration
-from matcheval.study.opened import open_some
 from matcheval.training.settings import TrainingSettings
 from studies import configuration, load
 
@@ -119,7 +118,7 @@ class TestCustomStudy:
         assert list(study.pairs) == ["both"]
         matching = study.analyses["matching"]
         assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
-        assert matching.inputs("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
+        assert matching.inputs_with_groups("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
         given = matching.files("both", ["m.v1"])
         assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
         assert study.analyses["replication"].fitted_scales == []  # two models determine no line

@@ -9,22 +9,23 @@ from functools import cache
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.ndimage import gaussian_filter
 from sklearn.datasets import load_sample_images
 
 import corruption_references
 from image_sets import SHARED, encode
-from matcheval.datasets.corruptions import applying
+from matcheval.datasets.corruptions import (
+    ARCHIVE,
+    SEVERITIES,
+    applying,
+)
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
-from matcheval.datasets.corruptions.names import ARCHIVE, EXTRA, PROCEDURAL, SEVERITIES, STANDARD
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
-from matcheval.datasets.corruptions.weather import edges, load_textures
+from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.errors import InputError
 
 VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
-NAMES = (*STANDARD, *EXTRA, *PROCEDURAL)
-NOISE = tuple(name for name in NAMES if CORRUPTIONS[name].family == "noise")
+NOISE = tuple(name for name, of in CORRUPTIONS.items() if of.family == "noise")
 TEXTURES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 
@@ -82,7 +83,10 @@ class TestVectors:
 
 
 @pytest.mark.parametrize("size", [32, 224])
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in (*NOISE, "frost")])
+@pytest.mark.parametrize(
+    "name",
+    ["defocus_blur", "elastic_transform", "fog", "glass_blur", "snow", "spatter", "zoom_blur"],
+)
 def test_agrees_with_its_formula(name, size):
     images = photos(2, 26, height=20)
     reference = getattr(corruption_references, name)
@@ -97,24 +101,6 @@ def test_agrees_with_its_formula(name, size):
         # Levels differ where rounding errors move a value over a threshold or a whole level.
         assert (off > 1).mean() < 2e-3, (severity, off.max())
         assert (off > 0).mean() < 4e-2, severity
-
-
-@pytest.mark.parametrize("side", [26, 39, 64])
-def test_pixelate_is_that_of_the_box_filter(side):
-    images = photos(1, side)
-    for severity, scale in zip(SEVERITIES, CORRUPTIONS["pixelate"].parameters[32], strict=True):
-        expected = corruption_references.pixelate(images[0] / 255, scale, None)
-        found = corrupt(images, "pixelate", severity, [0], size=32)[0]
-        np.testing.assert_array_equal(found, np.rint(expected * 255))
-
-
-def test_edges_of_every_strength():
-    smooth = gaussian_filter(np.random.default_rng(0).normal(size=(90, 70)), 1.5)
-    for strength in (100, 200, 400):  # gradients around both thresholds
-        levels = np.clip(128 + strength * smooth, 0, 255).astype(np.uint8)
-        found = edges(levels)
-        assert 0.01 < found.mean() < 0.5
-        np.testing.assert_array_equal(found, corruption_references.edges(levels))
 
 
 @pytest.mark.parametrize("size", [32, 224])

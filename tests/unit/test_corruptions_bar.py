@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
+from matcheval.datasets.corruptions import C_BAR
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
-from matcheval.datasets.corruptions.names import C_BAR
 from matcheval.errors import InputError
 
 RNG = np.random.default_rng(1)

@@ -1,6 +1,5 @@
 """Datasets in memory and on disk: the digits, arrays of pixels, image files and their decoding."""
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 import yaml
 from PIL import Image
 from sklearn.datasets import load_digits
-from warm import warm_python
 
 from image_sets import dataset, encode
 from matcheval.datasets.dataset import content_digest
@@ -17,12 +15,11 @@ from matcheval.datasets.digits import Digits
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.settings import read_settings
 from photos import encoded_dataset
 
-SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
-STUDIES = SCRIPTS.parent / "studies"
+STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @pytest.fixture
@@ -106,20 +103,6 @@ def test_changed_contents_are_refused(small, tmp_path):
     write_json(description | {"max_value": None}, tmp_path / "dataset.json")
     with pytest.raises(InputError, match=r"dataset\.json.*max_value"):
         read_dataset(tmp_path)
-
-
-def test_the_command_line_prepares_and_refuses_in_one_line(tmp_path):
-    line = [warm_python(), SCRIPTS / "prepare.py", "dataset", "--name", "d", "--kind", "digits"]
-    options = ["--options", '{"part": "validation"}', "--output", str(tmp_path / "d")]
-    done = subprocess.run(line + options, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("d: 100 images of 8×8×1")
-    assert read_dataset(tmp_path / "d").name == "d"
-    options = ["--options", "part", "--output", str(tmp_path / "e")]
-    done = subprocess.run(line + options, capture_output=True, text=True)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.startswith("error: d: not a JSON object of options (Exp")
-    assert not (tmp_path / "e").exists()
 
 
 def noise(height, width, seed=0):

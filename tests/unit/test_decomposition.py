@@ -27,8 +27,8 @@ def scored(confidence, correct) -> Scored:
     return Scored(np.asarray(confidence, np.float32), np.asarray(correct).astype(bool))
 
 
-def decompose(source: Scored, target: Scored, **options):
-    return decompose_models([(source, target)], **options).mean
+def decompose(source: Scored, target: Scored, n_bins=20, **options):
+    return decompose_models([bin_sets(source, target, n_bins)], **options).mean
 
 
 def parts_of(source: Scored, target: Scored, n_bins: int):
@@ -250,11 +250,11 @@ class TestIntervals:
     def test_the_mean_of_models_keeps_what_they_share(self):
         """Ten equal models have the standard error of one; so do their means."""
         pair = two_sets()
-        found = decompose_models([tuple(pair)] * 10)
+        found = decompose_models([bin_sets(*pair)] * 10)
         assert found.models == (found.models[0],) * 10
         assert found.mean.gap_se == pytest.approx(found.models[0].gap_se)
         inverse = tuple(Scored(s.confidence, ~s.correct) for s in pair)
-        opposite = decompose_models([tuple(pair), inverse], source_is_original=False)
+        opposite = decompose_models([bin_sets(*pair), bin_sets(*inverse)], source_is_original=False)
         assert opposite.models[0].gap < 0 < opposite.models[1].gap
         assert opposite.mean.gap_se == pytest.approx(0, abs=1e-12)
 

@@ -9,15 +9,13 @@ import torch
 import trainings
 from golden.training import SIZES
 from matcheval.errors import InputError
-from matcheval.models.building import build_model
-from matcheval.models.networks import as_network, as_trained_network
-from matcheval.training import feature_algorithms as feature
+from matcheval.models.networks import as_network, as_trained_network, build_model
+from matcheval.training import algorithms
 from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.loop import train
 from matcheval.training.losses import cross_entropy
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
-from matcheval.training.run import build_algorithm
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains
 
@@ -56,7 +54,7 @@ def built(recipe, n_domains):
         torch.nn.Linear(5, 3),
     )  # fmt: skip
     setup = Setup(n_domains, torch.Generator().manual_seed(1))
-    return build_algorithm(network, recipe, setup).train()
+    return algorithms.IMPLEMENTATIONS[recipe.algorithm](network, recipe, setup).train()
 
 
 def minibatches(n_domains, n=6, seed=0):
@@ -113,7 +111,7 @@ def test_sagnet_equals_three_optimisers():
 
     def style_logits():
         permutation = torch.randperm(len(images), generator=generator)
-        return style_head(feature.randomized_content(body(images), permutation))
+        return style_head(algorithms.randomized_content(body(images), permutation))
 
     def update(loss, *optimizers):
         for optimizer in steps:
@@ -127,10 +125,10 @@ def test_sagnet_equals_three_optimisers():
         images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
         own = torch.rand(len(images), generator=generator)
         permutation = torch.randperm(len(images), generator=generator)
-        styled = feature.randomized_style(body(images), own, permutation)
+        styled = algorithms.randomized_style(body(images), own, permutation)
         update(cross_entropy(network[-1](styled), targets), *steps[:2])
         update(cross_entropy(style_logits(), targets), steps[2])
-        update(0.5 * feature.cross_entropy_to_uniform(style_logits()), steps[0])
+        update(0.5 * algorithms.cross_entropy_to_uniform(style_logits()), steps[0])
         algorithm.update(batches, 1.0)
     pairs = zip(
         [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],

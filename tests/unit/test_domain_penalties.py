@@ -9,8 +9,7 @@ from scipy.stats import norm
 from torch.nn import functional
 
 import vectors
-from matcheval.training import feature_algorithms as feature
-from matcheval.training import risk_algorithms as risk
+from matcheval.training import algorithms
 from matcheval.training.losses import cross_entropy
 
 
@@ -54,34 +53,34 @@ class TestNumericCases:
         self.check("erm", joint)
         risks = self.risks(shared)
         self.check("domain_risks", risks)
-        variance = risk.risk_variance(risks)
+        variance = algorithms.risk_variance(risks)
         losses = [risks.mean() + weight * variance for weight in (1, 10)]
         names = ("penalty", "loss_before_anneal", "loss_after_anneal")
         self.check("vrex", dict(zip(names, (variance, *losses), strict=True)))
-        square = risk.mean_square(logits)
+        square = algorithms.mean_square(logits)
         self.check("sd", {"penalty": square, "loss": joint + 0.1 * square})
-        adversarial = 0.1 * feature.cross_entropy_to_uniform(logits)
+        adversarial = 0.1 * algorithms.cross_entropy_to_uniform(logits)
         self.check("sagnet.adv_loss", adversarial)
 
     def test_weights_of_domains(self, shared):
         risks = self.risks(shared)
         later = tensor(vectors.case("domain_generalization", "groupdro")["inputs"]["risks_step2"])
         start = torch.ones(3, dtype=torch.float64)
-        one = risk.reweighted(start, risks, 0.01)
-        two = risk.reweighted(one, later, 0.01)
+        one = algorithms.reweighted(start, risks, 0.01)
+        two = algorithms.reweighted(one, later, 0.01)
         found = {
             "q_step1": one, "loss_step1": one @ risks, "q_step2": two, "loss_step2": two @ later,
-            "q_step1_eta1": risk.reweighted(start, risks, 1.0),
+            "q_step1_eta1": algorithms.reweighted(start, risks, 1.0),
         }  # fmt: skip
         self.check("groupdro", found)
 
     def test_features(self):
         given = vectors.case("domain_generalization", "vne")["inputs"]["H"]
-        self.check("vne", feature.von_neumann_entropy(tensor(given)))
+        self.check("vne", algorithms.von_neumann_entropy(tensor(given)))
         given = vectors.case("domain_generalization", "sagnet.randomize")["inputs"]
         x, permutation = tensor(given["x"]), torch.tensor(given["perm"])
-        style = feature.randomized_style(x, tensor(given["alpha"]), permutation, given["eps"])
-        content = feature.randomized_content(x, permutation, given["eps"])
+        style = algorithms.randomized_style(x, tensor(given["alpha"]), permutation, given["eps"])
+        content = algorithms.randomized_content(x, permutation, given["eps"])
         self.check("sagnet.randomize", {"style": style, "content": content})
 
 
@@ -96,7 +95,7 @@ class TestLiteralLoops:
                 means = ((one.mean(0) - other.mean(0)) ** 2).mean()
                 covariances = [torch.tensor(np.cov(x.numpy(), rowvar=False)) for x in (one, other)]
                 pairs.append(means + ((covariances[0] - covariances[1]) ** 2).mean())
-        assert torch.allclose(feature.mean_moment_difference(features), sum(pairs) / 3)
+        assert torch.allclose(algorithms.mean_moment_difference(features), sum(pairs) / 3)
 
     def test_gradients_of_a_head(self):
         """Of every image by itself, by automatic differentiation."""
@@ -111,20 +110,22 @@ class TestLiteralLoops:
                 rows.append(torch.cat([part.flatten() for part in parts]))
             literal.append(torch.stack(rows).var(dim=0, correction=0))
             logits = head(features)
-            penalised.append(feature.head_gradient_variance(logits, one_hot(labels, 4), features))
+            penalised.append(
+                algorithms.head_gradient_variance(logits, one_hot(labels, 4), features)
+            )
         assert torch.allclose(torch.stack(penalised), torch.stack(literal))
         mean = (literal[0] + literal[1]) / 2
         expected = sum((each - mean).square().mean() for each in literal) / 2
-        assert torch.allclose(feature.variance_difference(torch.stack(penalised)), expected)
+        assert torch.allclose(algorithms.variance_difference(torch.stack(penalised)), expected)
 
     def test_moving_averages(self):
         """The first are the variances themselves; the gradient in the variances is always 1."""
         first, second = drawn(2, 3).square().requires_grad_(), drawn(2, 3, seed=1).square()
-        penalised, averages = feature.moving_variances(torch.zeros(2, 3).double(), first, 0.95)
+        penalised, averages = algorithms.moving_variances(torch.zeros(2, 3).double(), first, 0.95)
         assert torch.allclose(penalised, first)
         assert not averages.requires_grad
         assert torch.allclose(averages, 0.05 * first)
-        penalised, averages = feature.moving_variances(averages, second, 0.95)
+        penalised, averages = algorithms.moving_variances(averages, second, 0.95)
         assert torch.allclose(penalised, (0.95 * 0.05 * first + 0.05 * second) / 0.05)
         assert torch.allclose(averages, 0.05 * penalised)
 
@@ -133,8 +134,8 @@ class TestLiteralLoops:
         """Bisection with a graph, step by step; both derivatives by their formulas."""
         risks = tensor([1.2, 0.4, 0.9, 2.5]).requires_grad_()
         width = 1.06 * np.std(risks.detach().numpy(), ddof=1) * 4**-0.2
-        assert risk.kernel_bandwidth(risks).item() == pytest.approx(width, rel=1e-12)
-        bandwidth = risk.kernel_bandwidth(risks)
+        assert algorithms.kernel_bandwidth(risks).item() == pytest.approx(width, rel=1e-12)
+        bandwidth = algorithms.kernel_bandwidth(risks)
 
         def below(x):
             return norm.cdf(x, risks.detach().numpy(), width).mean()
@@ -147,13 +148,13 @@ class TestLiteralLoops:
         for _ in range(32):
             ends[int(below(middle.item()) > alpha)] = middle
             middle = sum(ends) / 2
-        found = risk.bisected_quantile(risks, bandwidth, alpha)
+        found = algorithms.bisected_quantile(risks, bandwidth, alpha)
         assert found.item() == pytest.approx(middle.item(), abs=1e-9)
         assert below(found.item()) == pytest.approx(alpha, abs=1e-8)
         (literal,) = torch.autograd.grad(middle, risks, retain_graph=True)
         (gradient,) = torch.autograd.grad(found, risks, retain_graph=True)
         assert torch.allclose(gradient, literal, atol=1e-8)
-        exact = risk.implicit_quantile(risks, bandwidth.detach(), alpha)
+        exact = algorithms.implicit_quantile(risks, bandwidth.detach(), alpha)
         assert exact.item() == pytest.approx(found.item(), abs=1e-12)
         density = norm.pdf(exact.item(), risks.detach().numpy(), width)
         (gradient,) = torch.autograd.grad(exact, risks)
@@ -173,7 +174,7 @@ class TestLiteralLoops:
             expected += (1 - share) * ((logits[i] - mixed_logits) ** 2).sum() / (7 * 3)
             expected += share * weight * ((features[i] - projected[one]) ** 2).sum() / (7 * 4)
             expected += (1 - share) * weight * ((features[i] - mixed) ** 2).sum() / (7 * 4)
-        found = feature.dissimilarity(logits, features, projected, permutations, share, weight)
+        found = algorithms.dissimilarity(logits, features, projected, permutations, share, weight)
         assert torch.allclose(found, expected)
 
     @pytest.mark.parametrize("alpha", [0.0, 0.3])
@@ -197,11 +198,11 @@ class TestLiteralLoops:
                 matrix[i, j] = (1 - alpha) / 36 * apart + alpha / 6 * together
         theta = np.linalg.inv(matrix + 0.01 * np.eye(6)) @ means
         expected = 2 * means @ theta - theta @ matrix @ theta - 1
-        found = feature.joint_product_divergence(
+        found = algorithms.joint_product_divergence(
             z, torch.tensor(y), torch.tensor(l), alpha=alpha, ridge=0.01
         )
         assert found.item() == pytest.approx(expected, rel=1e-10)
-        median = feature.median_square(feature.squared_distances(z)).item()
+        median = algorithms.median_square(algorithms.squared_distances(z)).item()
         assert median == pytest.approx(sigma, rel=1e-12)
 
 
@@ -211,7 +212,7 @@ def test_content_of_others_is_constant():
     constant = (x - x.mean(1, keepdim=True)) / (x.var(1, keepdim=True) + 1e-5).sqrt()
     constant = constant[permutation].detach()
     literal = constant * (x.var(1, keepdim=True) + 1e-5).sqrt() + x.mean(1, keepdim=True)
-    found = feature.randomized_content(x, permutation)
+    found = algorithms.randomized_content(x, permutation)
     weights = drawn(3, 4, seed=1)
     gradients = [torch.autograd.grad((y * weights).sum(), x)[0] for y in (found, literal)]
     assert torch.allclose(*gradients)
@@ -220,16 +221,16 @@ def test_content_of_others_is_constant():
 def test_gradients_are_finite_where_formulas_are_not():
     """Equal risks, repeated images and repeated eigenvalues."""
     equal = torch.ones(3, requires_grad=True)
-    for quantile in (risk.bisected_quantile, risk.implicit_quantile):
+    for quantile in (algorithms.bisected_quantile, algorithms.implicit_quantile):
         (gradient,) = torch.autograd.grad(
-            quantile(equal, risk.kernel_bandwidth(equal), 0.75), equal
+            quantile(equal, algorithms.kernel_bandwidth(equal), 0.75), equal
         )
         assert gradient.isfinite().all()
     for rows in (torch.eye(4), torch.ones(4, 3)):
         rows.requires_grad_()
-        (gradient,) = torch.autograd.grad(feature.von_neumann_entropy(rows), rows)
+        (gradient,) = torch.autograd.grad(algorithms.von_neumann_entropy(rows), rows)
         assert gradient.isfinite().all()
-        divergence = feature.joint_product_divergence(
+        divergence = algorithms.joint_product_divergence(
             rows, torch.arange(4) % 2, torch.arange(4) // 2, alpha=0.5, ridge=0.01
         )
         (gradient,) = torch.autograd.grad(divergence, rows)
@@ -240,7 +241,7 @@ def test_permutations_stay_within_classes():
     labels = torch.tensor([3, 1, 3, 3, 0, 1])
     generator, seen = torch.Generator().manual_seed(0), set()
     for _ in range(200):
-        permutation = feature.within_classes(labels, generator)
+        permutation = algorithms.within_classes(labels, generator)
         assert permutation.sort().values.tolist() == list(range(6))
         assert torch.equal(labels[permutation], labels)
         seen.add(tuple(permutation.tolist()))

@@ -11,7 +11,7 @@ from matcheval.domain_generalization.predictability import scores_of_runs, tabul
 from matcheval.domain_generalization.results import tabulate_image_counts
 from matcheval.domain_generalization.tables import PREDICTABILITY
 from matcheval.errors import InputError
-from matcheval.inference.statistics import RunningStatistics
+from matcheval.inference.outputs import RunningStatistics
 from matcheval.io.text_tables import markdown
 from studies import digit_domains, load
 

@@ -1,5 +1,6 @@
 """Arguments of scripts: by name from a job, converted to the annotated types."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -32,7 +33,7 @@ GIVEN = {"pair": {"name": "p", "original": "a", "replication": "b", "source": No
 def job(parameters=GIVEN, **changes):
     """A job as Snakemake hands it to a script; `code` is there to repeat it when code changes."""
     places = {
-        "params": {"job": parameters, "code": "1a2b"},
+        "params": {"job": json.dumps(parameters), "code": "1a2b"},
         "input": {"tables": ["x.csv", "y.csv"]},
         "output": {"page": "z.md"},
         "wildcards": {"pair": "p", "criterion": "probability", "dataset": "d"},
@@ -109,4 +110,4 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
     given = ["python", os.environ["MATCHEVAL_JOB"], "train", "--help"]
     done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shutil.which("python") == str(Path(sys.executable).parent / "python")
-    assert "by their recipes" in done.stdout
+    assert "Train the models" in done.stdout

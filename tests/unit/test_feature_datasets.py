@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from image_sets import dataset
-from matcheval.analyses.features.extraction import extract_features
+from matcheval.analyses.features import extract_features
 from matcheval.datasets.derived import derive, part
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError

@@ -17,7 +17,7 @@ from matcheval.accuracy_prediction.scores.features import (
 )
 from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
-from matcheval.inference.statistics import RunningStatistics
+from matcheval.inference.outputs import RunningStatistics
 
 OF_FEATURES = (
     "frechet", "frechet:as_printed", "frechet_reference", "mmd", "disc_auc", "disc_a_proxy",

@@ -12,7 +12,7 @@ from matcheval.statistics.significance import mcnemar
 from vectors import VECTORS
 
 PATH = VECTORS / "few_labels.json"
-MODULES = ("estimators", "draws", "plans", "sequences")
+MODULES = ("estimators", "draws", "plans")
 OTHERS = {"wilson", "ppi", "active", "inclusion_probabilities", "lure"}
 # What the cases call results that are plain numbers or arrays here.
 PLAIN = {

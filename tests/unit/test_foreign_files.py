@@ -116,7 +116,7 @@ NEEDS = {".pt": "torch", ".h5": "h5py", ".xlsx": "openpyxl"}
 
 def read(path, layout=COMMAND):
     layout = layout if layout.classes else with_shared_classes([path], layout)
-    return read_predictions(path, None, layout)
+    return read_predictions(path, layout)
 
 
 def check(found, name):

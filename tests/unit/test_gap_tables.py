@@ -19,7 +19,7 @@ from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
 from matcheval.protocol.blocks import GroupSource, groups, paired_images
 from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
@@ -101,15 +101,6 @@ class TestTables:
             assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
             assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
-    @pytest.mark.slow
-    def test_memory_does_not_grow_with_pairs_and_resamples(self, found, monkeypatch):
-        """The pairs of a single model are 1.6 MB here: 400 seeds, 500 targets, 8 bytes."""
-        monkeypatch.setattr(decomposition, "_MODELS", 2)
-        pd.testing.assert_frame_equal(estimate_gaps(KNOWN).means, found.means, check_exact=True)
-
-        monkeypatch.setattr(decomposition, "resampled_gaps", none)
-        assert growth(models(900, 500, n_models=6, seeds=400)) < 4 * 400_000
-
     def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
         """Their predictions, which are read one by one, have 12 bytes."""
         monkeypatch.setattr(decomposition, "resampled_gaps", none)
@@ -156,7 +147,7 @@ class TestTables:
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
 
     def test_the_decomposition_is_that_of_the_function(self, found):
-        mean = decompose_models(list(map(scored, KNOWN.comparisons))).mean
+        mean = decompose_models([bin_sets(*scored(one)) for one in KNOWN.comparisons]).mean
         assert mean.confidence_share_low < mean.confidence_share < mean.confidence_share_high
         for name in ("confidence_share", "confidence_share_low", "conditional_part_high"):
             assert found.means[name].tolist() == [getattr(mean, name)] * 2

@@ -15,8 +15,8 @@ from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.outputs import Writer
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
-from matcheval.models.building import build_model
 from matcheval.models.devices import resolve_device
+from matcheval.models.networks import build_model
 from matcheval.models.transforms import Transform
 from matcheval.training.loop import train
 from matcheval.training.settings import Engine

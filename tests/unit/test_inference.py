@@ -1,13 +1,8 @@
-import json
 import shutil
-import subprocess
-from dataclasses import asdict
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from warm import warm_python
 
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.kinds import DatasetSpec
@@ -17,21 +12,19 @@ from matcheval.inference import OUTPUTS
 from matcheval.inference import outputs as blocks_module
 from matcheval.inference.forward import ForwardModel, resolved, run_inference
 from matcheval.inference.job import predict_datasets
-from matcheval.inference.outputs import build_writers, read_vectors
+from matcheval.inference.outputs import build_writers, read_statistics, read_vectors
 from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
-from matcheval.inference.statistics import read_statistics
 from matcheval.inference.store import ModelFiles, output_files
-from matcheval.models.building import build_model
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.devices import resolve_device
+from matcheval.models.networks import build_model
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k, top_k_classes, write_top_k
 
-SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 CPU = torch.device("cpu")
 
 
@@ -296,18 +289,3 @@ def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     assert torch.get_float32_matmul_precision() == "highest"
     with pytest.raises(InputError, match="cpu device does not support tf32"):
         resolved(InferenceConfig("cpu", precision="tf32"))
-
-
-def test_the_command_line_refuses_in_one_line(files, tmp_path):
-    place = {"stem": f"{tmp_path}/study/{{dataset}}/{{model}}", "sets": ["dataset"]}
-    model = [asdict(ModelSource("m", "trained")), str(files / "m.safetensors")]
-    line = [
-        warm_python(), str(SCRIPTS / "predict.py"), "--models", json.dumps([model]),
-        "--places", json.dumps([place]), "--datasets", str(files),
-        "--predictions", str(tmp_path / "out"), "--device", "abacus",
-    ]  # fmt: skip
-    refused = subprocess.run(line, capture_output=True, text=True)
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("error: 'device': unknown device 'abacus'")
-    assert refused.stderr.count("\n") == 1
-    assert not any(tmp_path.iterdir())

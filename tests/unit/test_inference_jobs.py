@@ -13,8 +13,8 @@ from matcheval.inference import running
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
-from matcheval.io.json_files import read_json, write_json
-from matcheval.models.building import build_model
+from matcheval.io.self_digests import read_json, write_json
+from matcheval.models.networks import build_model
 from matcheval.models.rows import ModelSource
 
 MODELS, SETS = ("one", "two", "three"), ("a", "b", "c")

@@ -94,14 +94,12 @@ class TestFormats:
             (np.array([[0, 0, 1]] * 5 + [[-1, 0, 1]]), ".npy", "row 5 has counts"),
             (LISTS[:5], ".json", "no entry of 1 datapoints, such as 5"),
             ([[0]] * 5 + [[-1]], ".json", "datapoint 5: .-1. are not classes in 0..32767"),
-            ([[0]] * 5 + [[70000]], ".json", "not classes in 0..32767"),
             ([[0]] * 5 + [[True]], ".json", "datapoint 5: .True. are not classes"),
             ([0, 0, 2, 0, 1, 2], ".json", "datapoint 0: 0 are not classes.*lists of right classes"),
             ([reviewed(1, 1, given=5) | {"given_original_label": 2}], ".json", "had label 2, not"),
             ([reviewed(1, 1, guessed=5) | {"id": 7}], ".json", "no entry of 6 datapoints"),
             ([{"id": 3}], ".json", "not an audit"),
             ({}, ".json", "no list of images"),
-            ([], ".json", "no list of images"),
             ("index,label\n", ".csv", "no entry of 6 datapoints"),
             ("index,label\n\n-1,1\n", ".csv", "line 3: '-1' with label '1'"),
             ("index,label\n3,40000\n", ".csv", "line 2: '3' with label '40000'"),
@@ -120,11 +118,8 @@ class TestFormats:
 
     def test_the_largest_class(self, audit):
         found = audit("index,label\n3,32767\n", ".csv")
-        assert found.accept(np.full(6, 32767, np.int16)).tolist() == [False] * 3 + [
-            True,
-            False,
-            False,
-        ]
+        is_right = found.accept(np.full(6, 32767, np.int16))
+        assert is_right.tolist() == [False] * 3 + [True] + [False] * 2
 
     @pytest.mark.parametrize("row", ["other.png,1", "6,1"])
     def test_an_image_that_is_not_there(self, audit, row):

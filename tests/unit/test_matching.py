@@ -2,7 +2,6 @@
 
 import importlib.util
 from collections import Counter
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -182,10 +181,3 @@ def test_without_a_writable_cache_folder(monkeypatch):
     monkeypatch.setattr(compiling, "njit", njit)
     assert compiling.compiled()(len) is len
     assert calls == [True, False]
-
-
-def test_a_run_draws_one_number_per_target():
-    calls = []
-    fake = SimpleNamespace(random=lambda n: calls.append(n) or np.zeros(n))
-    match(plan(predictions([0.1]), predictions([0.9, 0.1])), fake)
-    assert calls == [2]

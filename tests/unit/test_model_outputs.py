@@ -10,8 +10,7 @@ import pytest
 
 from matcheval.accuracy_prediction.output_files import check_comparable, read_user_file
 from matcheval.errors import InputError
-from matcheval.inference.outputs import _vector_schema
-from matcheval.inference.statistics import RunningStatistics
+from matcheval.inference.outputs import RunningStatistics, _vector_schema
 from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.records import check_predictions, write_predictions

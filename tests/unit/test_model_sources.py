@@ -14,8 +14,8 @@ from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
-from matcheval.models.building import build_model
 from matcheval.models.loading import load_model, state_digest
+from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
 from matcheval.models.published import describe_published, describe_timm, describe_torchvision
 from matcheval.models.rows import ModelSource

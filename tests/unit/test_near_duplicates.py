@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from matcheval.analyses.near_duplicates import search
-from matcheval.analyses.near_duplicates.analysis import tabulate
-from matcheval.analyses.near_duplicates.search import (
+from matcheval.analyses.near_duplicates import tabulate
+from matcheval.analyses.sampling import image_search as search
+from matcheval.analyses.sampling.image_search import (
     nearest_neighbours,
     pairs_within,
     structural_similarity,

@@ -47,15 +47,10 @@ BY_NAME = [dict(zip(PETS, row, strict=True)) for row in MATRIX.tolist()]
 PAIRS = [[{"label": p, "score": row[p]} for p in sorted(row, key=row.get)] for row in BY_NAME]
 BEST = [pairs[1:] for pairs in PAIRS]
 
-# Files, of any form, with the predictions `COLUMNS`.
+# Files with the predictions `COLUMNS`, beside those of test_foreign_files.py.
 FORMS = [
-    ("p.csv", csv_text(COLUMNS), Layout()),
-    ("p.tsv", csv_text(COLUMNS, "\t"), Layout()),
-    ("p.csv.gz", gzip.compress(csv_text(COLUMNS).encode()), Layout()),
     ("p.tsv.gz", gzip.compress(csv_text(COLUMNS, "\t").encode()), Layout()),
     ("records.json", json.dumps(records(COLUMNS)), Layout()),
-    ("columns.json", json.dumps(COLUMNS), Layout()),
-    ("pandas.json", json.dumps({k: dict(enumerate(v)) for k, v in COLUMNS.items()}), Layout()),
     ("filtered.json",
      json.dumps({k: dict(zip("3719", v, strict=True)) for k, v in COLUMNS.items()}), Layout()),
     ("p.jsonl", json_lines(COLUMNS, "\n\n"), Layout()),
@@ -64,7 +59,6 @@ FORMS = [
     ("texts.json", json.dumps(COLUMNS | {"label": list(map(str, LABELS))}), Layout()),
     ("Case.CSV", csv_text({" Label": LABELS, "PREDICTION": PREDICTED, "Probability": PROBABILITY}),
      Layout()),
-    ("p.npz", COLUMNS, Layout()),
     ("names.csv", csv_text(CLASSES), NAMED),
     ("names.npz", {"labels": NAMES["label"], "probabilities": MATRIX}, NAMED),
     ("names.parquet", {k: pa.array(v).dictionary_encode() for k, v in CLASSES.items()}, NAMED),
@@ -82,13 +76,10 @@ FORMS = [
      csv_text({"label": np.add(LABELS, 1)} | per_class("p_{}", classes=(1, 2, 3))), FROM_1),
 ]  # fmt: skip
 SCORES = [
-    ("numbers.csv", csv_text({"label": NAMES["label"]} | per_class("prob_{}"))),
     ("names.csv", csv_text({"label": NAMES["label"]}
                            | per_class("prob_{}", MATRIX[:, ::-1], PETS[::-1]))),
-    ("case.csv", csv_text({"label": NAMES["label"]} | per_class("Prob_{}", classes=PETS))),
     ("logits.csv", csv_text({"label": NAMES["label"]}
                             | per_class("logit_{}", np.log(MATRIX + 1e-300), PETS))),
-    ("p.npz", {"label": LABELS} | per_class("prob_{}", classes=PETS)),
     ("by name.jsonl", json_lines({"label": NAMES["label"], "scores": BY_NAME})),
     ("pairs.jsonl", json_lines({"label": NAMES["label"], "scores": PAIRS})),
 ]  # fmt: skip
@@ -165,6 +156,31 @@ def test_rankings_are_lists_of_falling_probabilities(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("named", "prediction", "probability"),
+    [
+        ({}, [2, 1], [0.75, 0.5]),
+        ({"prediction": "label_0"}, [2, 1], [0.75, 0.5]),
+        ({"probability": "sure"}, [2, 1], [0.875, 0.625]),
+        ({"prediction": "mine", "probability": "sure"}, [0, 2], [0.875, 0.625]),
+        ({"prediction": "mine"}, None, None),  # of which no probability is known
+    ],
+)
+def test_named_columns_come_before_rankings(tmp_path, named, prediction, probability):
+    columns = {
+        "filename": "ab", "target": [2, 0], "label_0": [2, 1], "prob_0": [0.75, 0.5],
+        "label_1": [0, 2], "prob_1": [0.25, 0.5], "mine": [0, 2], "sure": [0.875, 0.625],
+    }  # fmt: skip
+    path = written(tmp_path / "p.csv", csv_text(columns))
+    if prediction is None:
+        with pytest.raises(InputError, match="column probability missing"):
+            read_predictions(path, layout=Layout(named))
+        return
+    found = read_predictions(path, layout=Layout(named))
+    assert found.prediction.tolist() == prediction
+    assert found.probability.tolist() == probability
+
+
+@pytest.mark.parametrize(
     ("form", "columns"),
     [
         (lambda y, z: z, {}),
@@ -198,13 +214,6 @@ def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
     path = written(tmp_path / "a.csv", csv_text(COLUMNS | {"label": [0, "[1]", 2, 1]}))
     with pytest.raises(InputError, match=r"numbers such as 0 and texts such as '\[1\]' as cla"):
         with_shared_classes([path])
-
-
-def test_classes_of_several_files(tmp_path):
-    one = written(tmp_path / "a.csv", csv_text(CLASSES))
-    two = written(tmp_path / "b.jsonl", json_lines(CLASSES | {"label": ["ape"] * 4}))
-    assert with_shared_classes([one, two]).classes == ("ape", "cat", "dog", "owl")
-    assert with_shared_classes([written(tmp_path / "c.csv", csv_text(COLUMNS))]).classes is None
 
 
 def test_names_that_differ_in_case_only_are_one_class(tmp_path):
@@ -244,23 +253,18 @@ def test_aliases(tmp_path):
     assert table["accuracy"].to_pylist() == [0.8, 0.9]
 
 
-class TestCommandLine:
-    def test_names_columns_and_classes(self, tmp_path, capsys, caplog):
-        caplog.set_level("INFO")
-        columns = {"target": NAMES["label"], "pred": NAMES["prediction"], "conf": PROBABILITY}
-        arguments = [
-            str(written(tmp_path / name, csv_text({k: v * n for k, v in columns.items()})))
-            for name, n in (("a.csv", 20), ("b.csv", 10))
-        ]
-        arguments += ["--columns", "label=target,prediction=pred,probability=conf"]
-        main(["compare", *arguments])
-        assert "classes: the 3 names that occur in the files, sorted: cat, dog, owl" in caplog.text
-        assert "50.00" in capsys.readouterr().out
+def test_options_of_commands(tmp_path, capsys, caplog):
+    caplog.set_level("INFO")
+    columns = {"target": NAMES["label"], "pred": NAMES["prediction"], "conf": PROBABILITY}
+    files = [
+        str(written(tmp_path / name, csv_text({k: v * n for k, v in columns.items()})))
+        for name, n in (("a.csv", 20), ("b.csv", 10))
+    ]
+    classes = str(written(tmp_path / "classes.txt", "owl\ncat\ndog\n"))
+    arguments = [*files, "--columns", "label=target,prediction=pred,probability=conf"]
+    for more, is_told in (([], True), (["--classes", classes], False)):
         caplog.clear()
-        classes = written(tmp_path / "classes.txt", "owl\ncat\ndog\n")
-        arguments += ["--classes", str(classes)]
-        main(["compare", *arguments])
-        assert "classes:" not in caplog.text
+        main(["compare", *arguments, *more])
+        told = "classes: the 3 names that occur in the files, sorted: cat, dog, owl"
+        assert (told in caplog.text) == is_told
         assert "50.00" in capsys.readouterr().out
-        main(["predict-accuracy", *arguments, "--methods", "ac", "--resamples", "0"])
-        assert "accuracy 50.00 %" in capsys.readouterr().out

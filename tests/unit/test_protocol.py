@@ -11,9 +11,9 @@ from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.jobs import tabulate_runs
 from matcheval.protocol.schemas import COMPARISON_RUNS
 from matcheval.protocol.settings import Criterion, MatchingMethod
-from matcheval.protocol.tables import tabulate_runs
 
 LABEL, PROBABILITY = Criterion
 

@@ -67,7 +67,7 @@ def test_models_beyond_the_fit_to_the_others():
         {name: read(of.datasets[name], job.models) for name in ("MatchedFrequency", "ImageNet")}
         for read in (dataset_accuracies, dataset_correctness)
     )
-    table = effective_robustness.tabulate(accuracies, job.models, known=known, **job.options)
+    table = effective_robustness.tabulate(accuracies, job.models, images=known, **job.options)
     beyond = table.query("rho_low > 0 or rho_high < 0")["scale"].value_counts()
     said = f"for {beyond['probit']} of 67 models on MatchedFrequency, by a linear fit for"
     assert f"{said} {beyond['linear']}. About {0.05 * 67:.0f} would be" in words_of(

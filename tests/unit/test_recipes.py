@@ -9,8 +9,8 @@ from torch import nn
 
 import trainings
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES
 from matcheval.models.architectures.parts import Dropout, scale_dropout
+from matcheval.models.sizes import ARCHITECTURES
 from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
@@ -35,30 +35,18 @@ def test_recipes_are_read_from_json_and_csv():
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "message"),
-    [
-        ("architecture", "transformer", "for example linear, mlp"),
-        ("depth", "1.5", "'1.5' is not a whole number"),
-        ("loss_parameter", 2, "cross_entropy has no parameter"),
-        ("augmentation_parameter", 2, "shift has no parameter"),
-        ("groups", 2, "cnn cannot have 2 groups"),
-        ("dropout_factor", 0.5, "cnn has no dropout"),
-        ("momentum", 1, "1 must be below 1"),
-        ("warmup_epochs", 3, "less than 3"),
-        ("optimiser", "sgd", r"unknown field\. Did you mean 'optimizer'"),
-        ("pretrained", "no package", "'no package' is not the name of a package"),
-    ],
-)
-def test_invalid_values_are_rejected_with_model_and_field(field, value, message):
-    with pytest.raises(InputError, match=message) as caught:
-        Recipe.from_mapping(RECIPE.to_mapping() | {field: value}, "my-model")
-    assert str(caught.value).startswith("my-model: ")
-    assert f"'{field}'" in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"architecture": "transformer"}, "'architecture': .*for example linear, mlp"),
+        ({"depth": "1.5"}, "'depth': '1.5' is not a whole number"),
+        ({"loss_parameter": 2}, "'loss_parameter': .*cross_entropy has no parameter"),
+        ({"augmentation_parameter": 2}, "'augmentation_parameter': .*shift has no parameter"),
+        ({"groups": 2}, "'groups': cnn cannot have 2 groups"),
+        ({"dropout_factor": 0.5}, "'dropout_factor': .*cnn has no dropout"),
+        ({"momentum": 1}, "'momentum': 1 must be below 1"),
+        ({"warmup_epochs": 3}, "'warmup_epochs': .*less than 3"),
+        ({"optimiser": "sgd"}, r"'optimiser': unknown field\. Did you mean 'optimizer'"),
+        ({"pretrained": "no package"}, "'pretrained': 'no package' is not the name of a package"),
         ({"algorithm": "coral", "options": {"wieght": 2}}, "'options': unknown .* mean 'weight'"),
         ({"loss": "focal", "loss_parameter": -1}, r"γ is -1\.0\. Give at least 0$"),
         ({"augmentation": "basic_ricap", "augmentation_parameter": 0}, r"β is 0\..* more than 0"),
@@ -67,9 +55,9 @@ def test_invalid_values_are_rejected_with_model_and_field(field, value, message)
         ({**VGG, "dropout_factor": 2}, r"'dropout_factor': is 2\.0\. Give less than 2"),
     ],
 )
-def test_values_that_do_not_go_together_are_rejected(given, message):
-    with pytest.raises(InputError, match=message):
-        Recipe.from_mapping(RECIPE.to_mapping() | given)
+def test_invalid_values_are_rejected_with_model_and_field(given, message):
+    with pytest.raises(InputError, match=f"my-model: .*{message}"):
+        Recipe.from_mapping(RECIPE.to_mapping() | given, "my-model")
 
 
 def test_new_fields_have_defaults_that_are_left_out():

@@ -73,7 +73,9 @@ class TestResults:
     def test_a_model_in_one_set_only_and_no_such_top(self):
         with pytest.raises(InputError, match="results on only one of the two sets: alex, extra"):
             results(MODELS, {k: v for k, v in ON_NEW.items() if k != "alex"} | {"extra": 1})
-        told = r"old: 'replication.top': no top-5 accuracy of 4 models \(vgg, alex, res, ...\)"
+        told = (
+            r"old: 'replication.top': no top-5 accuracy of 4 models \(vgg, alex, res and 1 more\)"
+        )
         with pytest.raises(InputError, match=told):
             results(MODELS, ON_NEW, top=5)
 

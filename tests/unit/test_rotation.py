@@ -23,12 +23,12 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
+from matcheval.execution.entry_points import run_script
 from matcheval.inference import running
 from matcheval.inference.job import InferenceConfig, predict_datasets
 from matcheval.inference.readers import ArrayReader, RotatedReader
 from matcheval.inference.store import ModelFiles
-from matcheval.models.building import build_model
-from matcheval.models.networks import as_network
+from matcheval.models.networks import as_network, build_model
 from matcheval.models.rows import ModelSource
 
 OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
@@ -134,7 +134,7 @@ def run(job, folder, sets=("plain", "noisy"), options=(), **changes):
     suite = asdict(Suite("s", tuple(Member(name, GROUPS[name]) for name in sets)))
     stored = job["stored"] | {"suite": suite}
     text = json.dumps({**job, "stored": stored, "folder": str(folder / "kept"), **changes})
-    score_rotation.main(["--job", text, "--scores", str(out), *options])
+    run_script(score_rotation.score, ["--job", text, "--scores", str(out), *options])
     return TABLE.read(out).to_pandas()
 
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from matcheval.analyses.sampling import annotations as workers
-from matcheval.analyses.sampling import pool as pools
-from matcheval.analyses.sampling import rounds
-from matcheval.analyses.sampling.pool import Candidate, PoolMetadata
+from matcheval.analyses.sampling import selection
+from matcheval.analyses.sampling.selection import Candidate, PoolMetadata
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.errors import InputError
 
@@ -98,7 +97,7 @@ def test_histograms_count_the_original_set_under_its_own_classes():
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=8).filter(any), st.integers(0, 40))
 def test_histogram_targets_have_the_given_sum_and_are_near_the_shares(histogram, total):
-    targets = pools.histogram_targets(histogram, total)
+    targets = selection.histogram_targets(histogram, total)
     assert sum(targets) == total
     for count, target in zip(histogram, targets, strict=True):
         assert abs(target - total * count / sum(histogram)) < 1
@@ -107,16 +106,16 @@ def test_histogram_targets_have_the_given_sum_and_are_near_the_shares(histogram,
 
 def test_targets_by_hand():
     # Equal remainders go to the higher bin.
-    assert pools.histogram_targets([1, 1, 1, 1, 0], 10) == [2, 2, 3, 3, 0]
+    assert selection.histogram_targets([1, 1, 1, 1, 0], 10) == [2, 2, 3, 3, 0]
     counts = {"a": 5, "b": 3, "c": 1, "d": 1}
     # 2, 1.2, 0.4, 0.4: c by name
-    assert pools.keyword_targets(counts, 4) == {"a": 2, "b": 1, "c": 1}
-    assert pools.keyword_targets(counts, 8, top=2) == {"a": 5, "b": 3}
-    proportional = pools.proportional_targets({"a": 61, "b": 60, "c": 15, "d": 14}, 30, 3)
+    assert selection.keyword_targets(counts, 4) == {"a": 2, "b": 1, "c": 1}
+    assert selection.keyword_targets(counts, 8, top=2) == {"a": 5, "b": 3}
+    proportional = selection.proportional_targets({"a": 61, "b": 60, "c": 15, "d": 14}, 30, 3)
     assert proportional == {"a": 3, "b": 2, "c": 1}
-    assert pools.proportional_targets({"d": 14, "e": 0}, 30, 3) == {}
+    assert selection.proportional_targets({"d": 14, "e": 0}, 30, 3) == {}
     with pytest.raises(InputError):
-        pools.keyword_targets({}, 4)
+        selection.keyword_targets({}, 4)
 
 
 def candidates_of(n, stratum="", prefix=""):
@@ -126,15 +125,15 @@ def candidates_of(n, stratum="", prefix=""):
 def test_strata_keep_the_round_before_and_are_filled_at_random():
     candidates = candidates_of(20, "low", "l") + candidates_of(20, "high", "h")
     targets = {"low": 4, "high": 3}
-    first = rounds.draw_strata(candidates, targets, (), random.Random(0))
+    first = selection.draw_strata(candidates, targets, (), random.Random(0))
     assert Counter(first.taken.values()) == targets
     assert not first.missing
     previous = {"l003", "l004", "h001", "h002", "h003", "h004", "gone"}
-    second = rounds.draw_strata(candidates, targets, previous, random.Random(1))
+    second = selection.draw_strata(candidates, targets, previous, random.Random(1))
     assert {"l003", "l004"} <= set(second.taken)
     assert {name for name in second.taken if name[0] == "h"} < previous
     shuffled = random.Random(2).sample(candidates, 40)
-    again = rounds.draw_strata(shuffled, targets, previous, random.Random(1))
+    again = selection.draw_strata(shuffled, targets, previous, random.Random(1))
     assert second.taken == again.taken
 
 
@@ -148,7 +147,7 @@ def test_upward_filling_never_lowers_a_bin(bins, seed):
         Candidate(f"{b}-{i}", "", f"{b}") for b, (have, _) in enumerate(bins) for i in range(have)
     ]
     targets = {f"{b}": want for b, (_, want) in enumerate(bins)}
-    draw = rounds.draw_strata(candidates, targets, (), random.Random(seed), fill_upward=True)
+    draw = selection.draw_strata(candidates, targets, (), random.Random(seed), fill_upward=True)
     for name, place in draw.taken.items():
         assert int(name.split("-")[0]) >= int(place)
     assert len(draw.taken) + sum(draw.missing.values()) == sum(targets.values())
@@ -157,7 +156,7 @@ def test_upward_filling_never_lowers_a_bin(bins, seed):
         left = [c.stratum for c in candidates if c.name not in draw.taken]
         assert not any(int(other) > int(stratum) for other in left)
     # Without filling, each bin has only images of its own.
-    own = rounds.draw_strata(candidates, targets, (), random.Random(seed))
+    own = selection.draw_strata(candidates, targets, (), random.Random(seed))
     wanted = {f"{b}": min(pair) for b, pair in enumerate(bins) if min(pair)}
     assert Counter(own.taken.values()) == wanted
 
@@ -165,9 +164,9 @@ def test_upward_filling_never_lowers_a_bin(bins, seed):
 def test_the_best_are_ranked_by_frequency_annotations_and_name():
     counts = {"a": (10, 9), "b": (20, 18), "c": (10, 8), "d": (10, 9), "e": (10, 10)}
     candidates = [Candidate(name, "", "", *of) for name, of in counts.items()]
-    assert list(rounds.draw_best(candidates, 3).taken) == ["e", "b", "d"]
-    assert list(rounds.draw_best(candidates, 3, {"a"}).taken) == ["e", "b", "a"]
-    assert rounds.draw_best(candidates, 7).missing == {"": 2}
+    assert list(selection.draw_best(candidates, 3).taken) == ["e", "b", "d"]
+    assert list(selection.draw_best(candidates, 3, {"a"}).taken) == ["e", "b", "a"]
+    assert selection.draw_best(candidates, 7).missing == {"": 2}
 
 
 def pair(first, second):
@@ -183,7 +182,7 @@ def duplicates(text, barred="", **candidates):
         group, selected = of.split()
         why = "blacklisted" if name == barred else ""
         members[name] = Candidate(name, group, "", 10, int(selected), why)
-    return rounds.duplicates_among(edges, members)
+    return selection.duplicates_among(edges, members)
 
 
 def test_components_and_which_candidate_is_kept():
@@ -194,7 +193,7 @@ def test_components_and_which_candidate_is_kept():
     assert duplicates("", **cats) == {}
     # Other images of the pool are not reported.
     assert duplicates("x-y a-z", **cats) == {}
-    found = rounds.connected_components(pair(*names) for names in ("ab", "de", "cb"))
+    found = selection.connected_components(pair(*names) for names in ("ab", "de", "cb"))
     assert [[name for _, name in component] for component in found] == [["a", "b", "c"], ["d", "e"]]
 
 
@@ -218,7 +217,7 @@ def simple_pool(strategy, n=60, *, per_class=10, blacklist=(), **options):
     asked = SamplingSettings(strategy=strategy, per_class=per_class, **options)
     metadata = PoolMetadata(pd.DataFrame(rows, columns=COUNTS), blacklist=blacklist)
     images = {name: name[:3] for name in counts}
-    return pools.build_pool(images, original, groups, asked, metadata), asked, counts
+    return selection.build_pool(images, original, groups, asked, metadata), asked, counts
 
 
 def barred(pool):
@@ -232,21 +231,21 @@ def by_class(sampled):
 def test_matched_frequency_has_the_histogram_of_the_original():
     """Half of the original is in the bin of 13/20 and half in the highest: five and five."""
     pool, asked, counts = simple_pool("matched_frequency")
-    sampled = rounds.sample_in_rounds(pool, asked)
+    sampled = selection.sample_in_rounds(pool, asked)
     bins = Counter((name[:3], min(4, counts[name] * 5 // 20)) for name in sampled.drawn_for)
     assert bins == {(group, i): 5 for group in ("cat", "dog") for i in (3, 4)}
 
 
 def test_threshold_and_top_images():
     pool, asked, counts = simple_pool("threshold", n=150, thresholds={"dog": 0.9})
-    drawn = rounds.sample_in_rounds(pool, asked).drawn_for
+    drawn = selection.sample_in_rounds(pool, asked).drawn_for
     least = {group: min(counts[n] for n in drawn if n[:3] == group) for group in ("cat", "dog")}
     assert least["cat"] >= 14
     assert least["dog"] >= 18
     assert barred(pool)["cat013"] == "below_threshold"
     assert "cat014" not in barred(pool)  # 14 of 20 is 0.7 exactly
     pool, asked, counts = simple_pool("top_images", per_class=4)
-    sampled = rounds.sample_in_rounds(pool, asked)
+    sampled = selection.sample_in_rounds(pool, asked)
     assert sorted(counts[name] for name in sampled.drawn_for) == [19] * 4 + [20] * 4
 
 
@@ -255,7 +254,7 @@ def test_too_few_candidates_are_reported_by_class(monkeypatch):
         "threshold", per_class=25, blacklist=["cat020"], thresholds={"dog": 0.95}
     )
     with pytest.raises(InputError) as caught:
-        rounds.sample_in_rounds(pool, asked)
+        selection.sample_in_rounds(pool, asked)
     # Good candidates are 14..20, 35..41 and 56..59: 18 cats, one of them blacklisted.
     for part in (
         "class 'cat': 8 of 25 images are missing",
@@ -263,7 +262,7 @@ def test_too_few_candidates_are_reported_by_class(monkeypatch):
         "class 'dog': 21 of 25 images are missing", "thresholds",
     ):  # fmt: skip
         assert part in str(caught.value)
-    monkeypatch.setattr(pools, "MIN_ANNOTATIONS", 21)
+    monkeypatch.setattr(selection, "MIN_ANNOTATIONS", 21)
     few = barred(simple_pool("top_images")[0])
     assert set(few.values()) == {"few_annotations"}
     with pytest.raises(InputError, match="unknown candidate: 'nope'"):
@@ -272,13 +271,13 @@ def test_too_few_candidates_are_reported_by_class(monkeypatch):
 
 def test_a_short_bin_is_named_or_filled_from_above():
     with pytest.raises(InputError) as caught:
-        rounds.sample_in_rounds(*simple_pool("matched_frequency", n=20)[:2])
+        selection.sample_in_rounds(*simple_pool("matched_frequency", n=20)[:2])
     assert "class 'dog': 2 of 10 images are missing (1 of stratum 3, 1 of" in str(caught.value)
     assert "allow 'fill_upward'" in str(caught.value)
     # Of twelve cats in the fourth bin, three are left; the fifth has fifteen.
     gone = [f"cat{i:03}" for i in (12, 13, 14, 15, 33, 34, 35, 36, 54)]
     pool, asked, counts = simple_pool("matched_frequency", blacklist=gone, fill_upward=True)
-    drawn = rounds.sample_in_rounds(pool, asked).drawn_for
+    drawn = selection.sample_in_rounds(pool, asked).drawn_for
     bins = {name: min(4, counts[name] * 5 // 20) for name in drawn if name[:3] == "cat"}
     assert Counter(bins.values()) == {3: 3, 4: 7}
     assert Counter(drawn[name] for name in bins) == {"3": 5, "4": 5}
@@ -302,7 +301,7 @@ def test_planted_duplicates_are_all_replaced():
     eligible = [name for name, c in pool.by_name.items() if not c.barred]
     twins = list(zip(eligible[0::4], eligible[2::4], strict=False))
     seen = [(name, "TRAIN") for name in eligible[1::10]]
-    sampled = rounds.sample_in_rounds(pool, asked, find=planted(twins + seen))
+    sampled = selection.sample_in_rounds(pool, asked, find=planted(twins + seen))
     chosen = set(sampled.drawn_for)
     assert by_class(sampled) == {"cat": 60, "dog": 60}
     assert not any(a in chosen and b in chosen for a, b in twins)
@@ -312,19 +311,21 @@ def test_planted_duplicates_are_all_replaced():
     # Images that were kept have the round in which they were first sampled.
     assert max(sampled.came_in.values()) == len(sampled.rounds)
     assert sampled.came_in.keys() == chosen
-    known = rounds.sample_in_rounds(pool, asked, given=[pair(*names) for names in twins + seen])
+    known = selection.sample_in_rounds(
+        pool, asked, reviewed=[pair(*names) for names in twins + seen]
+    )
     assert len(known.rounds) == 1
     assert set(known.duplicates.values()) >= {("train/TRAIN", 0)}
     with pytest.raises(InputError, match="near_duplicate"):
-        rounds.sample_in_rounds(pool, asked, find=planted([(n, "TRAIN") for n in pool.by_name]))
+        selection.sample_in_rounds(pool, asked, find=planted([(n, "TRAIN") for n in pool.by_name]))
 
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from(["matched_frequency", "threshold", "top_images"]))
 def test_seeds_decide_and_nothing_barred_is_taken(seed, strategy):
     pool, asked, _ = simple_pool(strategy, n=150, seed=seed, fill_upward=True)
-    sampled = rounds.sample_in_rounds(pool, asked)
-    assert sampled == rounds.sample_in_rounds(pool, asked)
+    sampled = selection.sample_in_rounds(pool, asked)
+    assert sampled == selection.sample_in_rounds(pool, asked)
     assert not set(sampled.drawn_for) & set(barred(pool))
     assert by_class(sampled) == {"cat": 10, "dog": 10}
 

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from matcheval.analyses.sampling.pool import keyword_targets
-from matcheval.analyses.sampling.rounds import connected_components
+from matcheval.analyses.sampling.selection import connected_components, keyword_targets
 from matcheval.cli.main import main
 from published import DATA, needs_data
 

@@ -9,12 +9,12 @@ import yaml
 
 from helpers import told_json
 from image_sets import dataset
-from matcheval.analyses.near_duplicates.search import NEAREST_IMAGES, pairs_within
 from matcheval.analyses.sampling import annotations as workers
 from matcheval.analyses.sampling import build
 from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.build import build_test_set
-from matcheval.analyses.sampling.pool import PoolMetadata
+from matcheval.analyses.sampling.image_search import NEAREST_IMAGES, pairs_within
+from matcheval.analyses.sampling.selection import PoolMetadata
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.cli.main import main
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -52,7 +52,7 @@ def planted_pool(digits, n_copies=30):
 
 
 def test_planted_copies_are_never_sampled(digits, monkeypatch):
-    monkeypatch.setattr("matcheval.analyses.sampling.pool.MIN_ANNOTATIONS", 0)
+    monkeypatch.setattr("matcheval.analyses.sampling.selection.MIN_ANNOTATIONS", 0)
     pool = planted_pool(digits)
     settings = SamplingSettings(strategy="top_images", per_class=40, max_distance=1.5)
     built = build_test_set(

@@ -8,7 +8,6 @@ from scipy.spatial.distance import mahalanobis
 from scipy.special import softmax
 
 from compared import BOTH
-from drawings import lines_of
 from helpers import matched_gap
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.analyses import score_comparison
@@ -160,11 +159,7 @@ class TestTable:
         means = chosen[chosen.score == "margin"][["reference_gap", "reference_matched_gap"]].mean()
         narrowing = 1 - means["reference_matched_gap"] / means["reference_gap"]  # of mean gaps
         assert cells["Without warning"][-5] == f"{100 * narrowing:.0f}".replace("-", "−")
-        panels = score_comparison.plot(table).axes
-        assert len(panels) == 4
-        means = 100 * rows.groupby(["matching", "scale", "score"]).matched_gap.mean().to_numpy()
-        at = lines_of(panels[0])["mean over models"].get_xdata()
-        assert np.isclose(at[~np.isnan(at), None], means).any(1).all()
+        assert len(score_comparison.plot(table).axes) == 4
 
     def test_a_temperature_is_fitted(self, known, tmp_path):
         file = write(tmp_path, "v", 2000, 8)

@@ -12,8 +12,14 @@ from hypothesis import strategies as st
 from matcheval.errors import InputError
 from matcheval.io import self_digests
 from matcheval.io.array_archives import write_arrays
-from matcheval.io.json_files import read_json, write_json
-from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
+from matcheval.io.self_digests import (
+    DIGEST_KEY,
+    EMPTY_DIGEST,
+    enter_digest,
+    read_json,
+    verify_file,
+    write_json,
+)
 from matcheval.io.tables import read_parquet, write_table
 
 TABLE = pa.table({"n": np.arange(40), "name": [f"x{i}" for i in range(40)]})

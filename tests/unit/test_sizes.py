@@ -6,7 +6,7 @@ import pytest
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.errors import InputError
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 from matcheval.study.sizes import ImageSet, _prepared_size, network_size
 
 DIGITS, CIFAR = ImageSet(600, 8, 1), ImageSet(50_000, 32)

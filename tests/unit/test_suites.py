@@ -20,7 +20,7 @@ from matcheval.datasets.suites import (
     write_suite,
 )
 from matcheval.errors import InputError
-from matcheval.io.json_files import read_json
+from matcheval.io.self_digests import read_json
 from matcheval.predictions.correctness import Correctness
 from matcheval.predictions.records import Predictions, write_predictions
 from matcheval.study.suites import expand_suites

@@ -17,19 +17,18 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from warm import warm_python
 
 import trainings
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
+from matcheval.training import derived_seed
+from matcheval.training.algorithms import Erm
 from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
-from matcheval.training.risk_algorithms import Erm
-from matcheval.training.seeds import derived_seed
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains, interrupted, same
 
@@ -258,15 +257,6 @@ def command(folders, tmp_path, recipe, python):
         "--datasets", str(folders[0][0].parent), "--checkpoints", str(tmp_path),
         "--links", str(tmp_path / "study"),
     ]  # fmt: skip
-
-
-def test_the_command_line_reports_errors_in_one_line(folders, tmp_path):
-    given = command(folders, tmp_path, '{"architecture": "cnn"}', warm_python())
-    done = subprocess.run(given, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert done.stderr.startswith("error: cli: ")
-    assert done.stderr.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_validation_every_few_epochs_and_at_the_end(sets):

@@ -66,10 +66,10 @@ COMMANDS = {
     "read_warehouse_set": "393829499f03", "hash_warehouse_reference": "6190849e5aa2",
     "search_warehouse": "60f8e4529c34", "decide_warehouse_set": "9aa67c1bf5bd",
     "export_warehouse_set": "cd3f5adb8eea", "document_warehouse": "209af515b9b8",
-    "predict_datasets": "6ad5ed0319a9", "predict_models_": "6ad5ed0319a9",
-    "predict_dataset": "6ad5ed0319a9", "predict_tested": "6ad5ed0319a9",
-    "extract_features": "a006fc2cf599", "train_model": "1a178472587e",
-    "train_models_": "59b727fe42df", "score_rotation": "59654b55b83a",
+    "predict_datasets": "32e8a4e91f29", "predict_models_": "32e8a4e91f29",
+    "predict_dataset": "32e8a4e91f29", "predict_tested": "32e8a4e91f29",
+    "extract_features": "46bb74acbf35", "train_model": "ac188fec8862",
+    "train_models_": "7e2a62932db5", "score_rotation": "38999aef1bc1",
     "download_file": "c888cc2675ed", "download_weights": "60c7b1cfd96b",
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -65,6 +66,8 @@ class TestStatuses:
         assert rows["A-red/cat/huge.png"]["reason"] == "huge"
         reasons = {place: rows[f"A-red/{place}"]["reason"] for place in problems}
         assert reasons == problems | {"dog/really-png.JPG": None, "dog/film.GIF": None}
+        read = pq.read_table(collection.folder / "out/read/A-red.parquet").to_pandas()
+        assert not read.detail.str.contains("BytesIO").any()  # Pillow names an object in memory
         first = collection.exported().names.index(rows["A-red/dog/film.GIF"]["image_id"])
         shown = np.asarray(frames[0].resize((32, 32), Image.Resampling.BICUBIC), int)
         difference = np.abs(collection.exported().pixels[first] - shown)

@@ -18,11 +18,10 @@ from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles
-from matcheval.models.loading import load_model
+from matcheval.models.loading import load_model, names_of_classes
 from matcheval.models.published import describe_open_clip
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
-from matcheval.models.zero_shot import names_of_classes
 from matcheval.predictions.files import read_predictions
 from photos import photos
 

@@ -1,7 +1,9 @@
-"""An analysis is added by one file and one line of the registry."""
+"""An analysis is added by a file and a line of the registry, a figure by a rule and a script."""
+
+import re
 
 import pytest
-from engine import custom_study
+from engine import ROOT, custom_study
 
 LIBRARY = "workflow_scripts/matcheval"
 
@@ -82,3 +84,17 @@ def test_its_files_are_built(workflow):
 def test_an_edit_repeats_what_it_concerns(copy, old, new, repeated):
     copy.edit(f"{LIBRARY}/analyses/error_rate.py", old, new)
     assert sorted(set(copy.plan("error_rate").jobs) - {"error_rate"}) == repeated
+
+
+def test_a_figure_is_added_as_the_page_for_contributors_says(copy):
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    script, rule = re.findall(r"^```python\n(.+?)^```", page, re.MULTILINE | re.DOTALL)
+    (copy.folder / "workflow_scripts/plot_ranks.py").write_text(script)
+    targets = "# Runs and matched pairs; tables"
+    copy.edit("rules/matching.smk", targets, f"{rule}\n\n{targets}")
+    files = "files_of(rules.{}, pair=MATCHING.pairs),\n"
+    drawn = files.format("plot_matching")
+    copy.edit("rules/matching.smk", drawn, drawn + f"        {files.format('plot_ranks')}")
+    copy.run()
+    assert (copy.results / "mine/figures/both/ranks.png").stat().st_size
+    assert "<strong>ranks.</strong>" in (copy.results / "mine/report.html").read_text()

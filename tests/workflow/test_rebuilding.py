@@ -44,7 +44,7 @@ def jobs(plan):
         ("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
-        (f"{LIBRARY}/protocol/confidence.py", '"Accuracy (%)"', '"Accuracy in %"',
+        (f"{LIBRARY}/protocol/reliability.py", '"Accuracy (%)"', '"Accuracy in %"',
          {"plot_matching": 1}),
         (f"{LIBRARY}/statistics/resampling.py", "= 1e-6", "= 1e-7", FITS),
         (f"{LIBRARY}/protocol/words.py", "}: accuracy gaps", "}: gaps", {"write_summary": 1}),
@@ -120,23 +120,6 @@ def test_edits_that_change_nothing(copy):
     assert jobs(copy.plan()) == {}
 
 
-@pytest.mark.slow
-def test_a_source_that_is_the_default_one_counts_as_left_out(copy):
-    """Of 600 and 497 datapoints, the larger set; also where it is named from the first run on."""
-    plain, named = "digits-new-writers}", "digits-new-writers, source: digits-known}"
-    copy.edit("config.yaml", plain, named)
-    assert jobs(copy.plan()) == {}
-    for folder in ("datasets", "predictions", "digits"):
-        shutil.rmtree(copy.results / folder)
-    shutil.rmtree(copy.folder / ".snakemake")
-    copy.run()
-    assert jobs(copy.plan()) == {}
-    copy.edit("config.yaml", named, plain)
-    assert jobs(copy.plan()) == {}
-    copy.edit("config.yaml", plain, named.replace("digits-known", "digits-new-writers"))
-    assert jobs(copy.plan()) == MATCHING | AFTER_COUNTING
-
-
 class TestResultsElsewhere:
     """Snakemake knows nothing of results that were moved; they must be of the study's settings."""
 
@@ -156,6 +139,7 @@ class TestResultsElsewhere:
         told = copy.run("--dry-run", *results, fails=True)
         assert "digits: these results were made with matching.epsilon null, and the" in told
         assert "says 0.01" in told
+        copy.run("--unlock", *results)
         copy.edit("small.yaml", "{epsilon: 0.01, seeds: 4", "{seeds: 4")
         assert jobs(copy.plan(*results)) == {}
 
@@ -201,6 +185,18 @@ class TestResultsElsewhere:
         copied.run()
         assert copied.artifacts() == before
         assert times(copied) == written
+
+    def test_results_of_version_0_3_are_taken_over(self, copy):
+        """They had no links and no record of settings, and a folder of the state of inference."""
+        for place in (".snakemake", "results/digits/checkpoints", "results/digits/predictions"):
+            shutil.rmtree(copy.folder / place)
+        (copy.results / "digits/.made_with.json").unlink()
+        (copy.results / "digits/inference").mkdir()
+        before, written = copy.artifacts("digits/tables"), times(copy)
+        copy.run()
+        assert times(copy) == written
+        assert copy.artifacts("digits/tables") == before
+        assert jobs(copy.plan()) == {}
 
     def test_predictions_of_earlier_weights(self, copy):
         """As from a backup, with their times."""

@@ -11,10 +11,10 @@ from matcheval.study.analysis import Analysis
 _CLASSES = (
     "analyses.sampling.analysis.Sampling",
     "analyses.warehouse.Warehouse",
-    "analyses.features.analysis.Features",
+    "analyses.features.Features",
     "protocol.analysis.Matching",
     "replication.analysis.Replication",
-    "analyses.near_duplicates.analysis.NearDuplicates",
+    "analyses.near_duplicates.NearDuplicates",
     "analyses.hard_images.HardImages",
     "analyses.human_accuracy.HumanAccuracy",
     "analyses.class_balanced.ClassBalanced",

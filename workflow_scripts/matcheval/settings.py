@@ -95,7 +95,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class Ref:
-    """A name is one of the study's models, datasets, pairs or suites (`study.references`)."""
+    """A name is one of the study's models, datasets, pairs or suites (`study.checks`)."""
 
     kind: Literal["model", "dataset", "pair", "suite"]
     needs: Need | None = None

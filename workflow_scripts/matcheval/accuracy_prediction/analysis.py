@@ -10,7 +10,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.corruptions.names import PROCEDURAL
+from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
 from matcheval.predictions.layout import layout_of
@@ -189,7 +189,7 @@ class AccuracyPrediction(CheckedPrediction):
         """Return where outputs on a suite lie and which classes count, as of `SuiteOutputs`."""
         study, base, names = self.study, self.settings.suites[suite].base, self._sets(suite)
         spec = study.datasets[base]
-        known = list(spec.settings.known_classes or ())
+        classes = list(spec.settings.known_classes or ())
         custom = [name for name in names if not study.datasets[name].has_images]
         files = {
             "stems": {
@@ -214,7 +214,7 @@ class AccuracyPrediction(CheckedPrediction):
         return {
             "suite": asdict(self._suite(suite)),
             "base": base,
-            "classes": study.dataset_files(base)[0] if spec.has_images else known,
+            "classes": study.dataset_files(base)[0] if spec.has_images else classes,
             "rule": self.settings.model_dump(include={"renormalise", "restrict_argmax"}),
             "files": files,
         }

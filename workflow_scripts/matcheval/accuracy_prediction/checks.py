@@ -149,9 +149,9 @@ class CheckedPrediction(Analysis):
             study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
         if not member.counting:
             return
-        known = study.datasets[dataset].settings.known_classes
-        if known is not None:
-            check_subset(suite, member, known)
+        classes = study.datasets[dataset].settings.known_classes
+        if classes is not None:
+            check_subset(suite, member, classes)
         if study.datasets[dataset].has_images and not self._keeps("logits"):
             problem = f"'{dataset}' has a part of the classes: the probabilities of all are needed"
             self._refuse(problem, field, "Add logits to inference.outputs")

@@ -159,21 +159,21 @@ def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> F
     drawn = np.einsum("bi,miu,bu->bm", of_models, sums, of_units, optimize=True)
     drawn /= n_models * (of_units @ sizes)[:, None]
     means = errors.mean(axis=(1, 2))
-    found = np.full((*means.shape, *means.shape, 3), np.nan)
-    found[..., 0] = means[None] - means[:, None]
+    differences = np.full((*means.shape, *means.shape, 3), np.nan)
+    differences[..., 0] = means[None] - means[:, None]
     if n_units < MIN_UNITS or len(means) < 2:
-        return found
+        return differences
     pairs = np.triu_indices(len(means), 1)
-    deviations = drawn[:, pairs[1]] - drawn[:, pairs[0]] - found[*pairs, 0]
+    deviations = drawn[:, pairs[1]] - drawn[:, pairs[0]] - differences[*pairs, 0]
     spread = deviations.std(axis=0)
-    known = spread > 0
-    largest = np.abs(deviations[:, known] / spread[known]).max(axis=1, initial=0)
+    varies = spread > 0
+    largest = np.abs(deviations[:, varies] / spread[varies]).max(axis=1, initial=0)
     beyond = norm.sf(np.quantile(largest, level))
     half = t.isf(beyond, n_units - 1) * np.sqrt(n_units / (n_units - 1)) * spread
     i, j = pairs
-    found[i, j, 1:] = found[i, j, :1] + half[:, None] * [-1, 1]
-    found[j, i, 1:] = -found[i, j, :0:-1]
-    return found
+    differences[i, j, 1:] = differences[i, j, :1] + half[:, None] * [-1, 1]
+    differences[j, i, 1:] = -differences[i, j, :0:-1]
+    return differences
 
 
 def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataFrame:
@@ -206,18 +206,18 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
 def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
     """Tabulate the correlations of the methods' mean errors on every two suites."""
     keys = [*PROCEDURE, "model"]
-    known = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
+    n_errors = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
     rows_of = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("size")
-    means = predicted[known == rows_of].pivot_table(
+    means = predicted[n_errors == rows_of].pivot_table(
         index=[*keys, "method", "variant"], columns="suite", values="error", sort=False
     )
     rows = []
     for suites in combinations(dict.fromkeys(predicted["suite"]), 2):
-        found = []
+        cases = []
         for case, of_case in means[[*suites]].dropna().groupby(level=keys, sort=False):
             spearman, kendall = rank_correlations(*of_case.to_numpy().T)
-            found.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
-        table = pd.DataFrame(found, columns=BETWEEN.names)
+            cases.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
+        table = pd.DataFrame(cases, columns=BETWEEN.names)
         in_mean = table[~table["model"].isin(excluded_from_mean)].groupby(PROCEDURE, sort=False)
         numbers = in_mean[["n_methods", "spearman", "kendall"]].mean().reset_index()
         mean = numbers.assign(suite_1=suites[0], suite_2=suites[1], model="mean")
@@ -263,8 +263,8 @@ def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFra
                 images[place] if place in images.index else images[place[0]].sum()
                 for place in units.index
             ]
-            found = rank_correlations(counts, units.to_numpy())
-            rows.append([*case, group, len(units), int(np.sum(counts)), *found])
+            coefficients = rank_correlations(counts, units.to_numpy())
+            rows.append([*case, group, len(units), int(np.sum(counts)), *coefficients])
     return pd.DataFrame(rows, columns=COUNTS.names)
 
 

@@ -43,12 +43,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 def error_intervals(
-    error: Floats, known: Flags, units: npt.NDArray[np.intp], confidence: float, resamples: int
+    error: Floats, is_known: Flags, units: npt.NDArray[np.intp], confidence: float, resamples: int
 ) -> list[dict[str, float]]:
     """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
     n_methods, n_models, n_sets = error.shape
     intervals: list[dict[str, float]] = [{} for _ in range(n_methods)]
-    weight, has_any = known.astype(np.float64), np.asarray(known.any(axis=2))
+    weight, has_any = is_known.astype(np.float64), np.asarray(is_known.any(axis=2))
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
 
     def add(name: str, means: Floats, chosen: Flags) -> None:
@@ -70,7 +70,7 @@ def error_intervals(
     by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
     add("models", _resampled(by_model, has_any, resamples), has_any.sum(axis=1) > 2)
     of_rows = _resampled(error.reshape(n_methods, -1), weight.reshape(n_methods, -1), resamples)
-    add("rows", of_rows, known.sum(axis=(1, 2)) > 1)
+    add("rows", of_rows, is_known.sum(axis=(1, 2)) > 1)
     return intervals
 
 
@@ -78,15 +78,15 @@ def _resampled(values: Floats, weight: Floats | Flags, resamples: int) -> Floats
     """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
     n, rng = values.shape[-1], np.random.default_rng(0)
     values, weight = (array.reshape(-1, n).astype(np.float64) for array in (values, weight))
-    found = np.empty((resamples, len(values)))
+    means = np.empty((resamples, len(values)))
     size = max(1, _BLOCK // n)
     for start in range(0, resamples, size):
-        part = found[start : start + size]
+        part = means[start : start + size]
         drawn = rng.integers(n, size=(len(part), n)) + n * np.arange(len(part))[:, None]
         counts = np.bincount(drawn.ravel(), minlength=len(part) * n).reshape(-1, n).astype(float)
         with np.errstate(invalid="ignore", divide="ignore"):
             part[:] = (counts @ values.T) / (counts @ weight.T)
-    return found
+    return means
 
 
 RESAMPLES = 2000
@@ -146,14 +146,14 @@ def error_columns(table: pd.DataFrame) -> list[TextColumn]:
 def _marked(column: pd.DataFrame) -> list[str]:
     """Format a column of errors, and their mean in the end."""
     values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
-    known = np.isfinite(values)
-    full = known & (n_sets == np.max(n_sets[known], initial=0))
+    finite = np.isfinite(values)
+    full = finite & (n_sets == np.max(n_sets[finite], initial=0))
     texts = np.array([f"{100 * value:.2f}" for value in values], object)
     lowest = sorted(set(texts[full]), key=float)
     marks = dict(zip(lowest, ("**", "*"), strict=False)) if full.sum() > 2 else {}
     cells = [
         text + marks.get(text, "") if is_full else f"{text} (n = {n:g})" if is_known else DASH
-        for text, n, is_full, is_known in zip(texts, n_sets, full, known, strict=True)
+        for text, n, is_full, is_known in zip(texts, n_sets, full, finite, strict=True)
     ]
     return [*cells, f"{100 * values[full].mean():.2f}" if full.any() else DASH]
 
@@ -253,9 +253,9 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for case, sets in of_sets.groupby(level=keys, sort=False):
         values = sets[["score", "accuracy"]].to_numpy(np.float64)
-        known = np.isfinite(values).all(axis=1)
+        is_known = np.isfinite(values).all(axis=1)
         for group, subgroup, chosen in _columns(sets):
-            x, y = values[chosen & known].T
+            x, y = values[chosen & is_known].T
             spearman, kendall = rank_correlations(x, y)
             pearson = linear_correlation(x, y)
             rows.append([*case, group, subgroup, len(x), spearman, pearson, kendall])
@@ -299,13 +299,13 @@ class ErrorArray:
         place = np.ravel_multi_index((method, model, sets), shape)
         size = int(np.prod(shape))
         signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
-        known = np.isfinite(signed)
+        is_known = np.isfinite(signed)
 
         def mean(values: Floats) -> Floats:
             """Average over seeds."""
-            total = np.bincount(place[known], values[known], size)
+            total = np.bincount(place[is_known], values[is_known], size)
             with np.errstate(invalid="ignore"):
-                average = total / np.bincount(place[known], minlength=size)
+                average = total / np.bincount(place[is_known], minlength=size)
             return np.asarray(average.reshape(shape), np.float64)
 
         self.error, self._signed = mean(np.abs(signed)), mean(signed)
@@ -319,11 +319,11 @@ class ErrorArray:
     ) -> Iterator[dict[str, float | int]]:
         """Yield mean errors over some sets, their spreads and intervals, by method."""
         error, wanted = self.error[:, :, chosen], self._wanted[:, :, chosen]
-        known, units = np.isfinite(error), self._units[chosen]
+        is_known, units = np.isfinite(error), self._units[chosen]
         flagged = self._flagged[:, :, chosen]
-        unflagged = known.any(axis=0) & ~flagged.any(axis=0)
-        intervals = error_intervals(np.nan_to_num(error), known, units, confidence, resamples)
-        for m, own in enumerate(known):
+        unflagged = is_known.any(axis=0) & ~flagged.any(axis=0)
+        intervals = error_intervals(np.nan_to_num(error), is_known, units, confidence, resamples)
+        for m, own in enumerate(is_known):
             has_any = own.any(axis=1)
             values: dict[str, float | int] = {
                 "n_sets": int(own.any(axis=0).sum()), "n_models": int(has_any.sum()),

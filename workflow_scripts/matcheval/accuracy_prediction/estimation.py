@@ -184,16 +184,16 @@ class _Fitted:
     def at(self, value: float, sides: Sides) -> float:
         if self.score.predicts is Predicts.ACCURACY:
             return value
-        found = float(linear(self.x, self.y, np.array([value]))[0])
-        return sides.base.accuracy - found if self.score.predicts is Predicts.GAP else found
+        estimate = float(linear(self.x, self.y, np.array([value]))[0])
+        return sides.base.accuracy - estimate if self.score.predicts is Predicts.GAP else estimate
 
     def ends(self, value: float, units: Classes, base: Outputs) -> dict[str, Any]:
         """Return jackknife+ intervals, of a score whose regression is on accuracies or gaps."""
         if not len(self.x):
             return NO_ENDS
         accuracy = np.array([base.accuracy]) if self.score.predicts is Predicts.GAP else None
-        found = both_intervals(self.x, self.y, units[self.is_used], np.array([value]), accuracy)
-        return {name: np.asarray(values).item() for name, values in found.items()}
+        columns = both_intervals(self.x, self.y, units[self.is_used], np.array([value]), accuracy)
+        return {name: np.asarray(values).item() for name, values in columns.items()}
 
 
 class _Estimator:
@@ -302,22 +302,22 @@ class _Estimator:
                     fitted = self._fit(score, b, base, calibration)
                     values[score.name][b] = fitted.at(fitted.measure(sides), sides)
         return {
-            name: tuple(np.nanpercentile(found, _PERCENTILES).tolist())
-            for name, found in values.items()
-            if np.isfinite(found).any()
+            name: tuple(np.nanpercentile(resampled, _PERCENTILES).tolist())
+            for name, resampled in values.items()
+            if np.isfinite(resampled).any()
         }
 
     def _of_means(self, score: Score, sides: Sides, stream: int) -> Floats:
         """Predict from resampled means of values computed once; the base is not resampled."""
         assert score.values is not None
         whole = self._fitted[score.name, WHOLE]
-        of_target, found = score.values(sides, whole.state), np.empty(self._n_resamples)
+        of_target, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
         for b, rows in enumerate(self._draws(sides.target, stream)()):
             key = (score.name, b)
             if key not in self._fitted:
                 self._fitted[key] = self._refitted(whole, b)
-            found[b] = self._fitted[key].at(float(of_target[rows].mean()), sides)
-        return found
+            estimates[b] = self._fitted[key].at(float(of_target[rows].mean()), sides)
+        return estimates
 
     def _refitted(self, whole: _Fitted, resample: int) -> _Fitted:
         """Fit a regression on means of values to a resample of the sets to calibrate on."""

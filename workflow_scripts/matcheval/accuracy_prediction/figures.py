@@ -21,6 +21,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
+from matcheval.figures.forms import Series
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
@@ -86,14 +87,14 @@ def figures_of_suite(
 
 def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
     """Return the procedures of predicting on a suite, by a name for files."""
-    found: dict[str, Procedure] = {}
+    by_name: dict[str, Procedure] = {}
     if settings.leave_one_out:
-        found["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
+        by_name["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
     for on in dict.fromkeys(on for on, _ in settings.suites[suite].regressions):
         for regressor in settings.regressors:
             parts = ["calibrated", *on, *([regressor] if regressor != "linear" else [])]
-            found[_file_name(parts, found)] = (CALIBRATED, regressor, "+".join(on))
-    return found or {"direct": (DIRECT, "", "")}
+            by_name[_file_name(parts, by_name)] = (CALIBRATED, regressor, "+".join(on))
+    return by_name or {"direct": (DIRECT, "", "")}
 
 
 def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:
@@ -207,10 +208,9 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
         panels = plots.add_panels(
             figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
         )
-        look = {"fmt": style.ORIGINAL.marker, "color": style.ORIGINAL.color, "markersize": 3}
         for axes, target in zip(panels, targets, strict=True):
             rows = table[table["target"] == target]
-            plots.draw_intervals(axes, rows, "predicted", elinewidth=0.8, **look)
+            plots.draw_methods(axes, rows, Series("predicted", style.ORIGINAL), markersize=3)
             axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)
             if np.isfinite(true := 100 * rows["accuracy"].iloc[0]):
                 axes.axvline(true, color=style.FITTED.color, linewidth=0.9)

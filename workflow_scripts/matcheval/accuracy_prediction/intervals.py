@@ -8,7 +8,6 @@ groups are few.
 """
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,25 +35,14 @@ COLUMNS = (
 NO_ENDS: dict[str, Any] = {column.name: np.nan for column in COLUMNS} | {"n_groups": 0}
 
 
-@dataclass(frozen=True)
-class Ends:
-    """Intervals of several sets, not cut: float arrays, shape (n_new,); NaN for none."""
-
-    lower: Floats
-    upper: Floats
-
-    def cut(self) -> "Ends":
-        """Return the intervals cut to [0, 1]; an unbounded one is [0, 1]."""
-        return Ends(self.lower.clip(0, 1), self.upper.clip(0, 1))
-
-
 def line_intervals(
     x: Floats, y: Floats, units: Groups, new: Floats | None = None, *, level: float = LEVEL
-) -> Ends:
-    """Compute intervals at new scores, or, without them, of every set from all others; not cut.
+) -> tuple[Floats, Floats]:
+    """Compute intervals at new scores, or, without them, of every set from all others.
 
-    `y` is what a line of finite scores `x` predicts, accuracies or gaps; `units` numbers the groups
-    of sets from 0. Barber et al. (2021), equation 1.3; section 3: CV+, with groups as folds.
+    Lower and upper ends are not cut to [0, 1], and NaN where there is no interval. `y` is what a
+    line of finite scores `x` predicts, accuracies or gaps; `units` numbers the groups of sets from
+    0. Barber et al. (2021), equation 1.3; section 3: CV+, with groups as folds.
     """
     n_new = len(x) if new is None else len(new)
     sizes = np.bincount(units)
@@ -63,7 +51,7 @@ def line_intervals(
         0 if new is not None else sizes[units] == 1
     )
     if len(x) < MIN_GROUPS:
-        return Ends(*np.full((2, n_new), np.nan))
+        return np.full(n_new, np.nan), np.full(n_new, np.nan)
     dx, dy, place = x - x.mean(), y - y.mean(), y.mean()
     points = np.stack([np.ones_like(x), dx, dy, dx * dx, dx * dy])
     of_groups = points @ np.eye(len(sizes))[units]  # sums, shape (5, n_groups)
@@ -82,9 +70,8 @@ def line_intervals(
     lower = _ordered(centre - residual, wanted, math.floor((1 - level) * (n + 1) + 1e-9), n, np.inf)
     upper = _ordered(residual + centre, wanted, math.ceil(level * (n + 1) - 1e-9), n, np.inf)
     is_known = np.isfinite(np.where(wanted, centre, 0)).all(axis=1) & (n_groups >= MIN_GROUPS)
-    return Ends(
-        np.where(is_known, lower + place, np.nan), np.where(is_known, upper + place, np.nan)
-    )
+    lower, upper = (np.where(is_known, ends + place, np.nan) for ends in (lower, upper))
+    return lower, upper
 
 
 def both_intervals(
@@ -96,10 +83,10 @@ def both_intervals(
     """
     columns: dict[str, Any] = {}
     for name, groups in (("sets", np.arange(len(x))), ("groups", units)):
-        ends = line_intervals(x, y, groups, new)
+        lower, upper = line_intervals(x, y, groups, new)
         if base is not None:
-            ends = Ends(base - ends.upper, base - ends.lower)
-        columns |= {f"{name}_low": ends.cut().lower, f"{name}_high": ends.cut().upper}
+            lower, upper = base - upper, base - lower
+        columns |= {f"{name}_low": lower.clip(0, 1), f"{name}_high": upper.clip(0, 1)}
     return columns | {"n_groups": len(np.unique(units))}
 
 

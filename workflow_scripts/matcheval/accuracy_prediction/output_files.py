@@ -13,13 +13,12 @@ from matcheval.accuracy_prediction.scores.outputs import Outputs, from_logits, j
 from matcheval.datasets.suites import AllLabels
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.inference.outputs import read_vectors
-from matcheval.inference.statistics import read_statistics
+from matcheval.inference.outputs import read_statistics, read_vectors
 from matcheval.inference.store import files_at
 from matcheval.predictions.files import read_contents, read_predictions
 from matcheval.predictions.formats import InMemory, Source
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import LabelRule, check_columns
+from matcheval.predictions.records import LabelRule
 from matcheval.predictions.scores import ROUNDING
 from matcheval.predictions.softmax import softmax
 from matcheval.predictions.suspicions import SameModels, check_same_model
@@ -42,16 +41,12 @@ def read_user_file(
     source: Source,
     *,
     labels: LabelRule = "required",
-    n_classes: int | None = None,
     layout: Layout = Layout(),  # noqa: B008 (immutable)
 ) -> UserFile:
     """Read one model's outputs on one dataset from a prediction file, or from memory."""
-    found = read_contents(source, layout, scores=True, labels=labels)
-    metadata, scores = found.metadata, found.scores
-    checked = check_columns(
-        found.columns, file=source, n_classes=n_classes, metadata=metadata,
-        first_label=layout.say("first_label"),
-    )  # fmt: skip
+    contents = read_contents(source, layout, scores=True, labels=labels)
+    metadata, scores = contents.metadata, contents.scores
+    checked = contents.checked()
     outputs = Outputs(
         labels=checked["label"].astype(np.int64) if "label" in checked else None,
         predicted=checked["prediction"].astype(np.int64),
@@ -63,15 +58,15 @@ def read_user_file(
         if len(values) != len(outputs):
             problem = f"has {len(values)} rows, the other columns {len(outputs)}"
             raise InputError(problem, file=source, field=scores.kind)
-        if "index" in found.columns:
-            values = values[np.argsort(found.columns["index"], kind="stable")]
+        if "index" in contents.columns:
+            values = values[np.argsort(contents.columns["index"], kind="stable")]
         outputs = _with_scores(outputs, values, scores.kind, source)
     if isinstance(source, InMemory):
         name, path = source.name, Path(source.name)
     else:
         path = Path(source)
         name, outputs = path.stem, _with_files_beside(outputs, path)
-    return UserFile(metadata.get("dataset", name), path, outputs, metadata, found.raw.notes)
+    return UserFile(metadata.get("dataset", name), path, outputs, metadata, contents.raw.notes)
 
 
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:
@@ -147,22 +142,24 @@ class OutputFiles:
         if dataset in self.custom:
             file, layout = self.custom[dataset][model], self.layouts[dataset]
             user_file = read_user_file(file, layout=layout)
-            found, metadata = user_file.outputs, user_file.metadata
+            outputs, metadata = user_file.outputs, user_file.metadata
         else:
-            outputs = [kind for kind in self.outputs if wanted is None or kind in wanted]
+            kinds = [kind for kind in self.outputs if wanted is None or kind in wanted]
             stem = self.stems[dataset].format(model=model)
-            found, metadata = read_outputs(files_at(stem, outputs))
+            outputs, metadata = read_outputs(files_at(stem, kinds))
         self._same_models.check(model, dataset, metadata)
         if dataset in self.labels:
-            found = replace(found, labels=self.labels[dataset].read()[found.index])
-        return found
+            outputs = replace(outputs, labels=self.labels[dataset].read()[outputs.index])
+        return outputs
 
     def reader(self, members: Sequence[str], ensemble: str) -> Callable[[str], Outputs]:
         """Return what reads a model's outputs, or an ensemble's, on datasets joined by +."""
 
         def read(name: str) -> Outputs:
-            found = {member: self.read(name, member) for member in members}
-            return average(found, ensemble, name) if len(found) > 1 else found[members[0]]
+            of_members = {member: self.read(name, member) for member in members}
+            if len(of_members) == 1:
+                return of_members[members[0]]
+            return average(of_members, ensemble, name)
 
         return lambda names: joined([read(name) for name in names.split("+")])
 
@@ -170,7 +167,7 @@ class OutputFiles:
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
     """Read one model's outputs on one dataset."""
     predictions = read_predictions(files["predictions"])
-    found: dict[str, Any] = {"index": predictions.index}
+    arrays: dict[str, Any] = {"index": predictions.index}
     for kind in ("logits", "features"):
         if kind in files:
             vectors = read_vectors(files[kind], kind)
@@ -179,15 +176,15 @@ def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]
                     f"has other datapoints than {files['predictions'].name}",
                     file=files[kind], remedy="Delete both, and run again",
                 )  # fmt: skip
-            found[kind] = vectors.values
+            arrays[kind] = vectors.values
     if "statistics" in files:
-        found["statistics"] = read_statistics(files["statistics"])[0]
+        arrays["statistics"] = read_statistics(files["statistics"])[0]
     labels = predictions.label.astype(np.int64)
-    if "logits" in found:
-        return from_logits(found.pop("logits"), labels, **found), predictions.metadata
+    if "logits" in arrays:
+        return from_logits(arrays.pop("logits"), labels, **arrays), predictions.metadata
     predicted = predictions.prediction.astype(np.int64)
     confidences = predictions.probability.astype(np.float64)
-    return Outputs(labels, predicted, confidences, **found), predictions.metadata
+    return Outputs(labels, predicted, confidences, **arrays), predictions.metadata
 
 
 def check_same_datapoints(

@@ -21,6 +21,7 @@ from matcheval.accuracy_prediction.predicting import (
 )
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures import style
+from matcheval.figures.forms import Series, intervals, name_rows
 from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
@@ -121,26 +122,13 @@ def add_panels(
     return list(panels.flat[:n])
 
 
-def name_rows(axes: "Axes", names: Sequence[str]) -> None:
-    """Name the rows of a panel, the first one above."""
-    axes.set_yticks(np.arange(len(names)), names)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-
-
-def draw_intervals(axes: "Axes", rows: pd.DataFrame, name: str, **look: Any) -> Floats:
-    """Draw a value in percent with its interval for each method, and return the values.
-
-    `name` is that of the column; `look` are options of `errorbar`.
-    """
-    columns = [name, f"{name}_low", f"{name}_high"]
-    value, low, high = 100 * rows[columns].to_numpy(np.float64).T
-    lengths = np.nan_to_num([value - low, high - value]).clip(0)
-    axes.errorbar(value, np.arange(len(rows)), xerr=lengths, **look)
-    for row in np.flatnonzero(np.isnan(value)):
+def draw_methods(axes: "Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
+    """Draw a value with its interval for each method; `look` are options of `errorbar`."""
+    intervals(axes, rows, [series], **look)
+    for row in np.flatnonzero(rows[series.column].isna()):
         _add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
     name_rows(axes, titles(rows))
     axes.grid(visible=False, axis="y")
-    return value
 
 
 def _add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
@@ -148,6 +136,8 @@ def _add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -
 
 
 # --- Errors
+
+_MEAN_ERROR = Series("mae", style.SeriesStyle("k", "-", "none"), bounds="mae_rows")
 
 
 def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
@@ -173,8 +163,8 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
         panels = add_panels(figure, len(groups), shape, sharey=True)
         for axes, group in zip(panels, groups, strict=True):
             rows = methods.merge(block[block["group"] == group], how="left")
-            rows = rows.rename(columns={"mae_rows_low": "mae_low", "mae_rows_high": "mae_high"})
-            error = draw_intervals(axes, rows, "mae", fmt="none", ecolor="k", elinewidth=0.6)
+            draw_methods(axes, rows, _MEAN_ERROR, elinewidth=0.6)
+            error = 100 * rows["mae"].to_numpy()
             is_grey = ~is_direct & (rows["protocol"] == DIRECT)
             colors = np.where(is_grey, GREY, COLORS[0])
             axes.barh(np.arange(len(rows)), error, color=colors, height=0.7)
@@ -188,9 +178,6 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     return figure
 
 
-_MOST_NAMED = 45  # models
-
-
 def plot_models(results: Results) -> "Figure":
     """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B."""
     means = _mean_errors(results.rows())
@@ -199,8 +186,7 @@ def plot_models(results: Results) -> "Figure":
     }
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
     by_model = by_model.sort_values("mean", kind="stable")
-    is_named = len(by_model) <= _MOST_NAMED
-    n_rows = max(len(by_method), min(len(by_model), _MOST_NAMED))
+    n_rows = max(len(by_method), min(len(by_model), FEW_MODELS))
     shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else SPREAD
     note = f"{_default_sentence(results.whole)}. Left: {shown}."
     with new_figure(6.8, 0.9 + _ROW * n_rows, note) as figure:
@@ -212,10 +198,7 @@ def plot_models(results: Results) -> "Figure":
             by_model["mean"], np.arange(len(by_model)), xerr=by_model["std"].fillna(0), fmt="o",
             elinewidth=0.6, color=COLORS[0], **point_options(len(by_model)),
         )  # fmt: skip
-        name_rows(right, [style.shortened(str(name)) for name in by_model.index])
-        if not is_named:
-            right.set_yticks([])
-            right.set_ylabel("Model, by increasing mean error")
+        name_rows(right, list(by_model.index), "Model, by increasing mean error")
         right.set_xlabel("Mean ± SD over methods (points)")
     return figure
 
@@ -317,7 +300,7 @@ def plot_two_methods(
             axes.hlines(position, *values, color="0.7", linewidth=0.8)
             for value, title, color, marker in zip(values, errors, COLORS, "os", strict=False):
                 axes.plot(value, position, marker, color=color, label=title)
-            name_rows(axes, [style.shortened(str(name)) for name in part.index])
+            name_rows(axes, list(part.index))
             axes.set_ylim(size - 0.4, -0.6)
             axes.set_xlabel(f"Mean error by {by.replace('dataset', 'set')} (points)")
         panels[0].set_xlim(0, 104 * errors.to_numpy().max(initial=0) or 1)
@@ -347,7 +330,7 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
     rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "Axes", x: Floats, y: Floats) -> str:
-        _draw_line(axes, x, y)
+        draw_line(axes, x, y)
         return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
     return _plot_points(
@@ -370,7 +353,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2
             axes.set_xlim(x[0] - half, x[0] + half)
-        _draw_line(axes, x, y)
+        draw_line(axes, x, y)
         total = ((y - y.mean()) ** 2).sum()
         squares = {}
         if total > 0:
@@ -407,11 +390,11 @@ def _rho(x: Floats, y: Floats) -> str:
     return f"ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
 
-def _draw_line(axes: "Axes", x: Floats, y: Floats) -> None:
+def draw_line(axes: "Axes", x: Floats, y: Floats, color: str = "k") -> None:
     """Draw the line fitted to points, if they determine one."""
     if len(x) >= MIN_MODELS and np.ptp(x) > 0:
         ends = np.array([x.min(), x.max()])
-        axes.plot(ends, fit_line(x, y).at(ends), color="k", linewidth=0.9)
+        axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
 
 
 def _plot_points(
@@ -503,8 +486,10 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
 def _few(places: Any) -> list[Place]:
     """Return places, groups before their subgroups, without subgroups if there are too many."""
     order = list(dict.fromkeys(group for group, _ in places))
-    found = sorted(places, key=lambda place: (order.index(place[0]), place[1] != ALL))
-    return found if len(found) <= MAX_PLACES else [place for place in found if place[1] == ALL]
+    ordered = sorted(places, key=lambda place: (order.index(place[0]), place[1] != ALL))
+    if len(ordered) <= MAX_PLACES:
+        return ordered
+    return [place for place in ordered if place[1] == ALL]
 
 
 def _names(places: Sequence[Place]) -> list[str]:

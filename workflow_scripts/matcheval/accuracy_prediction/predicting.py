@@ -155,8 +155,8 @@ def mlp(
             if since >= 500:
                 break
         with torch.no_grad():
-            found = network(column((new - centre) / scale))[:, 0]
-    return np.asarray(found.double().numpy(), np.float64)
+            predicted = network(column((new - centre) / scale))[:, 0]
+    return np.asarray(predicted.double().numpy(), np.float64)
 
 
 REGRESSORS: Mapping[str, Callable[..., Floats]] = {
@@ -201,12 +201,12 @@ def predict_accuracies(
         name: np.concatenate([np.broadcast_to(part[name], len(part["row"])) for part in parts])
         for name in parts[0]
     }
-    found = scores.iloc[columns.pop("row")].reset_index(drop=True).assign(**columns)
-    found["flagged"] |= (found["predicted"] < -_ROUNDING) | (found["predicted"] > 1 + _ROUNDING)
+    table = scores.iloc[columns.pop("row")].reset_index(drop=True).assign(**columns)
+    table["flagged"] |= (table["predicted"] < -_ROUNDING) | (table["predicted"] > 1 + _ROUNDING)
     if clip:
-        found["predicted"] = found["predicted"].clip(0, 1)
-    found["error"] = (found["predicted"] - found["accuracy"]).abs()
-    return found[PREDICTED.names]
+        table["predicted"] = table["predicted"].clip(0, 1)
+    table["error"] = (table["predicted"] - table["accuracy"]).abs()
+    return table[PREDICTED.names]
 
 
 def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
@@ -312,12 +312,12 @@ def _left_out(rows: _Rows) -> _Predicted:
         reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
         x, y = rows["score"][usable], rows["accuracy"][usable]
-        found, units = leave_one_out(x, y), pd.factorize(rows["unit"][usable])[0]
+        left_out, units = leave_one_out(x, y), pd.factorize(rows["unit"][usable])[0]
         for name, values in intervals.both_intervals(x, y, units).items():
             ends[name] = np.full(n, NO_ENDS[name], np.asarray(values).dtype)
             ends[name][usable] = values
-        predicted[usable], outside[usable] = found.predicted, _beyond_others(x)
-        reasons[np.flatnonzero(usable)[found.is_mean]] = FLAGGED
+        predicted[usable], outside[usable] = left_out.predicted, _beyond_others(x)
+        reasons[np.flatnonzero(usable)[left_out.is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
     return _predicted(
         rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",

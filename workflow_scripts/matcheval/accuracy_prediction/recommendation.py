@@ -105,8 +105,8 @@ def _of_sets(row: Mapping[str, Any]) -> str:
     low, high = row["groups_low"], row["groups_high"]
     if not high - low < 1:  # NaN, or all accuracies
         return "They are too few for an interval of sets"
-    found = f"Of sets like these, 9 in 10 are about within [{100 * low:.1f}, {100 * high:.1f}] %"
-    return f"{found} (jackknife+, {row['n_groups']} groups of sets)"
+    text = f"Of sets like these, 9 in 10 are about within [{100 * low:.1f}, {100 * high:.1f}] %"
+    return f"{text} (jackknife+, {row['n_groups']} groups of sets)"
 
 
 def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
@@ -156,14 +156,14 @@ def _percent(values: Iterable[float]) -> str:
 
 def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     """Return a block of lines per target, with accuracies in percent, for the terminal."""
-    first, advice = rows[0], {found.target: found for found in recommend(rows)}
+    first, advice_on = rows[0], {advice.target: advice for advice in recommend(rows)}
     accuracy = _in_percent(first["accuracy_base"])
     lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
     width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
     for target, of_target in groupby(rows, lambda row: row["target"]):
-        found = advice[target]
-        said = f"{found.strength}: {found.text} ({found.reason})"
-        texts = [textwrap.fill(text, _WIDTH) for text in (said, f"next: {found.next_step}")]
+        advice = advice_on[target]
+        claim = f"{advice.strength}: {advice.text} ({advice.reason})"
+        texts = [textwrap.fill(text, _WIDTH) for text in (claim, f"next: {advice.next_step}")]
         lines += ["", *texts, "", *_block(target, list(of_target), width)]
     lines += [
         "",

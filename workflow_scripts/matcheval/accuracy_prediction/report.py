@@ -29,11 +29,11 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
             continue
         suite = table["suite"].iloc[0]
         rows = _over_all_sets(table)
-        known = rows.dropna(subset="mae").sort_values("mae", kind="stable").to_dict("records")
-        if known:
+        with_error = rows.dropna(subset="mae").sort_values("mae", kind="stable").to_dict("records")
+        if with_error:
             file = path.removesuffix(".parquet") + ".csv"
-            parts.append((suite, _chart(suite, known), _table(suite, known, file)))
-            headlines.append(_headline(suite, known))
+            parts.append((suite, _chart(suite, with_error), _table(suite, with_error, file)))
+            headlines.append(_headline(suite, with_error))
         notes += [
             f"{suite}: {name} has no prediction of {counted(n, 'pair')} of model and set."
             for name, n in zip(rows["name"], rows["n_missing"], strict=True)

@@ -100,17 +100,17 @@ class _RotatedPasses:
         base = self.job.stored.base
         path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
-        found = _read_kept(path, inputs)
-        if found is None:
+        logits = _read_kept(path, inputs)
+        if logits is None:
             if self._has_computed and self._is_to_stop():
                 message = "stopped as its time is nearly over"
                 raise StoppedError(message, file=f"dataset '{dataset}'")
             if seed not in self._heads:
                 self._heads[seed] = fit_rotation_head(self._base_features, seed)
-            found = self._pass(dataset, partial(orientation_logits, self._heads[seed]))
-            write_arrays(path, {"logits": found, "inputs": np.array(inputs)})
+            logits = self._pass(dataset, partial(orientation_logits, self._heads[seed]))
+            write_arrays(path, {"logits": logits, "inputs": np.array(inputs)})
             self._has_computed = True
-        return found
+        return logits
 
     def _inputs(self, dataset: str) -> str:
         description = read_description(self.job.datasets / dataset)

@@ -37,7 +37,7 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
-from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction, write_table
+from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 
 SUITE = Column("suite", pa.string(), "", "name of the suite")
 METHOD = (
@@ -111,7 +111,7 @@ class Subsets:
         counts = {"none": (), "singles": (1,), "pairs": (1, 2)}[self.missing_classes]
         for count in counts:
             for chosen in combinations(of_suite, count):
-                labels = [label for label, known in enumerate(classes) if known in chosen]
+                labels = [label for label, name in enumerate(classes) if name in chosen]
                 kept = np.asarray(~np.isin(target.label_rows, labels).any(axis=1))
                 if kept.any():
                     yield f"{_WITHOUT}{'+'.join(chosen)}", 0, kept
@@ -125,16 +125,8 @@ _WHOLE_RULE, _NO_SUBSETS = ClassRule(), Subsets()
 class SuiteOutputs:
     """Models' outputs on the sets of a suite and on its base: where they lie, what counts of them.
 
-    Attributes
-    ----------
-    suite : Suite
-    base : str
-        Name of the labelled set.
-    classes : sequence of str, or Path
-        Names of the base's classes, or the base's description, which has them; empty for numbers.
-    rule : ClassRule
-        How classes are treated; those that count follow from the members of the suite.
-    files : OutputFiles
+    `classes` are the names of the base's, or its description, which has them; empty for numbers.
+    Which classes count follows from the members of the suite, `rule` is how they are treated.
     """
 
     suite: Suite
@@ -254,8 +246,8 @@ def score_suite(
                     "seed": seed if chosen is None else draw, "view": view, "n": len(part),
                     "accuracy": part.accuracy,
                 }  # fmt: skip
-                found = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
-                rows += [named | truth | row for row in found]
+                scored = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
+                rows += [named | truth | row for row in scored]
     return _of_present_classes(pd.DataFrame(rows, columns=SCORES.names))
 
 
@@ -360,7 +352,7 @@ def write_scores(
         for seed in seeds
     ]
     table = score_suite(scored, reader, scorers, subsets)
-    write_table(SCORES.from_frame(table), scores)
+    SCORES.write(table, [scores])
     LOGGER.info("%s: %d sets, %d scores", scored, len(stored.suite.members), table["score"].count())
 
 
@@ -378,5 +370,5 @@ def write_agreement(
 
     chosen = [POOL_SCORES[name] for name in methods]
     table = score_pool(stored, models, chosen, read, single, subsets, recipes)
-    write_table(SCORES.from_frame(table), scores)
+    SCORES.write(table, [scores])
     LOGGER.info("%s: %d sets, %d models", stored.suite.name, len(stored.suite.members), len(models))

@@ -13,7 +13,6 @@ from matcheval.accuracy_prediction import errors as tabulated
 from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
-from matcheval.io.tables import write_table
 
 LOGGER = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ def write_predictions(
     predictions = predicting.predict_accuracies(
         scored, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
     )
-    write_table(PREDICTED.from_frame(predictions), *predicted)
+    PREDICTED.write(predictions, predicted)
     notes = setting_notes({**settings, **pool})
     without_prediction = predictions.loc[predictions["predicted"].isna(), "reason"]
     without_score = scored.loc[scored["score"].isna(), "reason"]

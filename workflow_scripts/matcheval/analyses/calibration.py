@@ -5,7 +5,7 @@ equal, the matched gap is the overconfidence on the matched replication minus th
 original.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,42 +22,52 @@ from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MIN_PAIRS,
-    ComparedModels,
-    matched_by,
-    mean_of_defined,
-)
+from matcheval.protocol import compared_models
+from matcheval.protocol.compared_models import MIN_PAIRS, ComparedModels, mean_of_defined
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 
 N_BINS = 15
-_NAN = float("nan")
+Rows = dict[str, list[npt.NDArray[Any]]]  # by origin: those that each seed picked of a set
+
+
+def all_and_matched(compared: ComparedModels) -> Iterator[tuple[Comparison, dict[str, Any], Rows]]:
+    """Pick, of every model, all datapoints of both sets, then those that each matching matched.
+
+    Yields the columns `MATCHED_MODEL` with the rows; where all are picked, no matching is named.
+    """
+    for comparison in compared.comparisons:
+        whole: dict[str, Any] = {
+            "model": comparison.model, "pair": comparison.pair.name, "matching": "",
+            "criterion": "", "epsilon": float("nan"),
+        }  # fmt: skip
+        yield comparison, whole, {o: [np.arange(len(getattr(comparison, o)))] for o in style.SETS}
+        for matched in compared_models.matched_by(comparison, compared.methods, compared.seeds):
+            targets = [np.flatnonzero(row != UNMATCHED) for row in matched.rows.values()]
+            sources = [r[hit] for r, hit in zip(matched.rows.values(), targets, strict=True)]
+            picked = dict(zip(style.SETS, (sources, targets)[:: compared.sign], strict=True))
+            yield comparison, {name: matched.identity[name] for name in whole}, picked
 
 
 def _score(name: str, meaning: str) -> Column:
     return Column(name, pa.float64(), "1", meaning)
 
 
+_UNBIASED = "calibration minus its bias in bins of this size; 0 on average if perfectly calibrated"
+
 SCHEMA = TableSchema(
     "calibration of all and of matched datapoints",
     (
-        *MATCHED_MODEL,
+        *compared_models.MATCHED_MODEL,
         text("origin", "original or replication: all datapoints where matching is empty"),
         Column("n", pa.float64(), "datapoints", "mean over seeds, as all that follows"),
         fraction("accuracy", "share of correct predictions; NaN without a datapoint"),
         fraction("mean_confidence", "mean of the confidences; NaN without a datapoint"),
         fraction("overconfidence", "mean confidence minus accuracy"),
-        fraction(
-            "calibration_error", "root of squared_calibration_error, 0 where that is negative"
-        ),
-        _score(
-            "squared_calibration_error",
-            "calibration minus its bias in bins of this size; 0 on average if perfectly calibrated",
-        ),
+        fraction("calibration_error", "root of squared_calibration_error, 0 if that is negative"),
+        _score("squared_calibration_error", _UNBIASED),
         _score("brier", "mean square of confidence minus correctness, 0 or 1"),
         _score("calibration", "mean square of confidence minus accuracy of 15 bins, equally large"),
         _score("refinement", "mean of accuracy times error rate within bins"),
@@ -81,11 +91,7 @@ SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class BrierParts:
-    """Parts of the Brier score of confidences that are replaced by the mean of their bin.
-
-    `calibration` and `refinement` add up to it; `debiased` is an estimate of the calibration of an
-    infinite sample.
-    """
+    """Calibration and refinement add up to the score; `debiased` estimates the former at n = ∞."""
 
     calibration: float
     refinement: float
@@ -93,20 +99,8 @@ class BrierParts:
 
 
 def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts:
-    """Divide the Brier score of correctness in 15 bins of equally many datapoints.
+    """Divide the Brier score in 15 bins of equally many datapoints; equal confidences share one.
 
-    Parameters
-    ----------
-    confidence : array-like of float, shape (n,)
-        In [0, 1]; equal ones share a bin.
-    correct : array-like of bool, shape (n,)
-
-    Returns
-    -------
-    BrierParts
-
-    References
-    ----------
     Murphy (1973), J. Appl. Meteorol. 12: reliability, and uncertainty minus resolution. Kumar,
     Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce` of their code, and Ferro & Fricker
     (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin of n minus its accuracy times its
@@ -122,41 +116,20 @@ def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts
     return BrierParts(*(float(share @ values) for values in (squares, spread, unbiased)))
 
 
-# Rows of a set that each seed picked, or a mask of them.
-_Picked = Sequence[Any]
-
-
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Measure the calibration of every model on both sets, and on their matched datapoints."""
-    rows = []
-    for comparison in compared.comparisons:
-        whole = {
-            "model": comparison.model, "pair": comparison.pair.name, "matching": "",
-            "criterion": "", "epsilon": _NAN,
-        }  # fmt: skip
-        rows += _rows(comparison, whole, [slice(None)], [slice(None)])
-        for one in matched_by(comparison, compared.methods, compared.seeds):
-            hits = [row != UNMATCHED for row in one.rows.values()]
-            picked = [row[hit] for row, hit in zip(one.rows.values(), hits, strict=True)]
-            rows += _rows(comparison, one.identity, picked, hits)
+    rows = [
+        identity | {"origin": origin} | _measured(getattr(comparison, origin), of_set)
+        for comparison, identity, picked in all_and_matched(compared)
+        for origin, of_set in picked.items()
+    ]
     for row in rows:
         label = int(row["largest_class"])
         row["largest_class_name"] = "" if label < 0 else class_name(compared.layout, label)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _rows(
-    comparison: Comparison, identity: Mapping[str, Any], source: _Picked, target: _Picked
-) -> list[dict[str, Any]]:
-    """Return the rows of the original and of the replication."""
-    picked = (source, target) if comparison.source_is_original else (target, source)
-    return [
-        {**identity, "origin": origin, **_measured(getattr(comparison, origin), rows)}
-        for origin, rows in zip(style.SETS, picked, strict=True)
-    ]
-
-
-def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
+def _measured(side: Predictions, picked: Sequence[npt.NDArray[Any]]) -> dict[str, Any]:
     """Measure what each seed picked of a set; classes are pooled over seeds."""
     parts = [
         (side.probability[rows].astype(np.float64), side.correct[rows], side.prediction[rows])
@@ -176,13 +149,13 @@ def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
     counts = np.bincount(predicted)
     classes = np.flatnonzero(counts >= MIN_PAIRS * len(parts))
     of_classes = np.bincount(predicted, p - right)[classes] / counts[classes]
-    in_bins = [brier_parts(*one) for one in filled]
-    debiased = float(np.mean([one.debiased for one in in_bins]))
+    in_bins = [brier_parts(*of_seed) for of_seed in filled]
+    debiased = float(np.mean([parts.debiased for parts in in_bins]))
     row |= {
         "calibration_error": max(debiased, 0.0) ** 0.5, "squared_calibration_error": debiased,
         "brier": np.mean([((p - right) ** 2).mean() for p, right in filled]),
-        "calibration": np.mean([one.calibration for one in in_bins]),
-        "refinement": np.mean([one.refinement for one in in_bins]),
+        "calibration": np.mean([parts.calibration for parts in in_bins]),
+        "refinement": np.mean([parts.refinement for parts in in_bins]),
         "n_classes": len(classes), "reason": f"no class is predicted {MIN_PAIRS} times",
     }  # fmt: skip
     if len(classes):
@@ -197,6 +170,11 @@ def _measured(side: Predictions, picked: _Picked) -> dict[str, Any]:
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
+def height_of(models: int) -> float:
+    """Return the height of a figure with a row for each model, in inches."""
+    return (_ROW * max(models, 3) if models <= FEW_MODELS else _HEIGHT) + _AROUND
+
+
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw by how much each model is overconfident on all and on matched datapoints."""
     values = table.pivot_table(
@@ -205,8 +183,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     values = values.sort_values(("", "original"), kind="stable")
     values.columns = ["/".join(names) for names in values.columns]
     matchings = [name for name in table["matching"].unique() if name]
-    height = _ROW * max(len(values), 3) if len(values) <= FEW_MODELS else _HEIGHT
-    size = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings)), height + _AROUND
+    size = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings)), height_of(len(values))
     title = f"{table['pair'].iloc[0]}: overconfidence, {counted(len(values), 'model')}"
     with drawing(*size, title, legend_columns=3) as figure:
         axes = panels(figure, len(matchings), len(matchings))

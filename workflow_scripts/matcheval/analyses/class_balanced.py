@@ -49,17 +49,23 @@ def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.in
 
 
 def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, seed: int = 0, confidence: float = 0.95
+    correctness: Correctness,
+    dataset: str,
+    file: str = "",
+    *,
+    seed: int = 0,
+    confidence: float = 0.95,
 ) -> pd.DataFrame:
     """Tabulate accuracies on a class-balanced subset, and averaged over classes."""
-    rows = balanced_rows(known.labels, seed)
-    classes, inverse, counts = np.unique(known.labels, return_inverse=True, return_counts=True)
+    labels = correctness.labels
+    rows = balanced_rows(labels, seed)
+    classes, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)
     table = []
-    for model, correct in zip(known.models, known.right, strict=True):
-        by_class = np.bincount(inverse, weights=correct, minlength=len(classes)) / counts
+    for model, right in zip(correctness.models, correctness.right, strict=True):
+        by_class = np.bincount(inverse, weights=right, minlength=len(classes)) / counts
         table.append({
-            "model": model, "dataset": dataset, **accuracy_columns("all", correct, confidence),
-            **accuracy_columns("balanced", correct[rows], confidence),
+            "model": model, "dataset": dataset, **accuracy_columns("all", right, confidence),
+            **accuracy_columns("balanced", right[rows], confidence),
             "accuracy_by_class": float(by_class.mean()), "per_class": len(rows) // len(classes),
             "seed": seed, "confidence": confidence,
         })  # fmt: skip

@@ -19,14 +19,9 @@ from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
+from matcheval.protocol import compared_models
 from matcheval.protocol.blocks import Blocks
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MIN_PAIRS,
-    ComparedModels,
-    MatchedModel,
-    matched_error,
-)
+from matcheval.protocol.compared_models import MIN_PAIRS, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
@@ -38,10 +33,7 @@ from matcheval.statistics.intervals import LEVEL, percent
 from matcheval.statistics.significance import holm
 
 Classes = npt.NDArray[np.int64]
-
-
-# Which datapoints of a set each seed matched: rows, or a mask.
-_Picked = Sequence[npt.NDArray[Any]]
+_Picked = Sequence[npt.NDArray[Any]]  # the datapoints of a set that each seed matched
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +52,9 @@ class ClassCounts:
         """Count the datapoints of `n` classes."""
 
         def count(chosen: Any) -> tuple[Floats, Floats]:
-            some, right = classes[chosen], predictions.correct[chosen]
-            sizes = np.bincount(some, minlength=n).astype(np.float64)
-            return sizes, np.bincount(some, right, n).astype(np.float64)
+            of_chosen, right = classes[chosen], predictions.correct[chosen]
+            sizes = np.bincount(of_chosen, minlength=n).astype(np.float64)
+            return sizes, np.bincount(of_chosen, right, n).astype(np.float64)
 
         of_seeds = map(np.array, zip(*(count(chosen) for chosen in picked), strict=True))
         return cls(predictions, classes, *count(slice(None)), *of_seeds)
@@ -75,30 +67,21 @@ class ClassCounts:
             share = np.where(is_defined, 1 / np.maximum(n_matched, 1), 0) / n_seeds
             weights[chosen] += share[self.classes[chosen]]
         correct = self.predictions.correct
-        return weights * (
-            correct - isotonic_accuracy(Scored(self.predictions.probability, correct))
-        )
+        fitted = isotonic_accuracy(Scored(self.predictions.probability, correct))
+        return weights * (correct - fitted)
 
 
 @dataclass(frozen=True, eq=False)
 class ClassMeasures:
     """One model and matching, by class; means are over the seeds with matched points on both sides.
 
-    Attributes
-    ----------
-    source, target : ClassCounts
-    terms : GapTerms
-        Matched gap, source selection and dropped targets of each class, original minus replication.
-    fraction_unmatched : float64 array, shape (n_classes,)
-        Mean over all seeds.
-    errors : ErrorTerms
-        What each datapoint adds to the error of its own class's matched gap.
+    `errors` are what each datapoint adds to the error of its own class's matched gap.
     """
 
     source: ClassCounts
     target: ClassCounts
     terms: GapTerms
-    fraction_unmatched: Floats
+    fraction_unmatched: Floats  # mean over all seeds
     errors: ErrorTerms
 
     @property
@@ -109,13 +92,13 @@ class ClassMeasures:
 
 
 def measure_classes(
-    one: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
+    model: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
 ) -> ClassMeasures:
     """Count matched points and correct predictions of every class, and average over seeds."""
-    comparison, matched = one.comparison, [row != UNMATCHED for row in one.rows.values()]
-    picked = [row[hit] for row, hit in zip(one.rows.values(), matched, strict=True)]
-    source = ClassCounts.of(comparison.source, source_class, picked, n_classes)
-    target = ClassCounts.of(comparison.target, target_class, matched, n_classes)
+    comparison, targets = model.comparison, [row != UNMATCHED for row in model.rows.values()]
+    sources = [row[hit] for row, hit in zip(model.rows.values(), targets, strict=True)]
+    source = ClassCounts.of(comparison.source, source_class, sources, n_classes)
+    target = ClassCounts.of(comparison.target, target_class, targets, n_classes)
     defined = (source.n_matched > 0) & (target.n_matched > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         runs = {
@@ -132,7 +115,7 @@ def measure_classes(
             np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
             for values in vars(terms).values()
         ]
-    errors = ErrorTerms(source.errors(picked, defined), -target.errors(matched, defined))
+    errors = ErrorTerms(source.errors(sources, defined), -target.errors(targets, defined))
     return ClassMeasures(source, target, GapTerms(*means), fraction_unmatched, errors)
 
 
@@ -151,7 +134,7 @@ def _measured_classes(table: pd.DataFrame) -> pd.DataFrame:
 SCHEMA = TableSchema(
     "gaps by class",
     (
-        *MATCHED_MODEL,
+        *compared_models.MATCHED_MODEL,
         text("kind", "predicted: a diagnosis; true: a description"),
         Column("class", pa.int32(), "1", "number of the class; -1 for all classes together"),
         text("class_name", "its name, or its number in the files; all for all together"),
@@ -191,27 +174,26 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Divide the gap of every class, and of all classes together."""
     n_classes = 1 + max(
         int(getattr(side, column).max())
-        for one in compared.comparisons
-        for side in (one.source, one.target)
+        for comparison in compared.comparisons
+        for side in (comparison.source, comparison.target)
         for column in KINDS.values()
     )
     parts: dict[tuple[str, str, int], dict[str, float]] = {}
     rows = []
-    for one in compared.matched():
+    for model in compared.matched():
         for kind, column in KINDS.items():
-            found = []
-            for number, row in _rows(one, column, n_classes, compared.blocks):
-                key = one.comparison.model, kind, number
+            of_kind: list[dict[str, Any]] = []
+            for number, row in _rows(model, column, n_classes, compared.blocks):
+                key = model.comparison.model, kind, number
                 if "matched_gap" in row:
                     if key not in parts:  # the same for all matchings
-                        parts[key] = _parts(one.comparison, column, number, compared.blocks)
+                        parts[key] = _parts(model.comparison, column, number, compared.blocks)
                     row |= parts[key]
                 name = "all" if number == ALL else class_name(compared.layout, number)
-                found.append(
-                    one.identity | {"kind": kind, "class": number, "class_name": name} | row
-                )
-            corrected = holm([row.get("p", _NAN) for row in found[1:]])
-            rows += [row | {"p_holm": p} for row, p in zip(found, [_NAN, *corrected], strict=True)]
+                names = {"kind": kind, "class": number, "class_name": name}
+                of_kind.append(model.identity | names | row)
+            corrected = [_NAN, *holm([row.get("p", _NAN) for row in of_kind[1:]])]
+            rows += [row | {"p_holm": p} for row, p in zip(of_kind, corrected, strict=True)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -222,21 +204,21 @@ def _classes(comparison: Comparison, column: str) -> tuple[Classes, Classes]:
 
 
 def _rows(
-    one: MatchedModel, column: str, n_classes: int, blocks: Blocks | None
+    model: MatchedModel, column: str, n_classes: int, blocks: Blocks | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """Row of all classes together, then of each class that either set has."""
-    classes = _classes(one.comparison, column)
-    of_classes = measure_classes(one, *classes, n_classes)
+    classes = _classes(model.comparison, column)
+    of_classes = measure_classes(model, *classes, n_classes)
     source, target = of_classes.source, of_classes.target
-    of_all = measure_classes(one, np.zeros_like(classes[0]), np.zeros_like(classes[1]), 1)
+    of_all = measure_classes(model, np.zeros_like(classes[0]), np.zeros_like(classes[1]), 1)
     # The gap of all classes, divided by their shares as by confidence.
     mix = parts_of_bins(source.n, source.n_correct, target.n, target.n_correct)
-    sign = 1 if one.comparison.source_is_original else -1
-    yield ALL, _row(one.comparison, of_all, 0, blocks) | {
+    sign = 1 if model.comparison.source_is_original else -1
+    yield ALL, _row(model.comparison, of_all, 0, blocks) | {
         "class_mix": sign * float(mix.confidence), "within_class": sign * float(mix.conditional)
     }  # fmt: skip
     for number in np.flatnonzero(source.n + target.n).tolist():
-        yield number, _row(one.comparison, of_classes, number, blocks)
+        yield number, _row(model.comparison, of_classes, number, blocks)
 
 
 def _row(
@@ -262,18 +244,15 @@ def _row(
         measures.errors.source * (source.classes == at),
         measures.errors.target * (target.classes == at),
     )
-    found = matched_error(
+    estimate = compared_models.matched_error(
         terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks,
         comparison.pair.confidence,
     )  # fmt: skip
-    return row | terms | vars(found) | {"p": _p(found.matched_gap, found.matched_gap_se)}
-
-
-def _p(gap: float, error: float) -> float:
-    """Two-sided p-value of a normal deviate; NaN where the standard error is 0 or undefined."""
     from scipy.special import ndtr
 
-    return float(2 * ndtr(-abs(gap) / error)) if error > 0 else _NAN
+    gap, error = estimate.matched_gap, estimate.matched_gap_se
+    p = float(2 * ndtr(-abs(gap) / error)) if error > 0 else _NAN  # two-sided
+    return row | terms | vars(estimate) | {"p": p}
 
 
 def _parts(
@@ -281,17 +260,16 @@ def _parts(
 ) -> dict[str, float]:
     """Decompose the gap on the datapoints of one class, into parts of confidence and accuracy."""
     in_class = [
-        np.full(len(each), True) if number == ALL else each == number
-        for each in _classes(comparison, column)
+        np.full(len(classes), True) if number == ALL else classes == number
+        for classes in _classes(comparison, column)
     ]
     source, target = (
         Scored(side.probability[chosen], side.correct[chosen])
         for side, chosen in zip((comparison.source, comparison.target), in_class, strict=True)
     )
     if blocks is not None:  # blocks without any of the datapoints stay, and are drawn in vain
-        blocks = replace(
-            blocks, source=blocks.source[in_class[0]], target=blocks.target[in_class[1]]
-        )
+        of_class = {"source": blocks.source[in_class[0]], "target": blocks.target[in_class[1]]}
+        blocks = replace(blocks, **of_class)
     return decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=blocks,
         seed=number - ALL, level=comparison.pair.confidence,
@@ -301,9 +279,6 @@ def _parts(
 _ROW, _MARGIN, _AROUND = 0.16, 0.75, 0.7  # inches: of a class, a row of panels, the figure
 _COLUMNS = 4  # panels in a row
 _MOST_CLASSES = 45  # rows of a panel that fit on a page
-
-
-_ENDS = {"min": "low", "max": "high"}
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
@@ -345,8 +320,8 @@ def _over_models(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
     rows = groups[columns].mean()
     if not several:
         return rows.join(groups[["matched_gap_low", "matched_gap_high"]].first())
-    ends = (groups[columns].agg(end).add_suffix(f"_{name}") for end, name in _ENDS.items())
-    return rows.join([*ends])
+    low, high = groups[columns].min(), groups[columns].max()
+    return rows.join([low.add_suffix("_low"), high.add_suffix("_high")])
 
 
 def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
@@ -357,9 +332,9 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
     if len(classes) <= _MOST_CLASSES:
         return classes, "Classes with too few matched points are left out."
     sizes = shown.groupby("class")["matched_gap"].mean().abs().drop(ALL, errors="ignore")
-    largest = sizes.nlargest(_MOST_CLASSES - 1).index
-    note = f"The {len(largest)} of {len(sizes)} classes with the largest matched gaps."
-    return [k for k in classes if k == ALL or k in largest], note
+    largest = {ALL, *sizes.nlargest(_MOST_CLASSES - 1).index}
+    note = f"The {len(largest) - 1} of {len(sizes)} classes with the largest matched gaps."
+    return [k for k in classes if k in largest], note
 
 
 class ClassGaps(PairTableAnalysis):

@@ -85,6 +85,11 @@ class Difficulties:
         """√(σ² + 1): the standard deviation of difficulty and a model's own noise combined."""
         return float(np.hypot(self.sigma, 1))
 
+    def density(self, x: FloatArray) -> FloatArray:
+        """Compute the probability density at some difficulties."""
+        z = (x - self.mu) / self.sigma
+        return np.exp(-z * z / 2) / (self.sigma * np.sqrt(2 * np.pi))
+
 
 def expected_accuracy(skill: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
     """Compute the accuracies that models are expected to have on a set."""
@@ -127,14 +132,14 @@ def model_difficulty(
     """Fit the model of difficulty to a pair, and simulate sets of the same sizes."""
     original = Difficulties(0.0, sigma)
     replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
-    known = results[results["accuracy_original"].between(0, 1, inclusive="neither")]
-    known = known.sort_values("model", ignore_index=True)
-    table = known[["model", "accuracy_original", "accuracy_replication"]].copy()
-    table["skill"] = skills(known["accuracy_original"], original)
+    finite = results[results["accuracy_original"].between(0, 1, inclusive="neither")]
+    finite = finite.sort_values("model", ignore_index=True)
+    table = finite[["model", "accuracy_original", "accuracy_replication"]].copy()
+    table["skill"] = skills(finite["accuracy_original"], original)
     table["expected_replication"] = expected_accuracy(table["skill"], replication)
     rng = np.random.default_rng(seed)
     for origin, difficulty in (("original", original), ("replication", replication)):
-        n = int(known[f"n_{origin}"].iloc[0])
+        n = int(finite[f"n_{origin}"].iloc[0])
         drawn = simulate_correct(table["skill"], difficulty, n, rng) / n if n else np.nan
         table[f"simulated_{origin}"] = drawn
     error = table["accuracy_replication"] - table["expected_replication"]
@@ -184,8 +189,7 @@ def _draw_density(axes: "style.Axes", difficulty: Difficulties, **look: Any) -> 
         axes.axvline(difficulty.mu, **look)
         return
     x = difficulty.mu + difficulty.sigma * np.linspace(-_REACH, _REACH, 200)
-    z = (x - difficulty.mu) / difficulty.sigma
-    axes.plot(x, np.exp(-z * z / 2) / (difficulty.sigma * np.sqrt(2 * np.pi)), **look)
+    axes.plot(x, difficulty.density(x), **look)
 
 
 def _draw_accuracies(
@@ -195,7 +199,8 @@ def _draw_accuracies(
     original: Difficulties,
     replication: Difficulties,
 ) -> None:
-    observed = results[["accuracy_original", "accuracy_replication"]]
+    x_name, y_name = "accuracy_original", "accuracy_replication"
+    observed = results[[x_name, y_name]]  # without intervals
     low = max(100 * float(observed.min().min()) - 3, 0.1)
     high = min(100 * float(observed.max().max()) + 3, 99.9)
     square(axes, low, high)
@@ -204,47 +209,22 @@ def _draw_accuracies(
     axes.plot(x, curve, label="model", **style.FITTED.line_options())
     # Rings around the crosses: simulated accuracies lie close to observed ones.
     look = point_options(len(results), size=7.0) | {"markerfacecolor": "none"}
-    size = look["markersize"]
-    look["markeredgewidth"] = 0.11 * size
-    scatter(
-        axes,
-        observed,
-        "accuracy_original",
-        "accuracy_replication",
-        style.MODELS,
-        label="observed",
-        **look,
-    )
-    simulated = of_models[["simulated_original", "simulated_replication"]]
-    if np.isfinite(simulated.to_numpy()).any():
-        look["markersize"] = 0.57 * size
-        scatter(
-            axes,
-            simulated,
-            "simulated_original",
-            "simulated_replication",
-            _SIMULATED,
-            label="simulated",
-            **look,
-        )
+    look["markeredgewidth"] = 0.11 * look["markersize"]
+    scatter(axes, observed, x_name, y_name, style.MODELS, label="observed", **look)
+    x_name, y_name = "simulated_original", "simulated_replication"
+    if np.isfinite(of_models[[x_name, y_name]].to_numpy()).any():
+        look["markersize"] *= 0.57
+        scatter(axes, of_models, x_name, y_name, _SIMULATED, label="simulated", **look)
 
 
 def write_difficulty(
-    *,
-    results: Path,
-    fits: Path,
-    models: Sequence[str],
-    sigma: float,
-    seed: int,
-    tables: Sequence[Path],
-    skills: Path,
-    plots: Sequence[Path],
-) -> None:
+    *, results: Path, fits: Path, models: Sequence[str], sigma: float, seed: int,
+    tables: Sequence[Path], skills: Path, plots: Sequence[Path],
+) -> None:  # fmt: skip
     """Fit the model of difficulty to one pair, and write tables and figures."""
     table = RESULTS.read(results).to_pandas()
     table = table[table["model"].isin(models)].reset_index(drop=True)
-    fit = FITS.read(fits).to_pandas()
-    fit = fit[fit["scale"] == "probit"].iloc[0]
+    fit = FITS.read(fits).to_pandas().set_index("scale", drop=False).loc["probit"]
     row, of_models = model_difficulty(table, fit, sigma, seed)
     DIFFICULTY.write(pd.DataFrame([row]), tables)
     write_table(SKILLS.from_frame(of_models), skills)
@@ -253,7 +233,7 @@ def write_difficulty(
 
 
 class DifficultySettings(Settings):
-    """Pairs that the Gaussian model of difficulty is fitted to, and its free parameter."""
+    """The pairs that the model is fitted to, and its free parameter."""
 
     pairs: UniqueTuple[PairName] = Field(
         (), description="Pairs of datasets that the model of difficulty is fitted to"
@@ -285,26 +265,22 @@ class Difficulty(Analysis):
         self.skills = Artifact(f"{study.folder}/difficulty/{stem}.skills", (".parquet",))
         self.plot = self.figure(f"difficulty/{stem}", caption, labels)
 
-    @property
-    def replication(self) -> Replication:
-        """The analysis whose probit fits the model explains."""
-        return self.study.analysis(Replication)
-
     def check(self) -> None:
         """Check that there are probit fits."""
-        if self.settings.pairs and "probit" not in self.replication.fitted_scales:
-            raise configuration_error(
-                "the model of difficulty requires a probit fit",
-                field=self.field("pairs"),
-                remedy="Add probit to replication.scales; a fit requires at least three models",
-            )
+        if self.settings.pairs and "probit" not in self.study.analysis(Replication).fitted_scales:
+            problem = "the model of difficulty requires a probit fit"
+            remedy = "Add probit to replication.scales; a fit requires at least three models"
+            raise configuration_error(problem, field=self.field("pairs"), remedy=remedy)
 
     @property
     def targets(self) -> list[str]:
         """Table, skills of the models and figure, for every pair and k of top-k."""
-        each = {"pair": self.settings.pairs, "top": self.replication.settings.top}
-        artifacts = (self.result, self.skills, self.plot)
-        return [file for artifact in artifacts for file in artifact.expand(**each)]
+        tops = self.study.analysis(Replication).settings.top
+        return [
+            file
+            for artifact in (self.result, self.skills, self.plot)
+            for file in artifact.expand(pair=self.settings.pairs, top=tops)
+        ]
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -15,24 +15,18 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
+from matcheval import settings as types
 from matcheval.datasets.kinds import DatasetSpec
-from matcheval.errors import InputError, configuration_error, listed
+from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, drawing, intervals, name_rows
 from matcheval.io import tables
 from matcheval.io.text_tables import counted, with_interval
-from matcheval.predictions import correctness
+from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
 from matcheval.replication.figures import draw_models, set_scale
-from matcheval.settings import (
-    Count,
-    EvaluatedName,
-    EvaluatedNames,
-    ModelNames,
-    Seed,
-    Settings,
-    SomeUnique,
-)
-from matcheval.statistics.intervals import clopper_pearson, percent
+from matcheval.replication.tables import accuracy_intervals, top_accuracies
+from matcheval.settings import Settings
+from matcheval.statistics.intervals import percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
@@ -72,7 +66,7 @@ _MOST_NAMED = 20  # in a figure
 def tabulate(
     accuracies: Mapping[str, pa.Table],
     models: Sequence[str],
-    known: Mapping[str, correctness.Correctness] = MappingProxyType({}),
+    images: Mapping[str, Correctness] = MappingProxyType({}),
     *,
     standard: Sequence[str] = (),
     scales: Sequence[str] = (Scale.PROBIT,),
@@ -82,52 +76,37 @@ def tabulate(
 ) -> pd.DataFrame:
     """Compute models' effective robustness from accuracies on the new set, then its base sets.
 
-    Resamples draw the datapoints of sets of which single predictions are known, else counts.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`, by `statistics.robustness.effective_robustness`; for each scale a row
-        per model, the largest ρ first.
+    Resamples draw `images` of sets where they are given, else counts. Each scale has a row per
+    model, the largest ρ first.
     """
     names = sorted(models)  # so that draws do not depend on the order of the rows
-    (dataset, *bases), sets = accuracies, [_of_set(*one, names) for one in accuracies.items()]
-    at = {name: [one.models.index(model) for model in names] for name, one in known.items()}
-    right = [known[name].right[at[name]] if name in known else None for name in accuracies]
-    drawn_as = {"counts" if one is None else "images" for one in right}
+    dataset, *bases = accuracies
+    place = {
+        "field": "effective_robustness.sets",
+        "remedy": "List the models under effective_robustness.without",
+    }
+    sets = [top_accuracies(table, 1, names, name, **place) for name, table in accuracies.items()]
+    rows_of = {name: list(map(of_set.models.index, names)) for name, of_set in images.items()}
+    right = [images[s].right[rows_of[s]] if s in images else None for s in accuracies]
+    is_shared = np.array([of_set is not None for of_set in right])
+    resampled = "both" if len(set(is_shared)) > 1 else "images" if is_shared[0] else "counts"
     common: dict[str, Any] = {
         "model": names, "dataset": dataset, "bases": " ".join(bases), "seed": seed,
-        "confidence": confidence, "resampled": "both" if len(drawn_as) > 1 else drawn_as.pop(),
+        "confidence": confidence, "resampled": resampled,
     }  # fmt: skip
-    for part, one in zip(("new", "base"), sets, strict=False):  # of several bases, the first
-        bounds = clopper_pearson(one["n_correct"], one["n"], confidence)
-        common |= {f"{key}_{part}": one[key].to_numpy() for key in ("n", "n_correct", "accuracy")}
-        common |= {f"accuracy_{part}_low": bounds.low, f"accuracy_{part}_high": bounds.high}
-    accuracy, n = (np.array([one[key] for one in sets]) for key in ("accuracy", "n"))
-    is_chosen, parts = np.isin(names, list(standard) or names), []
+    for part, of_set in zip(("new", "base"), sets, strict=False):  # of several bases, the first
+        common |= accuracy_intervals(of_set, part, confidence)
+    accuracy, n = (np.array([of_set[key] for of_set in sets]) for key in ("accuracy", "n"))
+    is_standard, parts = np.isin(names, list(standard) or names), []
     drawn = draw_accuracies(accuracy, n, right, resamples=resamples, seed=seed)
-    is_shared = np.array([one is not None for one in right])
     for scale in map(Scale, scales):
-        found = effective_robustness(
-            accuracy, drawn, is_shared, is_chosen, scale, seed=seed, confidence=confidence
+        estimates = effective_robustness(
+            accuracy, drawn, is_shared, is_standard, scale, seed=seed, confidence=confidence
         )
-        rows = pd.DataFrame(common | {"scale": scale.value} | found)
+        rows = pd.DataFrame(common | {"scale": scale.value} | estimates)
         parts.append(rows.sort_values("rho", ascending=False, kind="stable"))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)[SCHEMA.names]
     return table
-
-
-def _of_set(dataset: str, table: pa.Table, models: Sequence[str]) -> pd.DataFrame:
-    """Return the top-1 accuracies of models on a set, in their order."""
-    frame = table.to_pandas()
-    of_top: pd.DataFrame = frame[frame["top"] == 1].set_index("model")
-    if absent := [model for model in models if model not in of_top.index]:
-        raise InputError(
-            f"no top-1 accuracy of {counted(len(absent), 'model')} ({listed(absent, 3)})",
-            file=dataset, field="effective_robustness.sets",
-            remedy="List the models under effective_robustness.without",
-        )  # fmt: skip
-    return of_top.loc[list(models)]
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
@@ -161,9 +140,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
     """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
-    known = table.dropna(subset=["rho"])
-    rows = known.sort_values("rho", key=abs, kind="stable").tail(_MOST_NAMED)
-    rows = rows.sort_values("rho", ascending=False)
+    by_size = table.dropna(subset=["rho"]).sort_values("rho", key=abs, kind="stable")
+    rows = by_size.tail(_MOST_NAMED).sort_values("rho", ascending=False)
     intervals(axes, rows, [Series("rho", style.MODELS)])
     names = [style.shortened(name, 24) for name in rows["model"]]
     name_rows(axes, names, fontsize=style.NOTE_SIZE)
@@ -176,34 +154,29 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 class EffectiveRobustnessSettings(Settings):
     """New sets with their base sets, and what is fitted."""
 
-    sets: dict[EvaluatedName, EvaluatedNames] = Field(
+    sets: dict[types.EvaluatedName, types.EvaluatedNames] = Field(
         {}, description="By new set, its base set, or a list of them"
     )
-    standard: ModelNames = Field(
+    standard: types.ModelNames = Field(
         (), description="Models that are fitted; [] for all. None fits itself"
     )
-    scales: SomeUnique[Scale] = Field(
+    scales: types.SomeUnique[Scale] = Field(
         (Scale.PROBIT, Scale.LINEAR), description="Of the fits; the first is that of the figure"
     )
-    resamples: Count = Field(10_000, description="Resamples of images, or counts, and of models")
-    seed: Seed = Field(0, description="Seed of the resamples")
-    without: ModelNames = Field((), description="Models to leave out")
-
-
-_Known = dict[str, correctness.Correctness]
+    resamples: types.Count = Field(
+        10_000, description="Resamples of images, or counts, and of models"
+    )
+    seed: types.Seed = Field(0, description="Seed of the resamples")
+    without: types.ModelNames = Field((), description="Models to leave out")
 
 
 def read_sets(
     *, accuracies: Mapping[str, Path], models: Sequence[str], specs: Mapping[str, DatasetSpec],
     predictions: Mapping[str, Sequence[str]],
-) -> tuple[dict[str, pa.Table], Sequence[str], _Known]:  # fmt: skip
+) -> tuple[dict[str, pa.Table], Sequence[str], dict[str, Correctness]]:  # fmt: skip
     """Read the accuracies on a new set and on its bases, and correctness where it is known."""
-    known = {
-        name: correctness.dataset_correctness(spec, models, predictions[name])
-        for name, spec in specs.items()
-    }
-    read = {name: correctness.ACCURACIES.read(path) for name, path in accuracies.items()}
-    return read, models, known
+    images = {s: dataset_correctness(specs[s], models, predictions[s]) for s in specs}
+    return {name: ACCURACIES.read(path) for name, path in accuracies.items()}, models, images
 
 
 class EffectiveRobustness(TableAnalysis):
@@ -227,16 +200,13 @@ class EffectiveRobustness(TableAnalysis):
         """Check that fits have enough models."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
-            raise configuration_error(
-                f"'{left_out[0]}' is also under {self.field('without')}",
-                field=self.field("standard"), remedy="Take it from one of the lists",
-            )  # fmt: skip
+            problem = f"'{left_out[0]}' is also under {self.field('without')}"
+            remedy = "Take it from one of the lists"
+            raise configuration_error(problem, field=self.field("standard"), remedy=remedy)
         for new, bases in self.settings.sets.items():
             if new in bases:
-                raise configuration_error(
-                    f"'{new}' is its own base", field=self.field("sets", new),
-                    remedy="Name the sets that its accuracies are predicted from",
-                )  # fmt: skip
+                field, remedy = self.field("sets", new), "Name the sets that predict its accuracies"
+                raise configuration_error(f"'{new}' is its own base", field=field, remedy=remedy)
             if len(standard) < (needed := least_models(len(bases))):
                 raise configuration_error(
                     f"{counted(len(standard), 'standard model')}, but the fit to "
@@ -256,21 +226,21 @@ class EffectiveRobustness(TableAnalysis):
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the accuracies on the new set and on its bases, and the predictions."""
-        names, known = self._sets(wildcards)
-        files = [file for name in known for file in self.study.results_inputs(name, self.models)]
+        names, with_images = self._sets(wildcards)
+        files = [file for s in with_images for file in self.study.results_inputs(s, self.models)]
         return [*map(self.study.accuracies_file, names), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read_sets`."""
-        study, (names, known) = self.study, self._sets(wildcards)
+        study, (names, with_images) = self.study, self._sets(wildcards)
         return {
             "accuracies": {name: study.accuracies_file(name) for name in names},
-            "specs": {name: asdict(study.datasets[name]) for name in known},
-            "predictions": {name: study.probability_files(name, self.models) for name in known},
+            "specs": {s: asdict(study.datasets[s]) for s in with_images},
+            "predictions": {s: study.probability_files(s, self.models) for s in with_images},
             "models": self.models,
-        }  # fmt: skip
+        }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
         """Return size and time of the user's prediction files."""
-        known = self._sets(wildcards)[1]
-        return [self.study.custom_results_state(name, self.models) for name in known]
+        with_images = self._sets(wildcards)[1]
+        return [self.study.custom_results_state(name, self.models) for name in with_images]

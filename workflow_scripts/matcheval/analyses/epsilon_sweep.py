@@ -12,22 +12,14 @@ from matcheval.figures.forms import Series, curves, drawing
 from matcheval.figures.many_models import draw_curves
 from matcheval.io.tables import TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted, lay_out
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    MEAN,
-    ComparedModels,
-    MatchedModel,
-    error_of_mean,
-    error_of_model,
-    std_of_defined,
-)
+from matcheval.protocol import compared_models
+from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
 from matcheval.statistics.intervals import LEVEL, percent
 
-_DRAWN = ["gap", "matched_gap", "matched_gap_low", "matched_gap_high", "fraction_unmatched"]
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
 
@@ -47,7 +39,7 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
 SCHEMA = TableSchema(
     "matched gaps by epsilon",
     (
-        *MATCHED_MODEL,
+        *compared_models.MATCHED_MODEL,
         fraction("gap", "accuracy on the original minus on the replication"),
         fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
         fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
@@ -72,18 +64,18 @@ def tabulate(compared: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) 
                 MatchedModel.of(comparison, changed, compared.seeds, name)
                 for comparison in compared.comparisons
             ]
-            of_models = [_of_model(one, compared) for one in models]
+            of_models = [_of_model(model, compared) for model in models]
             rows += [*of_models, _of_mean(models, of_models, compared)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _of_model(one: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
-    found = error_of_model(one, compared.blocks)
-    limit, limit_std = limit_at_one(one.comparison, one.method)
+def _of_model(model: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
+    estimate = compared_models.error_of_model(model, compared.blocks)
+    limit, limit_std = limit_at_one(model.comparison, model.method)
     return {
-        **one.identity, "gap": one.comparison.gap, **vars(found),
-        "matched_gap_std": std_of_defined(one.matched_gaps),
-        "fraction_unmatched": float(one.fractions_unmatched.mean()),
+        **model.identity, "gap": model.comparison.gap, **vars(estimate),
+        "matched_gap_std": compared_models.std_of_defined(model.matched_gaps),
+        "fraction_unmatched": float(model.fractions_unmatched.mean()),
         "limit": limit, "limit_std": limit_std,
     }  # fmt: skip
 
@@ -95,14 +87,13 @@ def _of_mean(
     used = [row for row in rows if not np.isnan(row["matched_gap"])] or rows
     columns = ("gap", "fraction_unmatched", "limit")
     means = {name: float(np.mean([row[name] for row in used])) for name in columns}
-    found, left_out = error_of_mean(models, compared.blocks), len(rows) - len(used)
-    reasons = [found.reason] if found.reason else []
-    if left_out:
-        reasons.append(f"{left_out} models without a matched pair are left out")
+    estimate = compared_models.error_of_mean(models, compared.blocks)
+    n_left_out = len(rows) - len(used)
+    left_out = f"{n_left_out} models without a matched pair are left out" if n_left_out else ""
     undefined = dict.fromkeys(("matched_gap_std", "limit_std"), float("nan"))
     return {
-        **rows[0], "model": MEAN, **undefined, **means, **vars(found),
-        "reason": "; ".join(reasons),
+        **rows[0], "model": MEAN, **undefined, **means, **vars(estimate),
+        "reason": "; ".join(filter(None, (estimate.reason, left_out))),
     }  # fmt: skip
 
 
@@ -138,8 +129,8 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             mean = rows[rows["model"] == MEAN].set_index("epsilon")
             _draw_models(upper, rows, "matched_gap", style.MATCHED_GAP.color)
             curves(upper, mean, [matched], marker=style.MATCHED_GAP.marker, linestyle="-")
-            curves(upper, mean, [Series("gap", style.GAP, "gap of all datapoints", "none")],
-                   linewidth=0.8)  # fmt: skip
+            plain = Series("gap", style.GAP, "gap of all datapoints", "none")
+            curves(upper, mean, [plain], linewidth=0.8)
             style.draw_zero(upper)
             style.legend_above(upper, title=matching_label(matching))
             _draw_models(lower, rows, "fraction_unmatched", style.UNMATCHED.color)
@@ -164,8 +155,7 @@ class EpsilonSweepSettings(PairTableSettings):
     """Pairs that are matched with several values of ε."""
 
     epsilons: Annotated[tuple[Epsilon, ...], Unique, UniqueItems, Field(min_length=1)] = Field(
-        EPSILONS,
-        description="Largest differences of matched scores, in place of each matching's own",
+        EPSILONS, description="Largest differences of matched scores, in place of the matchings'"
     )
 
 

@@ -29,12 +29,10 @@ SCHEMA = TableSchema(
         CONFIDENCE_LEVEL,
     ),
     shown=partial(
-        columns_by_part,
-        part="group",
-        accuracy="accuracy_group",
+        columns_by_part, part="group", accuracy="accuracy_group",
         head="{group}, n = {n_group:,} (%)",
     ),
-)
+)  # fmt: skip
 
 
 def read_groups(path: str | Path) -> pd.Series:
@@ -42,11 +40,9 @@ def read_groups(path: str | Path) -> pd.Series:
     rows = read_csv_rows(path, ["index", "group"])
     for row in rows:
         if not row["index"].strip().isdecimal() or not row["group"].strip():
-            raise InputError(
-                f"invalid row: index '{row['index']}', group '{row['group']}'",
-                file=path,
-                remedy="Give a position (0, 1, ...) and the name of a group in every row",
-            )
+            problem = f"invalid row: index '{row['index']}', group '{row['group']}'"
+            remedy = "Give a position (0, 1, ...) and the name of a group in every row"
+            raise InputError(problem, file=path, remedy=remedy)
     groups = pd.Series({int(row["index"]): row["group"].strip() for row in rows}, dtype=object)
     if len(groups) < len(rows):
         raise InputError("a datapoint occurs twice", file=path, field="index")
@@ -54,17 +50,17 @@ def read_groups(path: str | Path) -> pd.Series:
 
 
 def tabulate(
-    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+    correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies within groups."""
     groups = read_groups(file)
-    rows = known.rows_of(groups.index.tolist(), file=file)
+    rows = correctness.rows_of(groups.index.tolist(), file=file)
     table = [
         {
             "model": model, "dataset": dataset, "group": name, "confidence": confidence,
             **accuracy_columns("group", correct[rows[(groups == name).to_numpy()]], confidence),
         }
-        for model, correct in zip(known.models, known.right, strict=True)
+        for model, correct in zip(correctness.models, correctness.right, strict=True)
         for name in sorted(groups.unique())
     ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)

@@ -52,18 +52,18 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    known: Correctness, dataset: str, file: str = "", *, share: float = 0.05
+    correctness: Correctness, dataset: str, file: str = "", *, share: float = 0.05
 ) -> pd.DataFrame:
     """List the hardest images of a dataset."""
-    n_right = known.right.sum(axis=0)
+    n_right = correctness.right.sum(axis=0)
     # In floating point, 0.07 * 100 is slightly above 7; without the margin, 8 would be listed.
-    wanted = max(1, int(np.ceil(share * len(known) - 1e-9)))
+    wanted = max(1, int(np.ceil(share * len(correctness) - 1e-9)))
     last = np.sort(n_right)[wanted - 1]
     rows = np.flatnonzero(n_right <= last)
     rows = rows[np.argsort(n_right[rows], kind="stable")]
     return pd.DataFrame({
-        "dataset": dataset, "index": known.index[rows], "label": known.labels[rows],
-        "n_right": n_right[rows], "n_models": len(known.models),
+        "dataset": dataset, "index": correctness.index[rows], "label": correctness.labels[rows],
+        "n_right": n_right[rows], "n_models": len(correctness.models),
     })[SCHEMA.names]  # fmt: skip
 
 
@@ -73,21 +73,15 @@ _COLUMNS = 9
 def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
     """Draw the hardest images on a contact sheet, with their classes."""
     shown = table.head(most)
-    pictures = [
-        Picture(
-            printed_pixels(dataset.image(index)),
-            f"{index}: {dataset.classes[label]}\n{n_right} of {n_models}",
-        )
-        for index, label, n_right, n_models in shown[
-            ["index", "label", "n_right", "n_models"]
-        ].to_numpy()
-    ]
+    pictures = []
+    for _, row in shown.iterrows():
+        caption = f"{row['index']}: {dataset.classes[row['label']]}\n"
+        caption += f"{row['n_right']} of {row['n_models']}"
+        pictures.append(Picture(printed_pixels(dataset.image(row["index"])), caption))
     rows = [pictures[i : i + _COLUMNS] for i in range(0, len(pictures), _COLUMNS)]
-    return plot_contact_sheet(
-        rows,
-        f"{dataset.name}: the {len(shown)} hardest of {len(dataset):,} images",
-        "Position: class, and how many models classify it correctly.",
-    )
+    title = f"{dataset.name}: the {len(shown)} hardest of {len(dataset):,} images"
+    note = "Position: class, and how many models classify it correctly."
+    return plot_contact_sheet(rows, title, note)
 
 
 def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:

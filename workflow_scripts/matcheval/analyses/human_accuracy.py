@@ -4,7 +4,6 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are ha
 humans are equally accurate on both sets.
 """
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,17 +15,11 @@ from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
+from matcheval.io import text_tables
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
-from matcheval.io.text_tables import (
-    TextColumn,
-    lay_out,
-    percent_cell,
-    signed_cells,
-    with_interval,
-    with_last,
-)
+from matcheval.io.text_tables import TextColumn, with_interval
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
@@ -40,18 +33,19 @@ COLUMNS = ["participant", "set", "index", "answer"]
 def _columns(table: pd.DataFrame) -> list[TextColumn]:
     """Lay out a row per participant, and one of the means."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
-    columns, last = lay_out(table, {"Participant": "{participant}"}), ["mean"]
+    columns, last = text_tables.lay_out(table, {"Participant": "{participant}"}), ["mean"]
     for origin, head in (("original", "Original"), ("replication", "New")):
-        columns += lay_out(table, {
+        columns += text_tables.lay_out(table, {
             f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
             "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
         })  # fmt: skip
         mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
-        last += [percent_cell(mean), "", percent_cell(of_models)]
+        last += [text_tables.percent_cell(mean), "", text_tables.percent_cell(of_models)]
     gaps = table["gap"]
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
-    last.append(f"{signed_cells([gaps.mean()])[0]} ({better})")
-    return with_last([*columns, *lay_out(table, {"Gap": "{gap:+.1%}"})], last)
+    last.append(f"{text_tables.signed_cells([gaps.mean()])[0]} ({better})")
+    columns += text_tables.lay_out(table, {"Gap": "{gap:+.1%}"})
+    return text_tables.with_last(columns, last)
 
 
 SCHEMA = TableSchema(
@@ -94,7 +88,7 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
 
 def tabulate(
     annotations: pd.DataFrame,
-    known: Mapping[str, Correctness],
+    correctness: Mapping[str, Correctness],
     pair: str,
     file: object = None,
     *,
@@ -105,11 +99,11 @@ def tabulate(
     for participant, of_person in annotations.groupby("participant", sort=True):
         row: dict[str, Any] = {"participant": participant, "pair": pair, "confidence": confidence}
         for origin in ORIGINS:
-            given = of_person[of_person["set"] == origin]
-            at = known[origin].rows_of(given["index"].tolist(), file=file)
-            correct = known[origin].labels[at] == given["answer"].to_numpy()
+            of_models, answers = correctness[origin], of_person[of_person["set"] == origin]
+            at = of_models.rows_of(answers["index"].tolist(), file=file)
+            correct = of_models.labels[at] == answers["answer"].to_numpy()
             row |= accuracy_columns(origin, correct, confidence)
-            models = known[origin].right[:, at]
+            models = of_models.right[:, at]
             row[f"models_{origin}"] = float(models.mean()) if models.size else np.nan
         row["gap"] = row["accuracy_original"] - row["accuracy_replication"]
         rows.append(row)
@@ -124,8 +118,8 @@ def read_human(
     predictions: Mapping[str, Sequence[str]], annotations: Path, pair: str,
 ) -> tuple[pd.DataFrame, dict[str, Correctness], str, Path]:  # fmt: skip
     """Read the annotations of one pair, and what models classify correctly."""
-    known = {o: dataset_correctness(spec, models, predictions[o]) for o, spec in specs.items()}
-    return read_annotations(annotations), known, pair, annotations
+    correctness = {o: dataset_correctness(specs[o], models, predictions[o]) for o in specs}
+    return read_annotations(annotations), correctness, pair, annotations
 
 
 class HumanAccuracySettings(Settings):
@@ -159,8 +153,8 @@ class HumanAccuracy(TableAnalysis):
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the annotations, and the predictions on both sets."""
         datasets = self.study.pairs[wildcards.pair].datasets.values()
-        results = (self.study.results_inputs(name, self.models) for name in datasets)
-        return [self.settings.pairs[wildcards.pair], *itertools.chain.from_iterable(results)]
+        results = [file for d in datasets for file in self.study.results_inputs(d, self.models)]
+        return [self.settings.pairs[wildcards.pair], *results]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read_human`."""

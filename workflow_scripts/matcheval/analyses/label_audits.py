@@ -18,22 +18,20 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
+from matcheval.analyses.calibration import Rows, all_and_matched, height_of
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
-from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import verify_file
+from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
-from matcheval.figures.many_models import FEW_MODELS
 from matcheval.io.array_archives import UNREADABLE
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.io.user_files import check_columns, read_numbered_rows
 from matcheval.predictions.records import MAX_CLASSES, Predictions
-from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels, matched_by
+from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import DatasetName, PathText
@@ -57,19 +55,14 @@ _NUMBERED = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG$")
 _CLASSES = range(MAX_CLASSES)
 _LEAST_KEPT = 0.5  # of given labels; fewer say that the order is another one
 
-Found = Iterable[tuple[int, Sequence[int]]]  # position of an image, and its classes
+Entries = Iterable[tuple[int, Sequence[int]]]  # position of an image, and its classes
 
 
 @dataclass(frozen=True)
 class AuditedLabels:
-    """Which classes are right for each datapoint of a set; none if the audit did not decide.
+    """Which classes are right for each datapoint of a set; none if the audit did not decide."""
 
-    Attributes
-    ----------
-    is_right : bool array, shape (n, n_classes)
-    """
-
-    is_right: npt.NDArray[np.bool_]
+    is_right: npt.NDArray[np.bool_]  # shape (n, n_classes)
 
     @cached_property
     def decided(self) -> npt.NDArray[np.bool_]:
@@ -78,54 +71,41 @@ class AuditedLabels:
 
     def accept(self, classes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         """Return whether one class per datapoint is right, shape (n,)."""
-        known = classes < self.is_right.shape[1]
-        return known & self.is_right[np.arange(len(classes)), np.where(known, classes, 0)]
+        in_audit = classes < self.is_right.shape[1]
+        return in_audit & self.is_right[np.arange(len(classes)), np.where(in_audit, classes, 0)]
 
 
 def read_audit(
     path: Path, predictions: Predictions, names: Sequence[str] | None = None
 ) -> AuditedLabels:
-    """Read the audited labels of the datapoints of some predictions.
+    """Read the audited labels of some datapoints; `names` are those of all images, by position.
 
-    Parameters
-    ----------
-    path : Path
-        `.npy`: how many annotators chose each class, a row per image; classes with the most are
-        right. `.json`: a list with the classes of each image, or of images that five people
-        compared with their label and another. `.csv`: columns `label`, and `index` or `name`; a row
-        per class of an image, and an empty label if it shows none; others keep their label.
-        A list is in the order of positions; of ImageNet's validation set, of the numbers in names.
-    predictions : Predictions
-    names : sequence of str, optional
-        Names of all images of the dataset, by position.
-
-    Raises
-    ------
-    InputError
-        If the file is unreadable, has no row of a datapoint, or accepts few of the given labels.
+    A `.npy` file says how many annotators chose each class, a row per image; classes with the most
+    are right. A `.json` file lists the classes of each image, or images that five people compared
+    with their label and another. A `.csv` file has columns `label`, and `index` or `name`: a row
+    per class of an image, and an empty label if it shows none; others keep their label. A list is
+    in the order of positions; of ImageNet's validation set, of the numbers in names.
     """
     errors = (*UNREADABLE, LookupError, AttributeError)
     with readable(path, f"an audit as {path.suffix}", *errors, remedy=_FORMATS):
+        entries: Entries
         if path.suffix == ".csv":
-            found, keeps = _of_rows(path, names), True
+            entries, keeps = _of_rows(path, names), True
         elif path.suffix == ".npy":
             with path.open("rb") as file:
-                found, keeps = _of_counts(np.lib.format.read_array(file)), False
+                entries, keeps = _of_counts(np.lib.format.read_array(file)), False
         else:
-            entries = json.loads(path.read_bytes())
-            if not isinstance(entries, list) or not entries:
+            images = json.loads(path.read_bytes())
+            if not isinstance(images, list) or not images:
                 raise ValueError("no list of images")
-            keeps = isinstance(entries[0], dict)
-            found = _of_votes(entries, predictions) if keeps else _of_lists(entries, names)
-        classes = dict(found)
-        is_right = _masked(predictions, classes, keeps)
-    audit = AuditedLabels(is_right)
+            keeps = isinstance(images[0], dict)
+            entries = _of_votes(images, predictions) if keeps else _of_lists(images, names)
+        audit = AuditedLabels(_masked(predictions, dict(entries), keeps))
     kept = audit.accept(predictions.label)[audit.decided]
     if not len(kept) or kept.mean() < _LEAST_KEPT:
-        raise InputError(
-            f"accepts the given label of {kept.sum():,} of the {len(kept):,} datapoints it decides",
-            file=path, remedy="Is it of this dataset, and in its order?",
-        )  # fmt: skip
+        problem = f"accepts the given label of {kept.sum():,} of the {len(kept):,} datapoints"
+        remedy = "Is it of this dataset, and in its order?"
+        raise InputError(f"{problem} it decides", file=path, remedy=remedy)
     return audit
 
 
@@ -140,7 +120,7 @@ def _masked(
     rows = {at: classes.get(at, (label,)) for at, label in given.items()}
     for at, row in rows.items():
         is_list = isinstance(row, list | tuple)
-        if not is_list or not all(type(one) is int and one in _CLASSES for one in row):
+        if not is_list or not all(type(number) is int and number in _CLASSES for number in row):
             raise ValueError(f"datapoint {at}: {row!r:.60} are not classes in 0..{_CLASSES[-1]}")
     n_classes = 1 + max(max(row, default=0) for row in rows.values())
     is_right = np.zeros((len(rows), n_classes), np.bool_)
@@ -153,7 +133,7 @@ def _labels(predictions: Predictions) -> dict[int, int]:
     return dict(zip(predictions.index.tolist(), predictions.label.tolist(), strict=True))
 
 
-def _of_counts(counts: npt.NDArray[Any]) -> Found:
+def _of_counts(counts: npt.NDArray[Any]) -> Entries:
     """Return the classes that most annotators chose: of ties all, without votes none."""
     if counts.ndim != 2 or counts.dtype.kind not in "iuf":
         raise ValueError(f"shape {counts.shape} and type {counts.dtype}, not counts of classes")
@@ -164,7 +144,7 @@ def _of_counts(counts: npt.NDArray[Any]) -> Found:
     return enumerate(np.flatnonzero(row).tolist() for row in is_most)
 
 
-def _of_lists(entries: Sequence[Sequence[int]], names: Sequence[str] | None) -> Found:
+def _of_lists(entries: Sequence[Sequence[int]], names: Sequence[str] | None) -> Entries:
     """Give each image its classes: by position, or by the number in its name, which is from 1."""
     numbers = [_NUMBERED.search(name) for name in names or ()]
     if numbers and all(numbers):
@@ -178,20 +158,20 @@ def _of_votes(
     """Follow the majority of five people (Northcutt et al. 2021, section 4); none, no class."""
     labels = _labels(predictions)
     for entry in entries:
-        votes, given = entry["mturk"], entry["given_original_label"]
-        if labels.get(entry["id"], given) != given:  # few entries: shares say nothing of the order
+        votes, label = entry["mturk"], entry["given_original_label"]
+        if labels.get(entry["id"], label) != label:  # few entries: shares say nothing of the order
             raise ValueError(
-                f"image {entry['id']} had label {given}, not {labels[entry['id']]}: "
+                f"image {entry['id']} had label {label}, not {labels[entry['id']]}: "
                 "is it of this dataset, and in its order?"
             )
         guessed = entry["our_guessed_label"]
-        classes = {"given": (given,), "guessed": (guessed,), "both": (given, guessed)}
+        classes = {"given": (label,), "guessed": (guessed,), "both": (label, guessed)}
         most = max(votes, key=votes.__getitem__)
         is_majority = 2 * votes[most] > sum(votes.values())
         yield entry["id"], classes.get(most, ()) if is_majority else ()
 
 
-def _of_rows(path: Path, names: Sequence[str] | None) -> Found:
+def _of_rows(path: Path, names: Sequence[str] | None) -> Entries:
     """Read the user's own file."""
     header, rows = read_numbered_rows(path)
     check_columns(header, ("label",), path)
@@ -203,12 +183,12 @@ def _of_rows(path: Path, names: Sequence[str] | None) -> Found:
         )  # fmt: skip
     positions = range(len(names) if names else np.iinfo(np.int32).max)
     at = {name: position for position, name in enumerate(names or ())}
-    found: dict[int, list[int]] = {}
+    classes: dict[int, list[int]] = {}
     for number, row in rows:
         here, label = row[key], row["label"]
         try:
             position = positions.index(int(here)) if key == "index" else at[here]
-            found.setdefault(position, []).extend([_CLASSES.index(int(label))] if label else [])
+            classes.setdefault(position, []).extend([_CLASSES.index(int(label))] if label else [])
             if len(row) > len(header) or label is None:
                 raise ValueError
         except (KeyError, TypeError, ValueError) as error:
@@ -216,12 +196,11 @@ def _of_rows(path: Path, names: Sequence[str] | None) -> Found:
             problem = f"line {number}: '{here!s:.60}' with label '{label!s:.60}'{more}"
             remedy = "Give an image of the dataset, and one class as a number from 0, or nothing"
             raise InputError(problem, file=path, remedy=remedy) from error
-    return found.items()
+    return classes.items()
 
 
 # --- the analysis
 
-_NAN = float("nan")
 _OF_SET = {
     "n": "datapoints whose class the audits decide, mean over seeds, as the next two",
     "undecided": "datapoints that are left out",
@@ -261,41 +240,18 @@ SCHEMA = TableSchema(
 def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
     """Measure every model's gaps twice, on all datapoints and on matched ones.
 
-    Parameters
-    ----------
-    compared : ComparedModels
-    audits : mapping
-        By origin: the file of audited labels, that of the images' names, and its published name if
-        it has one; without a file, the given labels of that set are taken as they are.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `SCHEMA`. The interval combines Wilson's intervals of the shares of datapoints
-        that become right, and wrong, on each set (Zou & Donner 2008, Statistics in Medicine 27);
-        datapoints are taken as independent, and matched ones as if matched once.
+    `audits` are the arguments of `_read` by origin; without them, a set keeps its labels.
     """
     first, level = compared.comparisons[0], compared.pair.confidence
-    read = {
+    audited = {
         origin: _read(getattr(first, origin), **audits[origin])
         for origin in style.SETS if origin in audits
     }  # fmt: skip
-    rows = []
-    for comparison in compared.comparisons:
-        identity = {
-            "model": comparison.model, "pair": comparison.pair.name, "matching": "",
-            "criterion": "", "epsilon": _NAN, "confidence": level,
-        }  # fmt: skip
-        sides = {origin: getattr(comparison, origin) for origin in style.SETS}
-        every = {origin: [np.arange(len(side))] for origin, side in sides.items()}
-        rows.append(identity | _measured(comparison, read, every, level))
-        for one in matched_by(comparison, compared.methods, compared.seeds):
-            names = {name: one.identity[name] for name in ("matching", "criterion", "epsilon")}
-            hits = [row != UNMATCHED for row in one.rows.values()]
-            source = [row[hit] for row, hit in zip(one.rows.values(), hits, strict=True)]
-            pairs = [source, [np.flatnonzero(hit) for hit in hits]]
-            picked = dict(zip(style.SETS, pairs[:: compared.sign], strict=True))
-            rows.append(identity | names | _measured(comparison, read, picked, level, paired=True))
+    rows = [
+        identity | {"confidence": level}
+        | _measured(comparison, audited, picked, level, paired=bool(identity["matching"]))
+        for comparison, identity, picked in all_and_matched(compared)
+    ]  # fmt: skip
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
@@ -311,12 +267,17 @@ def _read(
 def _measured(
     comparison: Comparison,
     audits: Mapping[str, AuditedLabels],
-    picked: Mapping[str, Sequence[npt.NDArray[Any]]],
+    picked: Rows,
     level: float,
     *,
-    paired: bool = False,
+    paired: bool,
 ) -> dict[str, Any]:
-    """Measure the rows of both sets that each seed picked; of a pair, both must be decided."""
+    """Measure the rows of both sets that each seed picked; of a pair, both must be decided.
+
+    The interval combines Wilson's intervals of the shares of datapoints that become right, and
+    wrong, on each set (Zou & Donner 2008, Statistics in Medicine 27). Datapoints are taken as
+    independent, and matched ones as if matched once.
+    """
     kept = {
         origin: [audits[origin].decided[rows] if origin in audits else np.full(len(rows), True)
                  for rows in of_set]
@@ -326,9 +287,9 @@ def _measured(
         both = [a & b for a, b in zip(*kept.values(), strict=True)]
         kept = dict.fromkeys(kept, both)
     n = {origin: float(np.mean([mask.sum() for mask in masks])) for origin, masks in kept.items()}
-    found: dict[str, Any] = {f"n_{origin}": size for origin, size in n.items()}
+    row: dict[str, Any] = {f"n_{origin}": size for origin, size in n.items()}
     if min(n.values()) < MIN_PAIRS:
-        return found | {"reason": f"fewer than {MIN_PAIRS} datapoints"}
+        return row | {"reason": f"fewer than {MIN_PAIRS} datapoints"}
     below = above = 0.0
     for origin, sign in zip(style.SETS, (1, -1), strict=True):
         side, masks = getattr(comparison, origin), kept[origin]
@@ -346,30 +307,26 @@ def _measured(
                 low, high = wilson(p, n[origin], level)
                 ends = (p - low, high - p)[::way]
                 below, above = below + ends[0] ** 2, above + ends[1] ** 2
-        found |= {
+        row |= {
             f"undecided_{origin}": np.mean([(~mask).sum() for mask in masks]),
             f"relabelled_{origin}": relabelled / len(masks),
             f"accuracy_{origin}": before.mean(), f"audited_accuracy_{origin}": after.mean(),
         }  # fmt: skip
     gap, audited = (
-        float(found[f"{name}_original"] - found[f"{name}_replication"]) for name in _ACCURACIES
+        float(row[f"{name}_original"] - row[f"{name}_replication"]) for name in _ACCURACIES
     )
     change = audited - gap
-    return found | {
+    return row | {
         "gap": gap, "audited_gap": audited, "change": change, "reason": "",
         "change_low": change - below**0.5, "change_high": change + above**0.5,
     }  # fmt: skip
-
-
-_ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
     """Draw by how much audited labels change every model's gap, of all and of matched."""
     names = table["matching"].unique()
     order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
-    height = _ROW * max(len(order), 3) if len(order) <= FEW_MODELS else _HEIGHT
-    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height + _AROUND
+    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height_of(len(order))
     title = f"{table['pair'].iloc[0]}: gaps by audited labels, {counted(len(order), 'model')}"
     note = f"Bars: {percent(table['confidence'].iloc[0])} intervals."
     with drawing(*size, title, note) as figure:
@@ -415,26 +372,23 @@ class LabelAudits(PairTableAnalysis):
         for dataset, audit in self.settings.labels.items():
             field = self.field("labels", dataset)
             if pairs and not any(dataset in pair.datasets.values() for pair in pairs):
-                raise configuration_error(
-                    f"'{dataset}' is in none of the pairs", field=field,
-                    remedy="Name a pair with it under `pairs`, or leave it out",
-                )  # fmt: skip
+                problem = f"'{dataset}' is in none of the pairs"
+                remedy = "Name a pair with it under `pairs`, or leave it out"
+                raise configuration_error(problem, field=field, remedy=remedy)
             if audit in PUBLISHED:
                 continue
             if not audit.endswith(SUFFIXES):
-                raise configuration_error(
-                    f"'{audit}' is neither a known audit nor a file", field=field,
-                    remedy=f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}",
-                )  # fmt: skip
+                problem = f"'{audit}' is neither a known audit nor a file"
+                remedy = f"Name {', '.join(PUBLISHED)}, or a file {', '.join(SUFFIXES)}"
+                raise configuration_error(problem, field=field, remedy=remedy)
             spec = self.study.datasets.get(dataset)
             key = ("index",) if spec and not spec.has_images else ()  # of images, or `name`
             self.check_file(audit, field, (*key, "label") if audit.endswith(".csv") else ())
         for pair in self.settings.pairs:
             if not self._audits(pair):
-                raise configuration_error(
-                    f"neither set of '{pair}' has audited labels", field=self.field("labels"),
-                    remedy="Name a file of them for a set of the pair",
-                )  # fmt: skip
+                problem = f"neither set of '{pair}' has audited labels"
+                remedy = "Name a file of them for a set of the pair"
+                raise configuration_error(problem, field=self.field("labels"), remedy=remedy)
 
     @property
     def published_files(self) -> list[str]:
@@ -465,15 +419,14 @@ class LabelAudits(PairTableAnalysis):
         groups = self.arguments(wildcards)["files"]["groups"]
         audits = {
             origin: {
-                "file": self._file(audit),
-                "datapoints": groups[origin]["datapoints"],
+                "file": self._file(audit), "datapoints": groups[origin]["datapoints"],
                 "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()
-        }
+        }  # fmt: skip
         return {"audits": audits}
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files of the pair and of its audited labels."""
-        own = [one for one in self._audits(wildcards.pair).values() if one not in PUBLISHED]
+        own = [file for file in self._audits(wildcards.pair).values() if file not in PUBLISHED]
         return [*super().custom_files_state(wildcards), *file_states(own)]

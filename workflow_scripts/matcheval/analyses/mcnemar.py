@@ -45,24 +45,23 @@ SCHEMA = TableSchema(
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Count matched pairs that are correct on only one of the sets, and compare both counts."""
-    rows = [row for one in compared.matched() for row in _rows(one)]
-    table = pd.DataFrame(rows)
+    table = pd.DataFrame([row for model in compared.matched() for row in _rows(model)])
     table["p"] = mcnemar(table["only_original"], table["only_replication"])
     table.loc[table["n_pairs"] == 0, "p"] = np.nan
     medians = table.groupby(["model", "matching"])["p"].transform("median")
     return table.assign(median_p=medians, bound_p=np.minimum(1.0, 2 * medians))[SCHEMA.names]
 
 
-def _rows(one: MatchedModel) -> list[dict[str, Any]]:
-    comparison, rows = one.comparison, []
+def _rows(model: MatchedModel) -> list[dict[str, Any]]:
+    comparison, rows = model.comparison, []
     sides = comparison.source.correct, comparison.target.correct
-    for (seed, row), gap in zip(one.rows.items(), one.matched_gaps, strict=True):
+    for (seed, row), gap in zip(model.rows.items(), model.matched_gaps, strict=True):
         is_matched = row != UNMATCHED
         source, target = sides[0][row[is_matched]], sides[1][is_matched]
         only = int((source & ~target).sum()), int((target & ~source).sum())
         original, replication = only if comparison.source_is_original else only[::-1]
         rows.append({
-            **one.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
+            **model.identity, "seed": seed, "n_pairs": int(is_matched.sum()),
             "only_original": original, "only_replication": replication, "matched_gap": gap,
             "matched_gap_se": one_run_error(*sides, row),
         })  # fmt: skip

@@ -54,24 +54,24 @@ SCHEMA = TableSchema(
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Compare accuracies image by image."""
     if not compared.pair.paired:
-        raise InputError(
-            f"pair '{compared.pair.name}' is not declared as paired",
-            remedy="If both sets show the same images, row by row, say that they are paired",
-        )
+        problem = f"pair '{compared.pair.name}' is not declared as paired"
+        remedy = "If both sets show the same images, row by row, say that they are paired"
+        raise InputError(problem, remedy=remedy)
     first = compared.comparisons[0]
     paired_images(first.source, first.target)
-    rights = [(one.original.correct, one.replication.correct) for one in compared.comparisons]
     row = partial(paired_row, blocks=compared.blocks, level=compared.pair.confidence)
-    rows = []
-    for one, (original, replication) in zip(compared.comparisons, rights, strict=True):
+    rows, rights = [], []
+    for comparison in compared.comparisons:
+        original, replication = comparison.original.correct, comparison.replication.correct
+        rights.append((original, replication))
         only = int((original & ~replication).sum()), int((replication & ~original).sum())
         rows.append({
-            "model": one.model, **row(original, replication), "only_original": only[0],
+            "model": comparison.model, **row(original, replication), "only_original": only[0],
             "only_replication": only[1], "p": float(mcnemar(*only)),
         })  # fmt: skip
-    means = [np.mean([right[side] for right in rights], axis=0) for side in (0, 1)]
-    unknown = {"only_original": -1, "only_replication": -1, "p": float("nan")}
-    table = pd.DataFrame([*rows, {"model": MEAN, **row(*means), **unknown}])
+    without_counts = {"only_original": -1, "only_replication": -1, "p": float("nan")}
+    means = np.mean(rights, axis=0)
+    table = pd.DataFrame([*rows, {"model": MEAN, **row(*means), **without_counts}])
     return table.assign(pair=compared.pair.name)[SCHEMA.names]
 
 
@@ -133,8 +133,6 @@ class PairedGaps(PairTableAnalysis):
         super().check()
         for pair in self.settings.pairs:
             if not self.study.pairs[pair].paired:
-                raise configuration_error(
-                    f"pair '{pair}' is not declared as paired",
-                    field=self.field("pairs"),
-                    remedy="If both sets show the same images, row by row, set paired: true",
-                )
+                problem = f"pair '{pair}' is not declared as paired"
+                remedy = "If both sets show the same images, row by row, set paired: true"
+                raise configuration_error(problem, field=self.field("pairs"), remedy=remedy)

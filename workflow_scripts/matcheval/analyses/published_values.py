@@ -66,12 +66,9 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     for value in values:
         first = places.setdefault((value.source, value.name, value.quantity), value.place)
         if first != value.place:
-            raise InputError(
-                f"{value.source}, {value.name} already has this quantity: {first}",
-                file=value.place,
-                field="quantity",
-                remedy="Remove one of them, or give them different names",
-            )
+            problem = f"{value.source}, {value.name} already has this quantity: {first}"
+            remedy = "Remove one of them, or give them different names"
+            raise InputError(problem, file=value.place, field="quantity", remedy=remedy)
     return values
 
 
@@ -89,8 +86,8 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
         problem = f"'{row['published']}' is neither a number nor a number with an interval"
         remedy = "Write it like '1.69' or '1.69 [1.63, 1.76]'"
         raise wrong(problem, field="published", remedy=remedy)
-    given = filter(None, [row["statistic"]])
-    check_known("statistic", given, STATISTICS, file=place, field="statistic")
+    if row["statistic"]:
+        check_known("statistic", [row["statistic"]], STATISTICS, file=place, field="statistic")
     if not row["table"] and not row["remark"]:
         remedy = "Say why the study cannot compute the value"
         raise wrong("missing, although no table is given", field="remark", remedy=remedy)
@@ -117,20 +114,18 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
 
     def column_of(name: str, field: str) -> pd.Series:
         if name not in frame:
-            known = ", ".join(frame.columns)
-            problem = f"no column '{name}' in '{value.table}'; its columns are {known}"
+            columns = ", ".join(frame.columns)
+            problem = f"no column '{name}' in '{value.table}'; its columns are {columns}"
             raise InputError(problem, file=value.place, field=field)
         return frame[name]
 
     is_selected = np.ones(len(frame), bool)
     for name, wanted in value.rows:
         texts, alternatives = column_of(name, "rows").astype(str), wanted.split("|")
-        for one in alternatives:
-            if one not in set(texts):
-                raise InputError(
-                    f"'{one}' does not occur in column '{name}' of '{value.table}'",
-                    file=value.place, field="rows", remedy=suggest(one, texts.unique().tolist()),
-                )  # fmt: skip
+        for absent in [name for name in alternatives if name not in set(texts)]:
+            problem = f"'{absent}' does not occur in column '{name}' of '{value.table}'"
+            remedy = suggest(absent, texts.unique().tolist())
+            raise InputError(problem, file=value.place, field="rows", remedy=remedy)
         is_selected &= texts.isin(alternatives).to_numpy()
     if value.statistic == "count":
         return float(is_selected.sum())
@@ -138,12 +133,9 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
     if not pd.api.types.is_numeric_dtype(cells):
         raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
     if (not value.statistic and len(cells) != 1) or cells.empty:
-        raise InputError(
-            f"{len(cells)} rows of '{value.table}' for '{value.name}', {value.quantity}",
-            file=value.place,
-            field="rows",
-            remedy="Select one row, or give a 'statistic' of several rows",
-        )
+        problem = f"{len(cells)} rows of '{value.table}' for '{value.name}', {value.quantity}"
+        remedy = "Select one row, or give a 'statistic' of several rows"
+        raise InputError(problem, file=value.place, field="rows", remedy=remedy)
     reduced = cells.agg(value.statistic) if value.statistic else cells.iloc[0]
     unit = (table.schema.field(column).metadata or {}).get(b"unit", b"")
     number = float(reduced) * (100 if unit == b"fraction" else 1)
@@ -208,33 +200,30 @@ def write_comparison(
     """Compare published values with computed ones; write the Parquet, LaTeX and Markdown files."""
     compared = compare_published(read_published(published, study), folder)
     COMPARED.write(compared, outputs, page=page(compared, study))
-    known = compared[compared["computed"].notna()]
-    logging.info("%d of %d printed numbers agree", known["agrees"].sum(), len(known))
+    n_agree, n_computed = compared["agrees"].sum(), compared["computed"].count()
+    logging.info("%d of %d printed numbers agree", n_agree, n_computed)
 
 
 def page(compared: pd.DataFrame, study: str) -> str:
     """Format the comparison as a Markdown page with a table per source."""
-    known = compared[compared["computed"].notna()]
+    n_agree, n_computed = compared["agrees"].sum(), compared["computed"].count()
     lines = [
         f"<!-- Written by the workflow (rule compare_published), study {study}. -->\n",
-        f"Of {len(known)} printed numbers that have a counterpart in the released data, "
-        f"{int(known['agrees'].sum())} agree to every printed digit; the others are bold. "
+        f"Of {n_computed} printed numbers that have a counterpart in the released data, "
+        f"{n_agree} agree to every printed digit; the others are bold. "
         "Bounds of intervals also agree if they do when rounded outward; computed numbers are "
         "shown rounded to the nearest.\n",
     ]
     for source, of_source in compared.groupby("source", sort=False):
-        lines += [f"**{source}**\n", markdown(_columns(of_source))]
-        lines += _remarks(of_source)
+        lines += [f"**{source}**\n", markdown(_columns(of_source)), *_remarks(of_source)]
     return "\n".join(lines)
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
     """All roundings of a computed number that count as agreeing with the printed one."""
-    found = set(_nearest(computed, digits))
-    if part != "value":
-        outward = ROUND_FLOOR if part == "low" else ROUND_CEILING
-        found.add(Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward))
-    return found
+    outward = {"value": ROUND_HALF_EVEN, "low": ROUND_FLOOR, "high": ROUND_CEILING}[part]
+    rounded = Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward)
+    return {*_nearest(computed, digits), rounded}
 
 
 def _nearest(computed: float, digits: int) -> list[Decimal]:
@@ -245,16 +234,14 @@ def _nearest(computed: float, digits: int) -> list[Decimal]:
 
 def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
     """Two rows per name, printed and computed numbers, and a column per quantity."""
-    names = list(dict.fromkeys(of_source["name"]))
-    quantities = list(dict.fromkeys(of_source["quantity"]))
-    cells = dict(iter(of_source.groupby(["name", "quantity"], sort=False)))
+    names, cells = of_source["name"].unique(), of_source.groupby(["name", "quantity"])
+    groups = {key: (_paper(group), _computed(group)) for key, group in cells}
     columns = [
         TextColumn("", [text for name in names for text in (name, "")], is_number=False),
         TextColumn("", ["paper", "computed"] * len(names), is_number=False),
     ]
-    for quantity in quantities:
-        groups = [cells.get((name, quantity)) for name in names]
-        texts = [("", "") if of is None else (_paper(of), _computed(of)) for of in groups]
+    for quantity in of_source["quantity"].unique():
+        texts = [groups.get((name, quantity), ("", "")) for name in names]
         columns.append(TextColumn(quantity, list(chain.from_iterable(texts))))
     return columns
 
@@ -293,9 +280,9 @@ def _remarks(of_source: pd.DataFrame) -> list[str]:
     """List the remarks, each once, with the names that it applies to."""
     lines = []
     for remark, group in of_source[of_source["remark"] != ""].groupby("remark", sort=False):
-        names = list(dict.fromkeys(group["name"]))
-        applies_to = "" if set(names) == set(of_source["name"]) else f"{', '.join(names)}: "
-        lines.append(f"- {applies_to}{remark}")
+        names = group["name"].unique()
+        is_of_all = len(names) == of_source["name"].nunique()
+        lines.append(f"- {remark}" if is_of_all else f"- {', '.join(names)}: {remark}")
     return [*lines, ""] if lines else []
 
 
@@ -348,12 +335,9 @@ class PublishedValues(Analysis):
     @property
     def _tables_of_the_study(self) -> list[str]:
         """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
-        others = (one for one in self.study.analyses.values() if one is not self)
-        accuracies = map(self.study.accuracies_file, self.study.paired)
-        files = [*accuracies, *(file for one in others for file in one.targets)]
-        below = f"{self.study.folder}/"
-        return [
-            file.removeprefix(below).removesuffix(".parquet")
-            for file in files
-            if file.startswith(below) and file.endswith(".parquet")
-        ]
+        files = list(map(self.study.accuracies_file, self.study.paired))
+        for analysis in self.study.analyses.values():
+            files += analysis.targets if analysis is not self else []
+        folder, end = f"{self.study.folder}/", ".parquet"
+        tables = [file for file in files if file.startswith(folder) and file.endswith(end)]
+        return [file.removeprefix(folder).removesuffix(end) for file in tables]

@@ -15,27 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import pandas as pd
 from pydantic import Field
 
+from matcheval import settings as types
 from matcheval.datasets.derived import Derivation, part, rest, union
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, configuration_error
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, text
 from matcheval.io.text_tables import accuracy_cells, markdown, with_interval
 from matcheval.predictions.files import read_predictions
-from matcheval.settings import (
-    Count,
-    Integer,
-    ModelName,
-    Name,
-    Named,
-    Need,
-    OpenFraction,
-    Ref,
-    Seed,
-    Settings,
-    SomeUnique,
-    Unique,
-    UniqueItems,
-)
+from matcheval.settings import Count, Integer, Name, Seed, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.catalogue import Model, TrainedModel
 from matcheval.study.rules import Wildcards
@@ -82,14 +69,9 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    experiment: str,
-    kind: str,
-    trials: Sequence[Trial],
-    files: Sequence[str],
-    pair: Pair,
-    *,
-    confidence: float,
-) -> pd.DataFrame:
+    experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], pair: Pair,
+    *, confidence: float,
+) -> pd.DataFrame:  # fmt: skip
     """Tabulate the accuracies of the models of an experiment."""
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
@@ -103,21 +85,21 @@ def tabulate(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-Values = Annotated[tuple[bool | int | float | str, ...], Unique, UniqueItems, Field(min_length=1)]
+Values = types.SomeUnique[bool | int | float | str]
 
 
 class Experiment:
     """A checked experiment: the datasets it derives, the models it trains and its trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
-        self.kind, self.pair = settings.kind, study.pairs[settings.pair]
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")
+        self.kind, self.pair = settings.kind, study.pairs[settings.pair]
+        self.validation, self._train = study.training.validation_sets, study.training.train
         self.derivations: dict[str, Derivation] = {}
         self.trained: dict[str, TrainedModel] = {}
         self.trials: list[Trial] = []
-        self.validation, self._train = study.training.validation_sets, study.training.train
         for name in settings.models:
             model = study.models[name]
             if model.recipe is None:
@@ -128,8 +110,8 @@ class Experiment:
             except InputError as error:
                 raise configuration_error(str(error), field=place) from error
 
-    def derived(self, derivation: Derivation) -> str:
-        """Add a derived dataset."""
+    def derive(self, derivation: Derivation) -> str:
+        """Add a dataset to derive."""
         self.derivations[derivation.name] = derivation
         return derivation.name
 
@@ -139,18 +121,15 @@ class Experiment:
 
     def set_of(self, base: Model) -> str:
         """Return the name of a model's only training set."""
-        train, *others = sets = self.sets_of(base)
-        if others:
-            problem = f"model '{base.name}' is trained on several sets ({', '.join(sets)})"
-            raise InputError(
-                f"{problem}, and this experiment changes one", field="models",
-                remedy="Name models that are trained on one set",
-            )  # fmt: skip
-        return train
+        if len(sets := self.sets_of(base)) > 1:
+            names, remedy = ", ".join(sets), "Name models that are trained on one set"
+            problem = f"model '{base.name}' is trained on several sets ({names}); one is changed"
+            raise InputError(problem, field="models", remedy=remedy)
+        return sets[0]
 
-    def variant(self, model: Model, train: tuple[str, ...], validation: tuple[str, ...]) -> str:
+    def train(self, model: Model, sets: tuple[str, ...], validation: tuple[str, ...]) -> str:
         """Add a model to train."""
-        self.trained[model.name] = TrainedModel(model, train, validation)
+        self.trained[model.name] = TrainedModel(model, sets, validation)
         return model.name
 
 
@@ -159,10 +138,10 @@ class ExperimentSettings(Settings):
 
     title: ClassVar[str]
     kind: str
-    models: SomeUnique[ModelName] = Field(
+    models: types.SomeUnique[types.ModelName] = Field(
         description="Models of the catalogue, with a recipe, that are varied"
     )
-    pair: Annotated[Name, Ref("pair", Need.IMAGES)] = Field(
+    pair: Annotated[Name, types.Ref("pair", types.Need.IMAGES)] = Field(
         description="Pair of datasets that the experiment examines"
     )
 
@@ -181,18 +160,16 @@ class HalfOfNew(ExperimentSettings):
 
     title: ClassVar[str] = "Half of the new set added to the training set"
     kind: Literal["half_of_new"]
-    seeds: Count = Field(
-        description="Number of random divisions of the new set, with seeds 0, 1, ..."
-    )
+    seeds: Count = Field(description="Number of random divisions of the new set: seeds 0, 1, ...")
 
     def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Train on one half and test on the other, for every seed (Recht et al., B.2.6)."""
         new, train = to.pair.replication, to.set_of(base)
         for seed in range(self.seeds):
-            added, tested = (to.derived(part(new, i, 2, seed)) for i in (1, 2))
-            joined = to.derived(union(train, added))
+            added, tested = (to.derive(part(new, i, 2, seed)) for i in (1, 2))
+            joined = to.derive(union(train, added))
             name = f"{base.name}.and-half-{new}.seed-{seed}"
-            to.variant(base.variant(name, recipe), (joined,), to.validation)
+            to.train(base.variant(name, recipe), (joined,), to.validation)
             for dataset in (tested, to.pair.original):
                 baseline = Trial(base.name, base.name, dataset, BASELINE, train)
                 if baseline not in to.trials:
@@ -208,7 +185,7 @@ class HalfOfNew(ExperimentSettings):
         for _, row in rows[rows["variant"] != BASELINE].iterrows():
             base = baselines.loc[row["test"]]
             where = original if row["test"] == original else f"the other half of {replication}"
-            mine, others = accuracy_cells(pd.DataFrame([row, base]), "")
+            mine, others = accuracy_cells(pd.DataFrame([row, base]))
             lines.append(
                 f"{row['variant']}: {mine} % on {where}, {others} % without "
                 f"({_points(row['accuracy'] - base['accuracy'])}; n = {row['n']:,})"
@@ -230,11 +207,11 @@ class CrossValidation(ExperimentSettings):
         for dataset in to.pair.datasets.values():
             to.trials.append(Trial(base.name, base.name, dataset, BASELINE, train))
         for fold in range(1, self.folds + 1):
-            tested = to.derived(part(train, fold, self.folds, self.seed))
-            others = to.derived(rest(train, fold, self.folds, self.seed))
-            joined = to.derived(union(others, original))
+            tested = to.derive(part(train, fold, self.folds, self.seed))
+            others = to.derive(rest(train, fold, self.folds, self.seed))
+            joined = to.derive(union(others, original))
             name = f"{base.name}.fold-{fold}-of-{self.folds}.seed-{self.seed}"
-            to.variant(base.variant(name, recipe), (joined,), (tested,))
+            to.train(base.variant(name, recipe), (joined,), (tested,))
             variant = f"fold {fold} of {self.folds}"
             to.trials.append(Trial(base.name, name, tested, variant, joined))
 
@@ -260,7 +237,7 @@ class Discriminator(ExperimentSettings):
     title: ClassVar[str] = "Telling the two sets apart"
     kind: Literal["discriminator"]
     per_set: Annotated[Integer, Field(ge=2)] = Field(description="Number of images of each dataset")
-    test_fraction: OpenFraction = Field(
+    test_fraction: types.OpenFraction = Field(
         description="Fraction of these images that is held out for testing"
     )
     seed: Seed = Field(description="Seed of the random choice of images")
@@ -268,19 +245,18 @@ class Discriminator(ExperimentSettings):
     def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
         """Train a network to distinguish the two sets of the pair (Recht et al., B.2.8)."""
         both = (to.pair.original, to.pair.replication)
-        options = {key: getattr(self, key) for key in ("per_set", "test_fraction", "seed")}
+        options = self.model_dump(include={"per_set", "test_fraction", "seed"})
         train, tested = (
-            to.derived(Derivation("origins", both, {**options, "role": role}))
+            to.derive(Derivation("origins", both, options | {"role": role}))
             for role in ("train", "test")
         )
-        model = base.variant(f"{base.name}.tells-{train}", recipe)
-        name = to.variant(model, (train,), (tested,))
+        name = to.train(base.variant(f"{base.name}.tells-{train}", recipe), (train,), (tested,))
         to.trials.append(Trial(base.name, name, tested, "tells the sets apart", train))
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
         """Say whether the sets are told apart beyond chance."""
-        row, (accuracy,) = rows.iloc[0], accuracy_cells(rows, "")
+        row, (accuracy,) = rows.iloc[0], accuracy_cells(rows)
         half = row["accuracy_low"] <= 0.5 <= row["accuracy_high"]
         no, yes = "contains 50 %: no difference found", "does not contain 50 %: the sets differ"
         return [
@@ -290,7 +266,7 @@ class Discriminator(ExperimentSettings):
 
 
 class Grid(ExperimentSettings):
-    """Models are trained with every combination of the given hyper-parameters."""
+    """Models are trained with every combination of some hyper-parameters."""
 
     title: ClassVar[str] = "Other hyper-parameters"
     kind: Literal["grid"]
@@ -305,9 +281,9 @@ class Grid(ExperimentSettings):
             chosen: dict[str, Any] = dict(zip(self.values, combination, strict=True))
             changed = Recipe.from_mapping(recipe.to_mapping() | chosen)
             if changed != recipe:
-                name = ".".join(f"{key}-{value}" for key, value in chosen.items())
-                model = base.variant(f"{base.name}.grid.{name}", changed)
-                name = to.variant(model, train, to.validation)
+                values = ".".join(f"{key}-{value}" for key, value in chosen.items())
+                model = base.variant(f"{base.name}.grid.{values}", changed)
+                name = to.train(model, train, to.validation)
                 rows.append((name, _values_text(chosen), chosen))
         own = {key: getattr(recipe, key) for key in self.values}
         to.trials += [
@@ -320,16 +296,17 @@ class Grid(ExperimentSettings):
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
         """Name the best hyper-parameters on both sets, and where the grid may end too early."""
         accuracies = rows.pivot_table("accuracy", "model", "test", sort=False)
-        on_new, on_original = accuracies[replication], accuracies[original]
+        on_new, base = accuracies[replication], rows["base"].iloc[0]
+        best, best_on_old = str(on_new.idxmax()), str(accuracies[original].idxmax())
         values = dict(zip(rows["model"], map(json.loads, rows["values"]), strict=True))
-        base, best, found = rows["base"].iloc[0], str(on_new.idxmax()), str(on_original.idxmax())
+        texts = {model: _values_text(values[model]) for model in values}
+        gains = {model: _points(on_new[model] - on_new[base]) for model in (best, best_on_old)}
         lines = [
-            f"best on {replication}: {100 * on_new[best]:.1f} % ({_values_text(values[best])}), "
-            f"{_points(on_new[best] - on_new[base])} relative to the baseline's "
-            f"{100 * on_new[base]:.1f} %; chosen by its accuracy on this set, which is therefore "
-            "too high",
-            f"best on {original}: {_values_text(values[found])}, with {100 * on_new[found]:.1f} % "
-            f"on {replication} ({_points(on_new[found] - on_new[base])} relative to the baseline)",
+            f"best on {replication}: {100 * on_new[best]:.1f} % ({texts[best]}), {gains[best]} "
+            f"relative to the baseline's {100 * on_new[base]:.1f} %; chosen by its accuracy on "
+            "this set, which is therefore too high",
+            f"best on {original}: {texts[best_on_old]}, with {100 * on_new[best_on_old]:.1f} % on "
+            f"{replication} ({gains[best_on_old]} relative to the baseline)",
         ]
         at_border = []
         for key, value in values[best].items():
@@ -341,17 +318,15 @@ class Grid(ExperimentSettings):
 
 
 EXPERIMENTS: dict[str, type[ExperimentSettings]] = {
-    "half_of_new": HalfOfNew,
-    "cross_validation": CrossValidation,
-    "discriminator": Discriminator,
+    "half_of_new": HalfOfNew, "cross_validation": CrossValidation, "discriminator": Discriminator,
     "grid": Grid,
-}
+}  # fmt: skip
 
 
 class RetrainingSettings(Settings):
     """Experiments that train further models."""
 
-    experiments: Named[
+    experiments: types.Named[
         Annotated[HalfOfNew | CrossValidation | Discriminator | Grid, Field(discriminator="kind")]
     ] = Field({}, description="Experiments, by name")
 
@@ -403,8 +378,8 @@ class Retraining(TableAnalysis):
     def experiments(self) -> dict[str, Experiment]:
         """Designs of the experiments, by name."""
         return {
-            name: Experiment(one, self.study, self.field("experiments", name))
-            for name, one in self.settings.experiments.items()
+            name: Experiment(settings, self.study, self.field("experiments", name))
+            for name, settings in self.settings.experiments.items()
         }
 
     def check(self) -> None:
@@ -414,12 +389,12 @@ class Retraining(TableAnalysis):
     @property
     def derivations(self) -> Mapping[str, Derivation]:
         """Datasets that are derived for training or testing, by name."""
-        return {k: v for one in self.experiments.values() for k, v in one.derivations.items()}
+        return {k: v for e in self.experiments.values() for k, v in e.derivations.items()}
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
         """The variants that the experiments train, by name."""
-        return {k: v for one in self.experiments.values() for k, v in one.trained.items()}
+        return {k: v for e in self.experiments.values() for k, v in e.trained.items()}
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what the predictions of all trials wait for."""
@@ -429,11 +404,11 @@ class Retraining(TableAnalysis):
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read_trials`."""
-        one = self.experiments[wildcards.experiment]
+        experiment = self.experiments[wildcards.experiment]
+        trials, predictions_file = experiment.trials, self.study.predictions_file
         return {
-            "experiment": wildcards.experiment,
-            "kind": one.kind,
-            "trials": [asdict(trial) for trial in one.trials],
-            "files": [self.study.predictions_file(t.dataset, t.model) for t in one.trials],
-            "pair": vars(one.pair),
-        }
+            "experiment": wildcards.experiment, "kind": experiment.kind,
+            "trials": [asdict(trial) for trial in trials],
+            "files": [predictions_file(trial.dataset, trial.model) for trial in trials],
+            "pair": vars(experiment.pair),
+        }  # fmt: skip

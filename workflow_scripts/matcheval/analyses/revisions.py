@@ -12,12 +12,11 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.errors import InputError
 from matcheval.io import tables
 from matcheval.io.text_tables import TextColumn, columns_by_part, signed_cells
 from matcheval.predictions.correctness import ACCURACIES
+from matcheval.replication.tables import accuracy_intervals, top_accuracies
 from matcheval.settings import EvaluatedName, ModelNames, Named, Settings, SomeUnique
-from matcheval.statistics.intervals import clopper_pearson
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
@@ -51,22 +50,16 @@ def tabulate(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
     """Tabulate top-1 accuracies on the revisions of a dataset."""
-    frames, parts = {name: table.to_pandas() for name, table in sets.items()}, []
-    models: list[str] = []
-    for number, (dataset, frame) in enumerate(frames.items(), start=1):
-        of_top = frame[frame["top"] == 1].set_index("model")
-        models = models or [model for model in of_top.index if model not in without]
-        if absent := [model for model in models if model not in of_top.index]:
-            raise InputError(
-                f"no accuracy of model '{absent[0]}'", file=dataset, field="revisions.series",
-                remedy="List the model under revisions.without",
-            )  # fmt: skip
-        of_set = of_top.loc[models, ["n", "n_correct", "accuracy"]].reset_index()
-        interval = clopper_pearson(of_set["n_correct"], of_set["n"], confidence)
-        parts.append(of_set.assign(
-            revisions=name, number=number, dataset=dataset, accuracy_low=interval.low,
-            accuracy_high=interval.high, confidence=confidence,
-        ))  # fmt: skip
+    first = next(iter(sets.values())).to_pandas()
+    models = [m for m in first.loc[first["top"] == 1, "model"] if m not in without]
+    place = {"field": "revisions.series", "remedy": "List the model under revisions.without"}
+    parts = []
+    for number, (dataset, accuracies) in enumerate(sets.items(), start=1):
+        of_set = top_accuracies(accuracies, 1, models, dataset, **place)
+        parts.append(pd.DataFrame({
+            "model": models, "revisions": name, "number": number, "dataset": dataset,
+            **accuracy_intervals(of_set, "", confidence), "confidence": confidence,
+        }))  # fmt: skip
     table = pd.concat(parts)
     table["change"] = table.groupby("model", sort=False)["accuracy"].diff()
     by_model = [rows for _, rows in table.groupby("model", sort=False)]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from itertools import chain
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,15 +23,10 @@ from matcheval.figures.many_models import draw_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout, layout_of
+from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import softmax
-from matcheval.protocol.compared_models import (
-    MATCHED_MODEL,
-    ComparedModels,
-    MatchedModel,
-    PredictionFile,
-    error_of_model,
-    std_of_defined,
-)
+from matcheval.protocol import compared_models
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
@@ -112,28 +108,25 @@ class ClassMeans:
         return cls(means, within.whitening)
 
     def nearness(self, features: npt.NDArray[np.float32]) -> Floats:
-        """Return the negative Mahalanobis distance to the nearest class mean.
-
-        Source: Lee et al. 2018, equation 2.
-        """
+        """Return minus the Mahalanobis distance to the nearest mean (Lee et al. 2018, eq. 2)."""
         from scipy.spatial.distance import cdist
 
         distances = cdist(features @ self.whitening, self.means @ self.whitening)
         return np.asarray(-distances.min(axis=1))
 
 
-def votes(
-    predicted: Sequence[npt.NDArray[np.integer]],
-) -> tuple[npt.NDArray[np.int16], Floats]:
+def votes(predicted: Sequence[npt.NDArray[np.integer]]) -> tuple[npt.NDArray[np.int16], Floats]:
     """Return the majority of several models, and the share of them that voted for it."""
     stacked = np.stack(predicted).astype(np.int64)
-    majority = np.zeros(stacked.shape[1], np.int64)
-    most = np.zeros(stacked.shape[1], np.int64)
+    majority, most = np.zeros((2, stacked.shape[1]), np.int64)
     for candidate in np.sort(stacked, axis=0):  # from the lowest class of each datapoint
         count = (stacked == candidate).sum(axis=0)
         majority = np.where(count > most, candidate, majority)
         most = np.maximum(most, count)
     return majority.astype(np.int16), most / len(stacked)
+
+
+_NO_LOGITS = "no logits on file: add logits to inference.outputs"
 
 
 def measure(
@@ -152,19 +145,20 @@ def measure(
         if outputs.features is None:
             return "no features on file: add features to inference.outputs"
         return class_means.nearness(outputs.features)
-    of_probabilities = score in (Uncertainty.MARGIN, Uncertainty.ENTROPY)
-    given: npt.NDArray[Any] | None = outputs.probabilities if of_probabilities else outputs.logits
-    if given is None:
-        return "no logits on file: add logits to inference.outputs"
-    if score is Uncertainty.ENERGY:
-        return energy(given)
-    if of_probabilities:
-        if given.shape[1] < 2:
+    logits, probabilities = outputs.logits, outputs.probabilities
+    if score in (Uncertainty.MARGIN, Uncertainty.ENTROPY):
+        if probabilities is None:
+            return _NO_LOGITS
+        if probabilities.shape[1] < 2:
             return "needs two classes or more"
-        return margin(given) if score is Uncertainty.MARGIN else certainty(given)
+        return (margin if score is Uncertainty.MARGIN else certainty)(probabilities)
+    if logits is None:
+        return _NO_LOGITS
+    if score is Uncertainty.ENERGY:
+        return energy(logits)
     if temperature is None:
         return "no validation data to fit a temperature on"
-    return np.asarray(softmax(given, temperature).max(axis=1))
+    return np.asarray(softmax(logits, temperature).max(axis=1))
 
 
 RANKS, AS_IS = "ranks", "as is"
@@ -187,8 +181,8 @@ def _means_on_ranks(table: pd.DataFrame) -> pd.DataFrame:
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
     means = groups[["gap", "matched_gap", *_PARTS, "fraction_unmatched", *_REFERENCE]].mean()
     narrowings = {  # of the mean gaps
-        f"{one}_narrowing": 1 - means[f"{one}_matched_gap"] / means[f"{one}_gap"]
-        for one in ("same_size", "reference")
+        f"{kind}_narrowing": 1 - means[f"{kind}_matched_gap"] / means[f"{kind}_gap"]
+        for kind in ("same_size", "reference")
     }
     warned = groups["confidence_low"].agg(lambda low: (low > 0).sum())
     return means.assign(
@@ -200,7 +194,7 @@ def _means_on_ranks(table: pd.DataFrame) -> pd.DataFrame:
 SCHEMA = TableSchema(
     "gaps by uncertainty score",
     (
-        *MATCHED_MODEL,
+        *compared_models.MATCHED_MODEL,
         text("score", "what datapoints are compared by", label=LABELS.get),
         text("scale", "ranks: comparable between scores; as is: its values"),
         Column("temperature", pa.float64(), "1", "fitted temperature; NaN for other scores"),
@@ -239,21 +233,22 @@ def tabulate(
     """Match every model on every score, and every ensemble on the share of votes."""
     rows: list[dict[str, Any]] = []
     for comparison, files in zip(compared.comparisons, compared.files, strict=True):
-        sides = [_outputs(files[origin]) for origin in _origins(comparison)]
+        outputs = {origin: _read(file.path, file.layout) for origin, file in files.items()}
+        source = outputs["original" if comparison.source_is_original else "replication"]
         temperature = means = None
-        if validation and sides[0].logits is not None:
-            known = _outputs_of(validation, comparison.model)
-            if known.logits is not None and known.labels is not None:
-                temperature = fit_temperature(known.logits, known.labels)
-        if class_means and sides[0].features is not None:
-            means = ClassMeans.of(_outputs_of(class_means, comparison.model))
+        if validation and source.logits is not None:
+            labelled = _read(**validation[comparison.model])
+            if labelled.logits is not None and labelled.labels is not None:
+                temperature = fit_temperature(labelled.logits, labelled.labels)
+        if class_means and source.features is not None:
+            means = ClassMeans.of(_read(**class_means[comparison.model]))
         for score in _SINGLE:
-            both = [
-                measure(score, outputs, side.probability, temperature, means)
-                for outputs, side in zip(sides, (comparison.source, comparison.target), strict=True)
-            ]
+            scores = {
+                origin: measure(score, outputs[origin], side.probability, temperature, means)
+                for origin, side in _sides(comparison).items()
+            }
             shown = temperature if score is Uncertainty.TEMPERATURE else None
-            rows += _rows(compared, comparison, score, both, shown)
+            rows += _rows(compared, comparison, score, scores, shown)
     by_name = {comparison.model: comparison for comparison in compared.comparisons}
     for name, members in (ensembles or {}).items():
         comparison, shares = _ensemble(name, [by_name[member] for member in members])
@@ -261,45 +256,40 @@ def tabulate(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _origins(comparison: Comparison) -> tuple[str, str]:
-    """Origins of the source and of the target."""
-    origins = ("original", "replication")
-    return origins if comparison.source_is_original else (origins[1], origins[0])
+def _sides(comparison: Comparison) -> dict[str, Predictions]:
+    """Return the predictions of both sets by origin, the source first."""
+    sides = {"original": comparison.original, "replication": comparison.replication}
+    return sides if comparison.source_is_original else dict(reversed(sides.items()))
 
 
-def _outputs_of(files: Mapping[str, Mapping[str, Any]], model: str) -> Outputs:
-    return _outputs(PredictionFile(files[model]["path"], Layout(**files[model]["layout"])))
+def _read(path: str | Path, layout: Layout | Mapping[str, Any]) -> Outputs:
+    layout = layout if isinstance(layout, Layout) else Layout(**layout)
+    return read_user_file(path, layout=layout).outputs
 
 
-def _outputs(file: PredictionFile) -> Outputs:
-    return read_user_file(file.path, layout=file.layout).outputs
-
-
-def _ensemble(
-    name: str, members: Sequence[Comparison]
-) -> tuple[Comparison, list[npt.NDArray[Any]]]:
-    """Return the predictions of the majority, and the share of votes on source and target."""
+def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, dict[str, Floats]]:
+    """Return the predictions of the majority, and the share of votes on both sets."""
     sets, shares = {}, {}
-    for origin in ("original", "replication"):
-        of_members = [getattr(member, origin) for member in members]
-        majority, shares[origin] = votes([one.prediction for one in of_members])
+    for origin, first in _sides(members[0]).items():
+        predicted = [getattr(member, origin).prediction for member in members]
+        majority, shares[origin] = votes(predicted)
         probability = shares[origin].astype(np.float32)
-        sets[origin] = replace(
-            of_members[0], prediction=majority, probability=probability, metadata={}
-        )
-    comparison = Comparison(name, members[0].pair, **sets)
-    return comparison, [shares[origin] for origin in _origins(comparison)]
+        sets[origin] = replace(first, prediction=majority, probability=probability, metadata={})
+    return Comparison(name, members[0].pair, **sets), shares
 
 
 def _rows(
     compared: ComparedModels,
     comparison: Comparison,
     score: Uncertainty,
-    both: Sequence[npt.NDArray[Any] | str],
+    scores: Mapping[str, Any],
     temperature: float | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Match one model on one score by all matchings, on ranks and as it is."""
-    source, target = both
+    """Match one model on its scores, or reasons for none, by all matchings and on both scales."""
+    reasons = [reason for reason in scores.values() if isinstance(reason, str)]
+    sets: dict[str, Any] = {}
+    if not reasons:
+        sets = {o: replace(side, probability=scores[o]) for o, side in _sides(comparison).items()}
     parts: dict[str, dict[str, float]] = {}  # of the gap, by scale: the same for all matchings
     for name, method in compared.methods.items():
         for scale in (RANKS,) if score in _UNBOUNDED else (RANKS, AS_IS):
@@ -307,24 +297,15 @@ def _rows(
                 "score": score.value, "scale": scale, "gap": comparison.gap,
                 "temperature": float("nan") if temperature is None else temperature,
             }  # fmt: skip
-            if isinstance(source, str) or isinstance(target, str):
-                yield row | {"reason": source if isinstance(source, str) else target}
+            if reasons:
+                yield row | {"reason": reasons[0]}
                 continue
             score_on = Score.CONFIDENCE_RANK if scale == RANKS else Score.CONFIDENCE
-            scored = _scored(comparison, source, target)
             on_scale = method.model_copy(update={"score": score_on})
+            scored = replace(comparison, **sets)
             quantities = _quantities(compared, scored, name, on_scale, parts.get(scale))
             parts[scale] = {key: quantities[key] for key in _PARTS}
             yield row | quantities
-
-
-def _scored(
-    comparison: Comparison, source: npt.NDArray[Any], target: npt.NDArray[Any]
-) -> Comparison:
-    """Replace the confidences of both sets by another uncertainty score."""
-    by_origin = zip(_origins(comparison), (source, target), strict=True)
-    sets = {name: replace(getattr(comparison, name), probability=s) for name, s in by_origin}
-    return replace(comparison, **sets)
 
 
 def _quantities(
@@ -346,16 +327,15 @@ def _quantities(
     target = Scored(measured.target, comparison.target.correct)
     terms = error_terms(source, target, rows)
     reference = no_warning_reference(comparison, method).columns
-    found = error_of_model(matched, compared.blocks, terms)
+    estimate = compared_models.error_of_model(matched, compared.blocks, terms)
     parts = parts or decompose(
         source, target, source_is_original=comparison.source_is_original, blocks=compared.blocks,
         level=compared.pair.confidence,
     ).parts  # fmt: skip
     return {
-        **vars(found), "matched_gap_std": std_of_defined(matched.matched_gaps),
+        **vars(estimate), **parts, **{key: reference[key] for key in _REFERENCE},
+        "matched_gap_std": compared_models.std_of_defined(matched.matched_gaps),
         "fraction_unmatched": float(matched.fractions_unmatched.mean()),
-        **parts,
-        **{key: reference[key] for key in _REFERENCE},
     }  # fmt: skip
 
 
@@ -379,7 +359,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             ):
                 if models > 1:
                     values = (100 * rows.loc[rows["score"] == score, column] for score in scores)
-                    of_rows = enumerate(one.to_numpy(np.float64) for one in values)
+                    of_rows = enumerate(of_score.to_numpy(np.float64) for of_score in values)
                     draw_rows(panel, dict(of_rows), look.color)
                 means = rows.groupby("score").mean(numeric_only=True).reindex(scores)
                 bounds = "none" if models > 1 else column
@@ -431,13 +411,11 @@ class ScoreComparison(PairTableAnalysis):
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
-            problem = f"'{name}' is a model, too" if name in self.study.models else ""
-            left_out = [member for member in members if member not in self.models]
-            if left_out:
-                problem = f"'{left_out[0]}' is left out"
-            if problem:
-                raise configuration_error(problem, field=field)
-        for name, dataset in self._known.items():
+            if left_out := [member for member in members if member not in self.models]:
+                raise configuration_error(f"'{left_out[0]}' is left out", field=field)
+            if name in self.study.models:
+                raise configuration_error(f"'{name}' is a model, too", field=field)
+        for name, dataset in self._labelled.items():
             field = self.field(name)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no prediction files", field=field)
@@ -448,15 +426,15 @@ class ScoreComparison(PairTableAnalysis):
                     raise configuration_error(problem, field=field, remedy=remedy)
 
     @property
-    def _known(self) -> dict[str, str]:
+    def _labelled(self) -> dict[str, str]:
         """Labelled datasets that a temperature or class means are fitted on, by setting."""
-        given = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
-        return {name: dataset for name, dataset in given.items() if dataset is not None}
+        both = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
+        return {name: dataset for name, dataset in both.items() if dataset is not None}
 
     @property
     def evaluated(self) -> tuple[str, ...]:
         """Datasets that a temperature or class means are fitted on: models are run on them, too."""
-        names = [one for one in self._known.values() if one in self.study.datasets]
+        names = [name for name in self._labelled.values() if name in self.study.datasets]
         return tuple(dict.fromkeys(names)) if self.settings.pairs else ()
 
     @property
@@ -479,7 +457,7 @@ class ScoreComparison(PairTableAnalysis):
                 }
                 for model in self.models
             }
-            for name, dataset in self._known.items()
+            for name, dataset in self._labelled.items()
         }
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:

@@ -34,22 +34,19 @@ SCHEMA = tables.TableSchema(
     (
         tables.MODEL,
         tables.DATASET,
-        tables.Column(
-            "bin", pa.int16(), "1", "number of the bin of the selection frequency, from 0"
-        ),
+        tables.Column("bin", pa.int16(), "1", "number of the bin of frequencies, from 0"),
         tables.fraction("frequency_low", "lower end of the bin, included"),
         tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
         *tables.accuracy("bin", "datapoints in the bin"),
         tables.CONFIDENCE_LEVEL,
     ),
     shown=partial(
-        columns_by_part,
-        part="bin",
-        accuracy="accuracy_bin",
+        columns_by_part, part="bin", accuracy="accuracy_bin",
         head="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
     ),
-)
+)  # fmt: skip
 
+COLUMNS = ["index", "n_annotations", "n_selected"]
 BINS = 5  # of equal width over [0, 1]
 
 
@@ -60,11 +57,11 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
     else:
         with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
             table = pd.read_csv(stream)
-    names = ["index", "n_annotations", "n_selected"]
-    check_columns([*map(str, table)], names, path)
-    counts: pd.DataFrame = table[names]
-    if not all(counts[name].dtype.kind in "iu" for name in names):
-        raise InputError("must be a whole number in every row", file=path, field=", ".join(names))
+    check_columns([*map(str, table)], COLUMNS, path)
+    counts: pd.DataFrame = table[COLUMNS]
+    if not all(counts[name].dtype.kind in "iu" for name in COLUMNS):
+        problem, field = "must be a whole number in every row", ", ".join(COLUMNS)
+        raise InputError(problem, file=path, field=field)
     bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
         row = counts[bad].iloc[0]
@@ -76,12 +73,12 @@ def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def tabulate(
-    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+    correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies by bins of the selection frequency."""
     counts = read_counts(file)
     seen = counts[counts["n_annotations"] > 0]
-    rows = known.rows_of(seen["index"].tolist(), file=file)
+    rows = correctness.rows_of(seen["index"].tolist(), file=file)
     bin_numbers = frequency_bins(seen["n_selected"], seen["n_annotations"], BINS)
     table = [
         {
@@ -89,7 +86,7 @@ def tabulate(
             "frequency_low": i / BINS, "frequency_high": (i + 1) / BINS,
             **accuracy_columns("bin", correct[rows[bin_numbers == i]], confidence),
         }
-        for model, correct in zip(known.models, known.right, strict=True)
+        for model, correct in zip(correctness.models, correctness.right, strict=True)
         for i in range(BINS)
     ]  # fmt: skip
     return pd.DataFrame(table, columns=SCHEMA.names)
@@ -120,8 +117,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
             draw_curves(axes, mean.index.to_numpy(), values, style.MODELS.color)
         label = "mean over models" if several else "the model"
         curves(axes, mean, [Series("accuracy_bin", style.FITTED, label, "none")])
-        for rows, face in ((mean[few], "white"), (mean[~few], style.FITTED.color)):
-            color = style.FITTED.color
+        color = style.FITTED.color
+        for rows, face in ((mean[few], "white"), (mean[~few], color)):
             axes.plot(100 * rows["accuracy_bin"], "o", color=color, markerfacecolor=face)
         ends = mean[columns[:3]].itertuples(index=False)
         axes.set_xticks(
@@ -134,11 +131,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 
 class SelectionFrequencySettings(Settings):
-    """Datasets to tabulate, each with its file of selection frequencies.
-
-    Leave the name of the file empty (`""`) for a dataset that is sampled from a pool with
-    annotations.
-    """
+    """Datasets with their files; `""` for one that is sampled from a pool with annotations."""
 
     datasets: dict[CorrectName, str] = Field(
         {}, description="File of selection frequencies, by dataset"
@@ -157,7 +150,7 @@ class SelectionFrequency(DatasetTableAnalysis):
     )
     Settings: ClassVar[type[SelectionFrequencySettings]] = SelectionFrequencySettings
     has_figure: ClassVar[bool] = True
-    file_columns: ClassVar[tuple[str, ...]] = ("index", "n_annotations", "n_selected")
+    file_columns: ClassVar[tuple[str, ...]] = tuple(COLUMNS)
 
     def check(self) -> None:
         """Check also that the selection frequencies of every dataset are known."""
@@ -166,10 +159,9 @@ class SelectionFrequency(DatasetTableAnalysis):
             if not self.file_of(dataset):
                 raise configuration_error(
                     f"'{dataset}' is not sampled from a pool with annotations, so that a file with "
-                    "its selection frequencies is required",
-                    field=self.field("datasets"),
-                    remedy="Name a file with the columns index, n_annotations and n_selected",
-                )
+                    "its selection frequencies is required", field=self.field("datasets"),
+                    remedy=f"Name a file with the columns {', '.join(self.file_columns)}",
+                )  # fmt: skip
 
     def file_of(self, dataset: str) -> str:
         """Return the file of selection frequencies: the user's, or one written by sampling."""

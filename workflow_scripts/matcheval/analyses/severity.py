@@ -14,28 +14,15 @@ from matcheval.datasets.suites import Member, Pair
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, drawing, panels
-from matcheval.io.tables import (
-    DATASET,
-    MODEL,
-    SEVERITY,
-    Column,
-    TableSchema,
-    fraction,
-    interval,
-    text,
-)
+from matcheval.io import tables
+from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
+from matcheval.protocol import compared_models
 from matcheval.protocol.analysis import Matching
 from matcheval.protocol.blocks import paired_images
-from matcheval.protocol.compared_models import (
-    MEAN,
-    ComparedModels,
-    MatchedModel,
-    error_of_mean,
-    error_of_model,
-)
+from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.decomposition import decompose_models, scored
+from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
 from matcheval.settings import Boolean, EvaluatedName, SuiteName
@@ -52,12 +39,12 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
 SCHEMA = TableSchema(
     "gaps by severity",
     (
-        MODEL,
+        tables.MODEL,
         text("suite", "name of the suite"),
-        DATASET,
+        tables.DATASET,
         text("group", "group of the set; empty if not said"),
         text("subgroup", "subgroup of the set; empty if not said"),
-        replace(SEVERITY, meaning="severity of the shift; 0 for the base; or NaN"),
+        replace(tables.SEVERITY, meaning="severity of the shift; 0 for the base; or NaN"),
         text("base", "name of the base, the original"),
         MATCHING,
         CRITERION,
@@ -98,7 +85,7 @@ def tabulate(
 ) -> pd.DataFrame:
     """Run the whole protocol from the base to itself and to every set of a suite."""
     suite, base, of_base = files.suite, files.base, files.read(files.base)
-    methods = {name: MatchingMethod.model_validate(one) for name, one in matchings.items()}
+    methods = {name: MatchingMethod.model_validate(m) for name, m in matchings.items()}
     rows: list[dict[str, Any]] = []
     others = [member for member in suite.members if member.dataset != base]
     for member in (Member(base, severity=0.0), *others):
@@ -127,9 +114,9 @@ def tabulate(
 
 def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
     """Rows of all models and of their mean, by matching."""
-    sides = [scored(comparison) for comparison in compared.comparisons]
+    binned = [bin_sets(*scored(comparison)) for comparison in compared.comparisons]
     parts = decompose_models(
-        sides, source_is_original=compared.sign == 1, blocks=compared.blocks,
+        binned, source_is_original=compared.sign == 1, blocks=compared.blocks,
         level=compared.pair.confidence,
     )  # fmt: skip
     for name, method in compared.methods.items():
@@ -137,16 +124,15 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
             MatchedModel.of(comparison, method, compared.seeds, name)
             for comparison in compared.comparisons
         ]
-        unmatched = [float(one.fractions_unmatched.mean()) for one in matched]
-        of_rows = [
-            (one.comparison.model, of_model, error_of_model(one, compared.blocks), share)
-            for one, of_model, share in zip(matched, parts.models, unmatched, strict=True)
-        ]
-        share = float(np.mean(unmatched))
-        of_mean = MEAN, parts.mean, error_of_mean(matched, compared.blocks), share
-        for model, of_gap, error, share in (*of_rows, of_mean):
-            reasons = of_gap.reason if np.isnan(of_gap.gap_se) else "", error.reason
-            yield vars(of_gap) | of_gap.parts | vars(error) | {
+        unmatched = [float(model.fractions_unmatched.mean()) for model in matched]
+        errors = [compared_models.error_of_model(model, compared.blocks) for model in matched]
+        error_of_mean = compared_models.error_of_mean(matched, compared.blocks)
+        for model, gap, error, share in zip(
+            [*(model.comparison.model for model in matched), MEAN], [*parts.models, parts.mean],
+            [*errors, error_of_mean], [*unmatched, float(np.mean(unmatched))], strict=True,
+        ):  # fmt: skip
+            reasons = gap.reason if np.isnan(gap.gap_se) else "", error.reason
+            yield vars(gap) | gap.parts | vars(error) | {
                 "model": model, "matching": name, "criterion": method.criterion.value,
                 "epsilon": method.epsilon, "fraction_unmatched": share,
                 "reason": "; ".join(filter(None, reasons)),
@@ -231,28 +217,16 @@ class Severity(SuiteTableAnalysis):
             check_label_spaces(self.study, field, base, dataset)
         for member in members:
             if member.counting or member.all_labels:
-                raise configuration_error(
-                    f"'{member.dataset}' counts some classes, groups or several labels",
-                    field=field,
-                    remedy="Compare sets with the classes and labels of the base",
-                )
+                problem = f"'{member.dataset}' counts some classes, groups or several labels"
+                remedy = "Compare sets with the classes and labels of the base"
+                raise configuration_error(problem, field=field, remedy=remedy)
         if all(member.severity is None for member in members):
-            raise configuration_error(
-                "no set has a severity",
-                field=field,
-                remedy=f"Add severity to the members under suites.{name}",
-            )
-
-    @property
-    def matching(self) -> Matching:
-        """The analysis that names matchings and seeds."""
-        return self.study.analysis(Matching)
+            remedy = f"Add severity to the members under suites.{name}"
+            raise configuration_error("no set has a severity", field=field, remedy=remedy)
 
     @property
     def options(self) -> dict[str, Any]:
         """Also the matchings and seeds."""
-        methods = self.matching.settings.methods
-        return super().options | {
-            "matchings": {name: one.model_dump(mode="json") for name, one in methods.items()},
-            "seeds": self.matching.seeds,
-        }
+        matching = self.study.analysis(Matching)
+        matchings = {n: m.model_dump(mode="json") for n, m in matching.settings.methods.items()}
+        return super().options | {"matchings": matchings, "seeds": matching.seeds}

@@ -13,24 +13,22 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, heat_map
 from matcheval.io.tables import DATASET, MODEL, Column, TableSchema, fraction
 from matcheval.predictions.correctness import Correctness
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
-def tabulate(known: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
+def tabulate(correctness: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
     """Compare the errors of every two models."""
-    if len(known.models) < 2:
-        raise InputError(
-            "shared errors require at least two models, and there is one model",
-            file=dataset,
-            field="shared_errors.datasets",
-        )
-    wrong = (~known.right).astype(np.float64)
-    both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(known)
-    first, second = np.triu_indices(len(known.models), k=1)
+    if len(correctness.models) < 2:
+        problem = "shared errors require at least two models, and there is one model"
+        raise InputError(problem, file=dataset, field="shared_errors.datasets")
+    wrong = (~correctness.right).astype(np.float64)
+    both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(correctness)
+    first, second = np.triu_indices(len(correctness.models), k=1)
     a, b, shared = n_wrong[first], n_wrong[second], both[first, second]
-    names = np.array(known.models)
+    names = np.array(correctness.models)
     return pd.DataFrame({
         "model": names[first], "other": names[second], "dataset": dataset, "n": n,
         "n_wrong": a.astype(np.int64), "n_wrong_other": b.astype(np.int64),
@@ -96,33 +94,25 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     models = by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
-    rows, columns = table["model"].map(at), table["other"].map(at)
-    matrix[rows, columns] = matrix[columns, rows] = table["jaccard"]
+    first, second = table["model"].map(at), table["other"].map(at)
+    matrix[first, second] = matrix[second, first] = table["jaccard"]
     is_named = len(models) <= MOST_NAMED
     names = [f"{style.shortened(model)}  {rank}" for rank, model in enumerate(models, 1)]
+    step = 1 + len(models) // 20
+    ranks = ["" if i % step else str(i + 1) for i in range(len(models))]
     side = float(np.clip(_ROW * len(models), _LEAST, _MOST))
-    room = _CHARACTER * max(map(len, names)) if is_named else 0.4
-    with style.style():
-        figure = style.new_figure(max(side + room + _AROUND, style.COLUMN_WIDTH), side + _AROUND)
+    of_names = _CHARACTER * max(map(len, names)) if is_named else 0.6
+    width = max(side + of_names + _AROUND, style.COLUMN_WIDTH)
+    title = f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first"
+    mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
+    note = f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}."
+    with drawing(width, side + _AROUND, title, note) as figure:
         axes = figure.add_subplot()
-        axes.grid(visible=False)
-        low, high = 0.5, len(models) + 0.5
-        image = axes.imshow(
-            matrix, cmap="viridis", interpolation="nearest", extent=(low, high, high, low)
-        )
-        figure.colorbar(image, ax=axes, shrink=0.8, label="Jaccard index of the errors")
-        if is_named:
-            axes.set_yticks(range(1, len(models) + 1), names, fontsize=style.NOTE_SIZE)
-            axes.set_xticks(range(1, len(models) + 1, 1 + len(models) // 20))
-            axes.tick_params(length=0)
-        else:
-            axes.set(ylabel="Rank of the model")
-        axes.set_xlabel("Rank of the model")
-        style.set_title(
-            figure, f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first"
-        )
-        mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
-        style.set_note(figure, f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}.")
+        rows = names if is_named else ranks
+        heat_map(axes, matrix, rows, ranks, "Jaccard index of the errors")
+        axes.set(aspect="equal", xlabel="Rank of the model")
+        if not is_named:
+            axes.set_ylabel("Rank of the model")
     return figure
 
 

@@ -10,16 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.datasets import suites
 from matcheval.datasets.folders import read_description
 from matcheval.datasets.label_spaces import compare_classes
-from matcheval.datasets.suites import (
-    AllLabels,
-    Groups,
-    Member,
-    Suite,
-    check_subset,
-    right_predictions,
-)
+from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, name_rows
@@ -62,33 +56,33 @@ class SuiteCorrectness:
     @property
     def labels(self) -> dict[str, npt.NDArray[np.int64]]:
         """Labels of the classes that count, by dataset; of those only that have not all."""
-        found, base, suite = {}, self.files.base, self.files.suite
+        labels, base, suite = {}, self.files.base, self.files.suite
         of_base = self._classes[base]
         for member in suite.members:
             of_set = self._classes[member.dataset]
             if of_set and of_base and of_set != of_base:
+                difference = compare_classes(of_set, of_base)
                 raise configuration_error(
-                    f"dataset '{member.dataset}' has, against the base '{base}', "
-                    f"{compare_classes(of_set, of_base)}",
+                    f"dataset '{member.dataset}' has, against the base '{base}', {difference}",
                     field=f"suite_accuracies.suites.{suite.name}",
                 )
             if member.counting:
-                known = list(of_set or of_base or ())
-                found[member.dataset] = np.array([known.index(one) for one in member.counting])
-        return found
+                classes = list(of_set or of_base or ())
+                labels[member.dataset] = np.array(list(map(classes.index, member.counting)))
+        return labels
 
     def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
         files = self.files
         classes = self._classes[name] or self._classes[files.base] or ()
-        every = None
+        several = None
         if all_labels:
-            every = AllLabels(Path(all_labels), files.folders[name], groups).read()
+            several = suites.AllLabels(Path(all_labels), files.folders[name], groups).read()
 
         def right(predictions: Predictions) -> npt.NDArray[np.bool_]:
-            if every is None and not groups:
+            if several is None and not groups:
                 return predictions.correct
-            labels = predictions.label if every is None else every[predictions.index]
-            return right_predictions(predictions.prediction, labels, groups, classes)
+            labels = predictions.label if several is None else several[predictions.index]
+            return suites.right_predictions(predictions.prediction, labels, groups, classes)
 
         return dataset_correctness(
             files.specs[name], files.models, files.paths(name), right, self._same_models
@@ -130,8 +124,8 @@ SCHEMA = tables.TableSchema(
 
 def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
     """Tabulate accuracies of predictions on file; see `tabulate_suite`."""
-    known = SuiteCorrectness(files)
-    return tabulate_suite(files.suite, files.base, known, known.labels, confidence)
+    correctness = SuiteCorrectness(files)
+    return tabulate_suite(files.suite, files.base, correctness, correctness.labels, confidence)
 
 
 def tabulate_suite(
@@ -144,10 +138,10 @@ def tabulate_suite(
     """Tabulate the accuracies of models on the sets of a suite and on the base."""
     rows = []
     for member in suite.members:
-        known, chosen = correctness(member.dataset, member), labels.get(member.dataset)
-        on_set = _of_classes(known, chosen, member.dataset, suite.name)
+        of_member, chosen = correctness(member.dataset, member), labels.get(member.dataset)
+        on_set = _of_classes(of_member, chosen, member.dataset, suite.name)
         on_base = _of_classes(correctness(base, member), chosen, base, suite.name)
-        for model, correct, correct_base in zip(known.models, on_set, on_base, strict=True):
+        for model, correct, correct_base in zip(of_member.models, on_set, on_base, strict=True):
             of_set = accuracy_columns("set", correct, confidence)
             of_base = accuracy_columns("base", correct_base, confidence)
             rows.append({
@@ -161,19 +155,17 @@ def tabulate_suite(
 
 
 def _of_classes(
-    known: Correctness, chosen: npt.NDArray[np.int64] | None, dataset: str, suite: str
+    correctness: Correctness, chosen: npt.NDArray[np.int64] | None, dataset: str, suite: str
 ) -> npt.NDArray[np.bool_]:
     """Return the correctness of the datapoints of some classes, by model."""
     if chosen is None:
-        return known.right
-    rows = np.isin(known.labels, chosen)
+        return correctness.right
+    rows = np.isin(correctness.labels, chosen)
     if not rows.any():
-        raise configuration_error(
-            f"dataset '{dataset}' has no datapoints of the classes of a member",
-            field=f"suites.{suite}",
-            remedy="Correct 'classes', or leave the set out",
-        )
-    return known.right[:, rows]
+        problem = f"dataset '{dataset}' has no datapoints of the classes of a member"
+        remedy = "Correct 'classes', or leave the set out"
+        raise configuration_error(problem, field=f"suites.{suite}", remedy=remedy)
+    return correctness.right[:, rows]
 
 
 _ROW, _LEAST_ROW = 0.16, 0.105  # inches per set: of few, and of many
@@ -221,38 +213,30 @@ class SuiteAccuracies(SuiteTableAnalysis):
 
     def check_suite(self, name: str, base: str) -> None:
         """Check that correctness is known of all sets, and the classes that members name."""
+        study, field = self.study, f"suites.{name}"
         self.check_has_correctness(base, self.field("suites", name))
-        for member in self.study.suites[name].members:
-            self.check_has_correctness(member.dataset, f"suites.{name}")
-            check_label_spaces(self.study, self.field("suites", name), base, member.dataset)
-            spec = self.study.labelled_like(member.dataset)
-            known = spec.settings.known_classes
-            self._check_member(name, base, member)
-            if member.counting and known is not None:
-                check_subset(name, member, known)
+        for member in study.suites[name].members:
+            self.check_has_correctness(member.dataset, field)
+            check_label_spaces(study, self.field("suites", name), base, member.dataset)
+            if member.all_labels:
+                of = f"{field}: all_labels of '{member.dataset}'"
+                study.check_dataset(member.dataset, of, images=True)
+            for dataset in (base, member.dataset) if member.groups else ():
+                if not study.datasets[dataset].has_probabilities:
+                    problem = f"'{dataset}' has no prediction files, which groups of classes need"
+                    remedy = "Leave 'groups' out, or the suite out of suite_accuracies"
+                    raise configuration_error(problem, field=field, remedy=remedy)
+            spec = study.labelled_like(member.dataset)
+            classes = spec.settings.known_classes
+            if member.counting and classes is not None:
+                suites.check_subset(name, member, classes)
             elif member.counting and not spec.has_images:
-                raise configuration_error(
-                    f"the classes of '{member.dataset}' are not known by name",
-                    field=f"suites.{name}",
-                    remedy="Leave 'classes' out",
-                )
-
-    def _check_member(self, suite: str, base: str, member: Member) -> None:
-        """Check that groups and several labels can be used: they need every predicted class."""
-        field = f"suites.{suite}: all_labels of '{member.dataset}'"
-        if member.all_labels:
-            self.study.check_dataset(member.dataset, field, images=True)
-        for name in (base, member.dataset) if member.groups else ():
-            if not self.study.datasets[name].has_probabilities:
-                raise configuration_error(
-                    f"'{name}' has no prediction files, which groups of classes need",
-                    field=f"suites.{suite}",
-                    remedy="Leave 'groups' out, or the suite out of suite_accuracies",
-                )
+                problem = f"the classes of '{member.dataset}' are not known by name"
+                raise configuration_error(problem, field=field, remedy="Leave 'classes' out")
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return also the descriptions of the sets, whose classes are compared."""
         names, study = self.datasets_of(wildcards.suite), self.study
-        prepared = [name for name in names if study.datasets[name].has_images]
-        described = (file for name in prepared for file in study.description_inputs(name)[:1])
+        with_images = [name for name in names if study.datasets[name].has_images]
+        described = (file for name in with_images for file in study.description_inputs(name)[:1])
         return [*super().inputs(wildcards), *dict.fromkeys(described)]

@@ -41,7 +41,7 @@ class UsedWarehouse(manifest.Warehouse):
 
     def __init__(self, file: str) -> None:
         super().__init__(read_warehouse(file))
-        self.file = file
+        self.file, self.name = file, self.settings.warehouse
 
 
 class Warehouse(Analysis):
@@ -69,16 +69,16 @@ class Warehouse(Analysis):
     @cached_property
     def used(self) -> dict[str, UsedWarehouse]:
         """The study's warehouses, by name."""
-        found: dict[str, UsedWarehouse] = {}
-        for dataset in self.exported.values():
-            one = UsedWarehouse(dataset.warehouse)
-            other = found.setdefault(one.settings.warehouse, one)
-            if other.file != one.file:
+        warehouses: dict[str, UsedWarehouse] = {}
+        for file in dict.fromkeys(dataset.warehouse for dataset in self.exported.values()):
+            used = UsedWarehouse(file)
+            if other := warehouses.get(used.name):
+                problem = f"'{used.name}' is the name of two warehouses"
                 raise InputError(
-                    f"'{one.settings.warehouse}' is the name of two warehouses", file=one.file,
-                    remedy=f"Rename one; the other is in {other.file}",
-                )  # fmt: skip
-        return found
+                    problem, file=file, remedy=f"Rename one; the other is {other.file}"
+                )
+            warehouses[used.name] = used
+        return warehouses
 
     def check(self) -> None:
         """Check the files of the warehouses, and the names of their sets."""
@@ -104,8 +104,8 @@ class Warehouse(Analysis):
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
         """Warehouses, whose results studies share."""
-        settings = {name: used.settings for name, used in self.used.items()}
-        return {"warehouse": {name: settings[name].model_dump(mode="json") for name in settings}}
+        used = self.used.items()
+        return {"warehouse": {name: w.settings.model_dump(mode="json") for name, w in used}}
 
     @property
     def sets(self) -> list[str]:
@@ -118,8 +118,7 @@ class Warehouse(Analysis):
         return [name for used in self.used.values() for name in used.settings.against]
 
     def _place(self, used: UsedWarehouse) -> list[str]:
-        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
-        return ["--warehouse", used.file, "--folder", folder]
+        return ["--warehouse", used.file, "--folder", self.folder.replace("{warehouse}", used.name)]
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the options that name a warehouse and the folder of its results."""
@@ -151,8 +150,8 @@ class Warehouse(Analysis):
             mode="json", include={"duplicates", "review", "licences"},
             exclude={"review": {"decisions"}},
         )  # fmt: skip
-        source = used.sets[name]
-        about = [source.group, source.source, source.style, source.colour]
+        images = used.sets[name]
+        about = [images.group, images.source, images.style, images.colour]
         return [used.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
 
     def export_arguments(self, wildcards: Wildcards) -> list[str]:
@@ -166,8 +165,7 @@ class Warehouse(Analysis):
     def export_input(self, wildcards: Wildcards) -> str:
         """Return the table of the images that are exported."""
         dataset = self.exported[wildcards.dataset]
-        name = self._of(dataset).settings.warehouse
-        return self.images.file(warehouse=name, set=dataset.set)
+        return self.images.file(warehouse=self._of(dataset).name, set=dataset.set)
 
     def export_state(self, wildcards: Wildcards) -> list[Any]:
         """Return what an exported set depends on."""

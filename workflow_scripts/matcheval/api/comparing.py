@@ -280,7 +280,7 @@ def compare(
     )  # fmt: skip
     from matcheval.api.comparison import AnalysisTable, ComparisonResult, GapEstimate
     from matcheval.protocol.gaps import estimate_gaps
-    from matcheval.protocol.tables import tabulate_runs
+    from matcheval.protocol.jobs import tabulate_runs
     from matcheval.protocol.verdicts import verdicts, with_accuracies
 
     tables_of = {

@@ -221,8 +221,8 @@ def compare_models(
     if names is not None:
         check_names(names)
     sources = [inputs.source_of(first, ROLES[0]), inputs.source_of(second, ROLES[1])]
-    layout, n_classes = inputs.layout_of(sources, columns, classes, first_label, labels_are_true)
-    read = [read_predictions(source, n_classes, layout) for source in sources]
+    layout = inputs.layout_of(sources, columns, classes, first_label, labels_are_true)
+    read = [read_predictions(source, layout) for source in sources]
     if names is None:
         named = [
             of.metadata.get("model") or set_name(source, "")
@@ -245,7 +245,7 @@ def compare_models(
     only_first = int((a.correct & ~b.correct).sum())
     only_second = int((b.correct & ~a.correct).sum())
     both_right = int((a.correct & b.correct).sum())
-    warnings = [*left_out, *check_truth((a, b), layout, sources[0])]
+    warnings = [*left_out, *check_truth((a.correct, b.correct), layout, sources[0])]
     for name, of in shared.items():
         texts = suspicions(of.label, of.prediction, of.probability, of.metadata)
         warnings += [f"{name}: {text}" for text in texts]

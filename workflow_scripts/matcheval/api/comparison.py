@@ -34,8 +34,8 @@ from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import suspicions_of, with_suspicions
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.gaps import GapTables
+from matcheval.protocol.jobs import join_runs
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
-from matcheval.protocol.tables import join_runs
 from matcheval.protocol.verdicts import Verdict
 from matcheval.protocol.words import percent, points, with_interval
 from matcheval.statistics.intervals import LEVEL
@@ -257,8 +257,8 @@ class ComparisonResult(Shown):
             return self._analyses[kind].figure()
         check_known("kind of figure", [kind], (*_KINDS, *self.analyses))
         check_known("criterion", [criterion] if criterion else [], self.gaps)
-        from matcheval.protocol.confidence import plot_confidence
         from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.reliability import plot_confidence
 
         chosen = Criterion(criterion or next(iter(self.gaps)))
         table, gaps = self._tables[chosen], self._estimates.models[chosen.value]

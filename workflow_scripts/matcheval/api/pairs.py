@@ -158,12 +158,8 @@ def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelIn
 
 def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], list[str]]:
     """Return models by patterns with `{model}`, sorted by name, or the one of two files."""
-    counts = {pattern.count(MODEL) for pattern in (original, replication)}
-    if counts == {0}:
+    if not any(MODEL in pattern for pattern in (original, replication)):
         return [ModelInputs("", local_file(original), local_file(replication))], []
-    if counts != {1}:
-        problem = f"original {original} and replication {replication}: each must hold {MODEL} once"
-        raise InputError(problem, remedy=formats.PATTERN_REMEDY)
     old, new = formats.files_by_model(original), formats.files_by_model(replication)
     both, alone = sorted(old.keys() & new.keys()), sorted(old.keys() ^ new.keys())
     if not both:
@@ -198,17 +194,14 @@ def read_pair(
 ) -> "ComparedModels":
     """Read what a caller gave of both sets of a pair."""
     models, left_out = inputs_by_model(original, replication)
-    layout, n_classes = inputs.layout_of(
-        all_sources(models), columns, classes, first_label, labels_are_true
-    )
-    return read_compared(models, options, layout, n_classes, left_out, progress=progress)
+    layout = inputs.layout_of(all_sources(models), columns, classes, first_label, labels_are_true)
+    return read_compared(models, options, layout, left_out, progress=progress)
 
 
 def read_compared(
     models: Sequence[ModelInputs],
     options: PairOptions,
     layout: Layout,
-    n_classes: int | None = None,
     left_out: Sequence[str] = (),
     *,
     progress: bool = False,
@@ -223,7 +216,7 @@ def read_compared(
     pair: Pair | None = None
     for model in each(models, "reading predictions", progress=progress):
         with problems.collected():
-            both = {o: read_predictions(s, n_classes, layout) for o, s in model.sets.items()}
+            both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)
             names = [both[origin].metadata.get("model") for origin in ORIGINS]
             name = model.name or options.model or names[0] or names[1] or UNNAMED
@@ -240,7 +233,8 @@ def read_compared(
     problems.raise_any()
     assert pair is not None
     predictions = [placed for of_set in read.values() for placed in of_set.values()]
-    warnings |= dict.fromkeys(check_truth(predictions, layout, models[0].original))
+    right = [placed.correct for placed in predictions]
+    warnings |= dict.fromkeys(check_truth(right, layout, models[0].original))
     if not options.paired:
         _check_labels_beside(predictions, layout)
     from matcheval.protocol.blocks import Groups, blocks_of_pair, groups_of_models

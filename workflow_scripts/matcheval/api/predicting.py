@@ -247,14 +247,14 @@ def predict_accuracy(
     calibration_sources = [
         source_of(data, f"calibration set {i}") for i, data in enumerate(calibration)
     ]
-    layout, n_classes = inputs.layout_of(
+    layout = inputs.layout_of(
         [base_source, *calibration_sources, *target_sources.values()], columns, classes,
         first_label, labels_are_true,
     )  # fmt: skip
     warnings, notes = list[str](), [*layout.notes]
 
     def read(source: Path | InMemory, labels: LabelRule, base: UserFile | None = None) -> UserFile:
-        file = read_user_file(source, labels=labels, n_classes=n_classes, layout=layout)
+        file = read_user_file(source, labels=labels, layout=layout)
         if isinstance(source, InMemory):
             features = inputs.features_of(source, len(file.outputs))
             file = replace(file, outputs=replace(file.outputs, features=features))

@@ -251,10 +251,8 @@ def replication_table(
         images = list[Correctness]()
     else:
         models, warnings = pairs.inputs_by_model(original, replication)
-        layout, n_classes = inputs.layout_of(
-            pairs.all_sources(models), columns, classes, first_label
-        )
-        sets = [_count_set(models, origin, layout, n_classes, int(top)) for origin in pairs.ORIGINS]
+        layout = inputs.layout_of(pairs.all_sources(models), columns, classes, first_label)
+        sets = [_count_set(models, origin, layout, int(top)) for origin in pairs.ORIGINS]
         rows, images = [list(part) for part in zip(*sets, strict=True)]
     old, new = map(correctness.accuracy_table, names, rows)
     of_images = tuple(images) if paired else ()
@@ -339,16 +337,15 @@ def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> l
 
 
 def _count_set(
-    models: Sequence[pairs.ModelInputs], origin: pairs.Origin, layout: Layout,
-    n_classes: int | None, top: int,
-) -> tuple[list[Accuracy], Correctness]:  # fmt: skip
+    models: Sequence[pairs.ModelInputs], origin: pairs.Origin, layout: Layout, top: int
+) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
     alignment = Alignment()
     for model in models:
         with problems.collected():
             source = model.sets[origin]
-            predictions, hits = _count(source, layout, n_classes, top)
+            predictions, hits = _count(source, layout, top)
             predictions = alignment.place(predictions, source)
             if read and predictions.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
@@ -362,9 +359,7 @@ def _count_set(
     return rows, Correctness(tuple(row.model for row in rows), index, labels, right)
 
 
-def _count(
-    source: Path | InMemory, layout: Layout, n_classes: int | None, top: int
-) -> tuple[Predictions, int]:
+def _count(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictions, int]:
     """Return the first guesses of a model, and its number of top-k hits."""
     raw, wrong = read_raw(source, layout), partial(InputError, file=source)
     ranked, n_scores = _ranked_classes(raw, top)
@@ -376,13 +371,13 @@ def _count(
     columns = {name: values_of(raw, name) for name in ("index", "label") if name in raw.columns}
     columns["prediction"] = ranked[:, 0] if ranked.ndim > 1 else ranked
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
-    counts = filter(None, (n_classes, n_scores, len(layout.classes or ())))
+    counts = filter(None, (layout.n_classes, n_scores, len(layout.classes or ())))
     predictions = check_predictions(columns, file=source, n_classes=min(counts, default=None))
     predictions = with_keys(predictions, columns, raw)
     is_given = "prediction" in raw.columns and raw.columns["prediction"].values.ndim > 1
     hits = correctness.count_hits(
         ranked.astype(np.int64), columns["label"].astype(np.int64), file=source,
-        n_classes=n_classes, order_is_known=not is_given,
+        n_classes=layout.n_classes, order_is_known=not is_given,
     )  # fmt: skip
     if len(hits) < top:
         raise wrong(

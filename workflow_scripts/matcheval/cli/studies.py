@@ -104,7 +104,7 @@ def _layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
     """Return how prediction files are laid out, as options of sets."""
     from matcheval.predictions.inputs import layout_of
 
-    layout, _ = layout_of(files, **arguments_of(layout_of, arguments))
+    layout = layout_of(files, **arguments_of(layout_of, arguments))
     for note in layout.notes:
         LOGGER.info("%s", note)
     options = {
@@ -147,9 +147,8 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     from matcheval.protocol.analysis import Matching
     from matcheval.protocol.criteria import epsilon_warnings
     from matcheval.registry import ANALYSES
-    from matcheval.study.checks import check_custom_images
+    from matcheval.study.checks import check_custom_images, open_some
     from matcheval.study.configuration import load_study
-    from matcheval.study.opened import open_some
 
     study = load_study(settings, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)

@@ -49,10 +49,10 @@ class _WithClasses(Subset):
 
     @model_validator(mode="after")
     def _labels_become_classes(self) -> "_WithClasses":
-        given, classes = self.label_map or {}, self.known_classes or ()
-        if given and not classes:
+        mapped, classes = (self.label_map or {}).values(), self.known_classes or ()
+        if mapped and not classes:
             raise ValueError("label_map needs classes, the label space that it maps to")
-        for name in given.values():
+        for name in mapped:
             if name not in classes:
                 hint = suggest(name, classes)
                 raise ValueError(f"label_map: '{name}' is not among the classes. {hint}")
@@ -99,8 +99,8 @@ class ImageFolder(_WithClasses, Decoded):
         folders = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
         counts = Counter(folders.values())
         classes, labels = self.labels_of(counts, path)
-        known = {p: to for p, folder in folders.items() if (to := labels[folder]) is not None}
-        stream = tree.stream(name, classes, f"image folders, {path.name}", known)
+        kept = {p: to for p, folder in folders.items() if (to := labels[folder]) is not None}
+        stream = tree.stream(name, classes, f"image folders, {path.name}", kept)
         return replace(stream, notes=_unlisted(counts, labels))
 
 
@@ -126,8 +126,8 @@ class Arrays(_WithClasses):
 
     @model_validator(mode="after")
     def _one_source(self) -> "Arrays":
-        given = [key for key in self.path_options if getattr(self, key) is not None]
-        if given not in (["file"], ["images", "labels"]):
+        sources = [key for key in self.path_options if getattr(self, key) is not None]
+        if sources not in (["file"], ["images", "labels"]):
             raise ValueError("give either 'file' (.npz), or both 'images' and 'labels' (.npy)")
         return self
 
@@ -238,7 +238,7 @@ def _metadata_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
 
 def _parquet_counts(paths: Sequence[Path], column: str) -> Counter[str]:
     """Number of rows by label, in the order of the labels; missing labels are not counted."""
-    found = Counter(
+    counts = Counter(
         label for path in paths for label in pq.read_table(path, columns=[column])[0].to_pylist()
     )
-    return Counter({str(label): found[label] for label in sorted(found.keys() - {None})})
+    return Counter({str(label): counts[label] for label in sorted(counts.keys() - {None})})

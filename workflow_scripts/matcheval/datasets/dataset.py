@@ -21,19 +21,10 @@ _MADE_BYTES = 1 << 20  # made at a time: as float64 and in several copies, tens 
 
 @dataclass(frozen=True, eq=False)
 class EncodedImages:
-    """Image files (JPEG, PNG, WebP, ...), concatenated.
+    """Image files (JPEG, PNG, WebP, ...), concatenated."""
 
-    Attributes
-    ----------
-    data : uint8 array, shape (n_bytes,)
-        The bytes of all files; may be mapped from a file.
-    offsets : int64 array, shape (n,)
-        Position of the first byte of each file; a file ends where the next one starts, the last
-        one at the end of `data`.
-    """
-
-    data: npt.NDArray[np.uint8]
-    offsets: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8]  # the bytes of all files; may be mapped from a file
+    offsets: npt.NDArray[np.int64]  # position of the first byte of each file
 
     def __len__(self) -> int:
         """Return the number of images."""
@@ -47,24 +38,11 @@ class EncodedImages:
 
 @dataclass(frozen=True, eq=False)
 class MadeImages:
-    """Images that are made from other images when they are read, and not kept.
-
-    They are read like an array of pixels: by index, slice, list of indices or as a whole, from
-    several threads at once.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Number of images, height, width, channels.
-    recipe : str
-        All that the pixels depend on; stands for them in the digest of a dataset.
-    make : callable
-        Makes the images of an int64 array of indices: uint8, shape (n, height, width, channels).
-        What it makes of an index must not depend on the others.
-    """
+    """Images that are made from others when they are read, like an array; several threads may."""
 
     shape: tuple[int, int, int, int]
-    recipe: str
+    recipe: str  # all that the pixels depend on
+    # Makes the images of some indices; what it makes of an index must not depend on the others.
     make: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
     dtype: ClassVar[np.dtype[np.uint8]] = np.dtype(np.uint8)
     ndim: ClassVar[int] = 4
@@ -117,24 +95,7 @@ def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
 
 
 def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
-    """Compute the SHA-256 of images and labels, which also depends on how the images are divided.
-
-    Parameters
-    ----------
-    images : uint8 array, shape (n, height, width, channels), float32 array, shape (n, 1, 1, d),\
-             EncodedImages or MadeImages
-        Read in chunks, so that a mapped file need not fit in memory.
-    labels : int16 array, shape (n,)
-        Their classes.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits. For an array of pixels or vectors, of the shapes as text, the values
-        in C order and the labels; for encoded images, of the word "files", their bytes, their
-        offsets and the labels; for images that are made when they are read, which it does not make,
-        of their recipe and the labels.
-    """
+    """Compute the SHA-256 of images and labels; of images that are made, of their recipe."""
     parts: Iterable[bytes | memoryview]
     if isinstance(images, EncodedImages):
         offsets = np.ascontiguousarray(images.offsets, dtype="<i8").data
@@ -155,8 +116,8 @@ def check_content(
     images: Images, labels: npt.NDArray[Any], names: Sequence[str], n_classes: int, file: object
 ) -> None:
     """Check that images, labels and names form a valid set of labelled images."""
-    if found := next(_problems(images, labels, names, n_classes), None):
-        raise InputError(found[1], file=file, field=found[0])
+    for where, problem in _problems(images, labels, names, n_classes):
+        raise InputError(problem, file=file, field=where)
 
 
 def _problems(
@@ -172,10 +133,7 @@ def _problems(
         is_vectors = images.dtype == np.float32 and images.shape[1:3] == (1, 1)
         if images.ndim != 4 or 0 in images.shape or not (images.dtype == np.uint8 or is_vectors):
             shape = f"has shape {images.shape} and dtype {images.dtype}"
-            yield (
-                "images",
-                f"{shape}. Images are uint8, n × height × width × channels, none of them 0",
-            )
+            yield "images", f"{shape}. Images are uint8, n × height × width × channels, none 0"
         if is_vectors and not np.isfinite(images).all():
             yield "images", "a value is not finite"
     if labels.shape != (n,) or labels.dtype.kind not in "iu":
@@ -189,39 +147,17 @@ def _problems(
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled images in a fixed order; the position of an image is its index.
-
-    Attributes
-    ----------
-    name : str
-        Its name, for files and messages.
-    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
-        Pixels, or image files; may be mapped from a file, or made when they are read. Instead of
-        images, vectors: a float32 array, shape (n, 1, 1, d), with `max_value` 1.
-    labels : int16 array, shape (n,)
-        Classes, from 0.
-    names : tuple of str
-        Distinct names of the images in their source.
-    classes : tuple of str
-        Names of the classes, by label.
-    max_value : int
-        The pixel value that represents 1.0; 255 for image files.
-    source : str
-        Description of where the images come from, for human readers.
-    sha256 : str
-        `content_digest` of images and labels.
-    provenance : mapping
-        How it was built, as JSON values: kind, options, digests of the files, images left out.
-    """
+    """Labelled images in a fixed order; the position of an image is its index."""
 
     name: str
     images: Images
-    labels: npt.NDArray[np.int16]
-    names: tuple[str, ...]
-    classes: tuple[str, ...]
-    max_value: int
-    source: str
-    sha256: str
+    labels: npt.NDArray[np.int16]  # from 0
+    names: tuple[str, ...]  # distinct names of the images in their source
+    classes: tuple[str, ...]  # by label
+    max_value: int  # the pixel value that represents 1.0; 255 for image files, 1 for vectors
+    source: str  # where the images come from, for human readers
+    sha256: str  # `content_digest` of images and labels
+    # How it was built, as JSON values: kind, options, digests of files, images left out.
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -242,13 +178,7 @@ class Dataset:
 
     @property
     def pixels(self) -> Pixels:
-        """The images as a uint8 array, shape (n, height, width, channels), or read like one.
-
-        Raises
-        ------
-        InputError
-            If the images are files, which have no common size.
-        """
+        """The images as a uint8 array, shape (n, height, width, channels); files have none."""
         if isinstance(self.images, EncodedImages):
             remedy = "Give it 'resize', or use models with a transform of their own"
             problem = "its images are encoded files, without a common size"
@@ -257,13 +187,7 @@ class Dataset:
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of every image.
-
-        Raises
-        ------
-        InputError
-            If the images are files, which have no common size.
-        """
+        """Height, width and channels of every image; files have no common size."""
         return self.pixels.shape[1:]
 
     @property
@@ -272,24 +196,7 @@ class Dataset:
         return not isinstance(self.images, EncodedImages) and self.images.dtype == np.float32
 
     def image(self, i: int) -> "Image":
-        """Return one image as RGB.
-
-        Parameters
-        ----------
-        i : int
-            Index of the image, from 0.
-
-        Returns
-        -------
-        PIL.Image.Image
-            Mode RGB.
-
-        Raises
-        ------
-        InputError
-            If an image file cannot be decoded, the pixels have neither 1 nor 3 channels, or there
-            are vectors instead of images.
-        """
+        """Return one image as RGB."""
         from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
 
         if self.has_vectors:
@@ -309,36 +216,7 @@ def make_dataset(
     classes: tuple[str, ...], max_value: int, source: str,
     names: Sequence[str] | None = None, provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:  # fmt: skip
-    """Build a `Dataset` from arrays, which are checked and whose digest is computed.
-
-    Parameters
-    ----------
-    name : str
-        Its name, for files and messages.
-    images : uint8 array, shape (n, height, width, channels), EncodedImages or MadeImages
-        Pixels in 0..max_value, or image files; or vectors as a float32 array, shape (n, 1, 1, d).
-    labels : integer array, shape (n,)
-        Classes in 0..len(classes) - 1.
-    classes : tuple of str
-        Names of the classes, by label.
-    max_value : int
-        The pixel value that represents 1.0, in 1..255.
-    source : str
-        Description of where the images come from, for human readers.
-    names : sequence of str, optional
-        Distinct names of the images; by default their positions, with at least five digits.
-    provenance : mapping, optional
-        How it was built, as JSON values.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If shapes, dtypes or values are not as described above, or there are no images.
-    """
+    """Build a `Dataset` from arrays, which are checked and whose digest is computed."""
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
     check_content(images, labels, names, len(classes), file=name)

@@ -38,7 +38,7 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise UnreadableImageError(_reason(error)) from error
+        raise UnreadableImageError(reason_of(error)) from error
 
 
 def squared(image: Image.Image, side: int) -> Image.Image:
@@ -46,7 +46,7 @@ def squared(image: Image.Image, side: int) -> Image.Image:
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What is wrong with an image; Pillow names the object in memory that it was read from."""
     if isinstance(error, UnidentifiedImageError):
         return (
@@ -63,7 +63,7 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
         image.draft(None, (max(1, width // 8), max(1, height // 8)))
         image.load()
     except Exception as error:  # as in `decode_rgb`
-        raise UnreadableImageError(_reason(error)) from error
+        raise UnreadableImageError(reason_of(error)) from error
     lossless = image.format in _LOSSLESS
     lossless |= image.format == "WEBP" and _is_lossless_webp(bytes(encoded))
     return ImageFacts(height, width, lossless)

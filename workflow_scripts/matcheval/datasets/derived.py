@@ -22,21 +22,7 @@ KINDS = ("part", "rest", "union", "origins")
 
 @dataclass(frozen=True)
 class Derivation:
-    """Description of a dataset that is built from other datasets.
-
-    Attributes
-    ----------
-    kind : str
-        `part`: one of several class-balanced random parts; `rest`: all parts but one; `union`:
-        the images of two sets; `origins`: images of two sets, labelled by the set that they come
-        from.
-    of : tuple of str
-        Names of the source sets: two for `union` and `origins`, else one.
-    options : mapping
-        For `part` and `rest`: `part` (from 1), `parts` (their number), `seed`. For `origins`:
-        `per_set` (number of images of each set), `role` (`train` or `test`), `test_fraction` (of
-        the images of each class, between 0 and 1), `seed`.
-    """
+    """Description of a dataset that is built from other datasets."""
 
     kind: str
     of: tuple[str, ...]

@@ -31,18 +31,7 @@ SPLIT_SEED = 20220904
 
 
 def rows_of(part: str) -> npt.NDArray[np.int64]:
-    """Return the rows of scikit-learn's `load_digits()` that form a part.
-
-    Parameters
-    ----------
-    part : str
-        `train`, `validation`, `known` or `new-writers`: of 600, 100, 600 and 497 rows.
-
-    Returns
-    -------
-    int64 array, shape (n,)
-        In ascending order.
-    """
+    """Return the rows of scikit-learn's `load_digits()` that form a part, ascending."""
     shuffled = np.random.default_rng(SPLIT_SEED).permutation(N_KNOWN_WRITERS)
     train_end, validation_end = N_TRAIN, N_TRAIN + N_VALIDATION
     rows = {

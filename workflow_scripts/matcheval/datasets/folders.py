@@ -22,7 +22,7 @@ from matcheval.datasets import dataset as contents
 from matcheval.datasets.dataset import Dataset, EncodedImages, Images, MadeImages
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, readable
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.io.tables import Column, TableSchema, write_table
 
 IMAGES, DATAPOINTS, DESCRIPTION = "images.npy", "datapoints.parquet", "dataset.json"

@@ -79,13 +79,7 @@ class DatasetKind(Settings):
     has_correctness: ClassVar[bool] = True
 
     def build(self, name: str, sources: "Sources") -> "Dataset | ImageStream":
-        """Build the dataset of this name from its sources.
-
-        Raises
-        ------
-        InputError
-            If a source is missing or not as expected.
-        """
+        """Build the dataset of this name; an `InputError` says what is wrong with a source."""
         raise NotImplementedError
 
     @property
@@ -103,11 +97,11 @@ class DatasetKind(Settings):
     @property
     def custom_paths(self) -> dict[str, list[Path]]:
         """The user's files and folders that its images are built from, by option."""
-        given = {key: getattr(self, key) for key in self.path_options}
+        values = {key: getattr(self, key) for key in self.path_options}
         return {
-            key: [Path(path).expanduser() for path in ([one] if isinstance(one, str) else one)]
-            for key, one in given.items()
-            if one is not None
+            key: [Path(p).expanduser() for p in ([value] if isinstance(value, str) else value)]
+            for key, value in values.items()
+            if value is not None
         }
 
     @property

@@ -67,12 +67,7 @@ class DatasetSpec:
 
     @property
     def custom_files_state(self) -> str:
-        """Digest of the names, sizes and times of the user's files that its images are built from.
-
-        A parameter of the rule that builds the dataset, so that changed files are noticed. In a
-        folder every file is looked at, which takes about a second per 100,000 files on a local
-        disk.
-        """
+        """Digest of names, sizes and times of the user's files that the images are built from."""
         digest = hashlib.sha256()
         for path in itertools.chain(*self.settings.custom_paths.values()):
             inside = files_below(path, hidden=True) if path.is_dir() else [path]

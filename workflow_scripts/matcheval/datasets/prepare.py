@@ -10,7 +10,7 @@ import json
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -236,13 +236,16 @@ def _decode(
         folders.write_array(decoded, (len(images), *size, 3), parts)
 
 
-def map_in_order(function: Callable[[_A], _B], items: Iterable[_A], n_threads: int) -> Iterator[_B]:
-    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
+def map_in_order(
+    function: Callable[[_A], _B], items: Iterable[_A], n_workers: int,
+    pool_of: Callable[[int], Executor] = ThreadPoolExecutor,
+) -> Iterator[_B]:  # fmt: skip
+    """Map by several workers, in order, reading few items ahead; `Executor.map` reads them all."""
     waiting: deque[Future[_B]] = deque()
-    with ThreadPoolExecutor(n_threads) as pool:
+    with pool_of(n_workers) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
-            if len(waiting) > 4 * n_threads:
+            if len(waiting) > 4 * n_workers:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()

@@ -206,8 +206,8 @@ class ImageNet(_ImageNetClasses):
 
     def _flat_labels(self, tree: Tree, sources: Sources) -> dict[str, int]:
         """Labels of images that are all in one folder, from the development kit's list."""
-        found = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
-        images = {p: int(match[1]) for p, match in found.items() if match}
+        matches = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
+        images = {p: int(match[1]) for p, match in matches.items() if match}
         if not images:
             problem = "neither folders named by wnids (n01440764, ...) nor files"
             raise InputError(f"has {problem} ILSVRC2012_val_*.JPEG", file=tree.file)

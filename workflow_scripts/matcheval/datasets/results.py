@@ -36,8 +36,8 @@ class PredictionColumns(Settings):
 
     @model_validator(mode="after")
     def _are_different(self) -> "PredictionColumns":
-        given = [name for name in self.model_dump().values() if name is not None]
-        if "" in given or len(set(given)) < len(given):
+        names = [name for name in self.model_dump().values() if name is not None]
+        if "" in names or len(set(names)) < len(names):
             raise ValueError("two columns have one name, or a name is empty")
         return self
 

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.label_spaces import labels_of_folders
-from matcheval.downloads.sources import published_file
-from matcheval.downloads.verification import verify_file
+from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
 from matcheval.io.compressed import BROKEN, unpacked_chunks
@@ -99,8 +98,8 @@ def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
         with readable(root / path, "a readable file", missing="is a link to nothing"):
             return (root / path).read_bytes()
 
-    found = (path.relative_to(root).as_posix() for path in files_below(root))
-    return Tree(root, sorted(filter(wanted, found)), read)
+    paths = (path.relative_to(root).as_posix() for path in files_below(root))
+    return Tree(root, sorted(filter(wanted, paths)), read)
 
 
 def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:
@@ -188,17 +187,7 @@ def _is_hidden(path: str) -> bool:
 
 
 class Sources(ExitStack):
-    """Opens what a dataset is built from, until it is left, and records the files' checksums.
-
-    Parameters
-    ----------
-    downloads : Path
-        Folder of the published files.
-    datasets : Path
-        Folder of the other datasets, each in a folder with its name.
-    read : callable
-        Reads the folder of a dataset: `folders.read_dataset`.
-    """
+    """Opens what a dataset is built from, until it is left, and records the files' checksums."""
 
     def __init__(
         self, downloads: Path, datasets: Path, read: Callable[[Path, bool], Dataset]

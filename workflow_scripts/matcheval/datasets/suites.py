@@ -12,7 +12,7 @@ from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_descr
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.io.user_files import read_csv_rows
 from matcheval.statistics.intervals import LEVEL
 
@@ -144,17 +144,18 @@ class AllLabels:
         return np.array(list(rows))
 
     def _cells(self, known: Mapping[str, int]) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        labels_of: dict[str, list[int]] = {}
         for row in read_csv_rows(self.file, ("name", "labels")):
-            given = [name.strip() for name in row["labels"].split(";") if name.strip()]
-            for label in given:
+            image = row["name"]
+            labels = [name.strip() for name in row["labels"].split(";") if name.strip()]
+            for label in labels:
                 if label not in known:
                     raise unknown_name_error("class", label, known, file=self.file, field="labels")
-            if not given or row["name"] in found:
-                problem = "has two rows" if row["name"] in found else "has no label"
-                raise InputError(f"image '{row['name']}' {problem}", file=self.file)
-            found[row["name"]] = list(dict.fromkeys(known[label] for label in given))
-        return found
+            if not labels or image in labels_of:
+                problem = "has two rows" if image in labels_of else "has no label"
+                raise InputError(f"image '{image}' {problem}", file=self.file)
+            labels_of[image] = list(dict.fromkeys(known[label] for label in labels))
+        return labels_of
 
 
 def first_of_group(groups: Groups, position: Mapping[str, int]) -> dict[int, int]:
@@ -168,22 +169,7 @@ def right_predictions(
     groups: Groups,
     classes: Sequence[str],
 ) -> npt.NDArray[np.bool_]:
-    """Say which predictions are right: of one of the labels, or of the group of one.
-
-    Parameters
-    ----------
-    predicted : int array, shape (n,)
-        Predicted classes, of all.
-    labels : int array, shape (n,) or (n, n_labels)
-        True classes; -1 for none.
-    groups : tuple of (str, tuple of str)
-    classes : sequence of str
-        Class names by label.
-
-    Returns
-    -------
-    bool array, shape (n,)
-    """
+    """Say which predictions are right: one of the labels, shape (n,) or (n, k), or of its group."""
     lookup = np.arange(len(classes) + 1)
     lookup[-1] = -1
     for label, first in first_of_group(groups, {n: k for k, n in enumerate(classes)}).items():

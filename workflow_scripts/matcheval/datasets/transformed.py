@@ -15,8 +15,8 @@ import numpy.typing as npt
 from PIL import Image
 from pydantic import Field, model_validator
 
-from matcheval.datasets.corruptions import names as corruptions
-from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets import corruptions
+from matcheval.datasets.corruptions import SEVERITIES
 from matcheval.datasets.dataset import Dataset, MadeImages, content_digest, release
 from matcheval.datasets.decoding import rgb_pixels
 from matcheval.datasets.kind import DatasetKind, Severity, dataset_kind

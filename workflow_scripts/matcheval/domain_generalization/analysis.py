@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from itertools import product
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.scoring import write_scores
@@ -135,10 +134,10 @@ class DomainGeneralization(Analysis):
         )  # fmt: skip
         of_scores = (self.predictability, self.near_far, self.plot_of_scores)
         return [
-            *(file for one in single for file in one.files),
+            *(file for artifact in single for file in artifact.files),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=KINDS),
-            *(file for one in of_scores for file in one.files if self.expansion.scored),
+            *(file for artifact in of_scores for file in artifact.files if self.expansion.scored),
         ]
 
     @property
@@ -177,12 +176,6 @@ class DomainGeneralization(Analysis):
         return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
 
     @property
-    def layouts(self) -> list[Artifact]:
-        """The tables in a paper's layout, by view and selection."""
-        of = product(self.views, self.selections)
-        return [self.layout.of({"view": view, "selection": selection}) for view, selection in of]
-
-    @property
     def layout_arguments(self) -> dict[str, Any]:
         """The arguments of `lay_out_results`."""
         return {"designs": list(self.views.values()), "selections": self.selections}
@@ -194,19 +187,15 @@ class DomainGeneralization(Analysis):
         shown = {
             "selection": self.shown_selection,
             "algorithm": self.settings.figure_algorithm or next(others, ERM),
-            **{
-                name: table.file(".parquet")
-                for name, table in (
-                    ("runs", self.runs), ("curves", self.curves), ("results", self.results),
-                    ("gains", self.gains),
-                )
-            },
+            "runs": self.runs.file(), "curves": self.curves.file(),
+            "results": self.results.file(".parquet"), "gains": self.gains.file(),
         }  # fmt: skip
-        calls = [
-            call(plot_results, kind=kind, **shown, outputs=self.plot.expand(figure=kind))
-            for kind in KINDS
-        ]
-        return {"calls": calls}
+        return {
+            "calls": [
+                call(plot_results, kind=kind, **shown, outputs=self.plot.expand(figure=kind))
+                for kind in KINDS
+            ]
+        }
 
     @property
     def scored_suites(self) -> list[str]:
@@ -249,7 +238,7 @@ class DomainGeneralization(Analysis):
                     "rule": {},
                     "files": {
                         "stems": stems,
-                        "outputs": [one for one in study.inference.outputs if one != "top"],
+                        "outputs": [kind for kind in study.inference.outputs if kind != "top"],
                     },
                 },
             }  # fmt: skip

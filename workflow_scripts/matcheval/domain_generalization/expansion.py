@@ -94,10 +94,9 @@ class Expansion:
     def recipe(self, group: Group, seed: int) -> Recipe:
         """Return the recipe of a training."""
         settings = self._settings
-        given = settings.recipe
         values = {
-            **_RECIPE, **given, "algorithm": group.algorithm, "seed": seed, "keep": "best",
-            "options": {**given.get("options", {}), **group.options},
+            **_RECIPE, **settings.recipe, "algorithm": group.algorithm, "seed": seed,
+            "keep": "best", "options": {**settings.recipe.get("options", {}), **group.options},
             "epochs": math.ceil(settings.steps / settings.evaluate_every),
             "epoch_steps": settings.evaluate_every,
         }  # fmt: skip
@@ -132,13 +131,13 @@ class Expansion:
     @property
     def derivations(self) -> dict[str, Derivation]:
         """Both parts of every source, for every seed."""
-        found = (
+        derivations = (
             derive(name, 1, self._settings.validation_parts, seed)
             for name in dict.fromkeys(name for sources in self.plan.runs for name in sources)
             for seed in range(self._settings.seeds)
             for derive in (part, rest)
         )
-        return {each.name: each for each in found}
+        return {derivation.name: derivation for derivation in derivations}
 
     @cached_property
     def scored(self) -> dict[tuple[str, str], Run]:
@@ -197,16 +196,13 @@ def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
 
 
 def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
-    """Check the names of algorithms, options, suites and designs."""
-    suites = {f"blocks.{name}.targets": block.targets for name, block in settings.blocks.items()}
-    suites |= {f"leave_one_out.{name}": suite for name, suite in settings.leave_one_out.items()}
+    """Check the names of algorithms, options and designs."""
     drawn = [settings.figure_algorithm] if settings.figure_algorithm is not None else []
     others = [name for name in settings.algorithms if name != ERM]
     for what, names, known, key in (
         ("algorithm", settings.algorithms, ALGORITHMS, "algorithms"),
         *(("algorithm", [name], [*others, ERM], f"options.{name}") for name in settings.options),
         ("algorithm to compare with ERM", drawn, others, "figure_algorithm"),
-        *(("suite", [suite], study.suites, key) for key, suite in suites.items()),
     ):
         check_known(what, names, known, file="configuration", field=f"{_ANALYSIS}.{key}")
     for name, options in settings.options.items():

@@ -32,44 +32,39 @@ def looks(number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Tables:
-    """What figures are drawn from: the tables of `tables`, and the selection that counts."""
+    """What figures are drawn from: the tables of `tables`, and what is chosen of them."""
 
     runs: pd.DataFrame
     curves: pd.DataFrame
     results: pd.DataFrame
     gains: pd.DataFrame
     selection: str
+    algorithm: str
 
 
-def draw(kind: str, data: Tables, algorithm: str) -> "Figure":
-    """Draw a figure."""
-    with style.style():
-        return KINDS[kind](data, algorithm)
-
-
-def gain_by_set(data: Tables, algorithm: str) -> "Figure":
+def gain_by_set(data: Tables) -> "Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
-    chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == algorithm)]
+    chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
     # The targets of a design, one of each block, share a panel.
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)
     figure = style.new_figure(max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high)
     places = figure.add_gridspec(high, wide)
-    for number, (title, each) in enumerate(panels):
+    for number, (title, rows) in enumerate(panels):
         part = figure.add_subfigure(places[number])
         grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
         axes = part.add_subplot(grid[1, 0])
-        x, y = 100 * each["accuracy_erm"].to_numpy(), 100 * each["gain"].to_numpy()
-        for name, points in each.groupby("column", sort=False):
+        x, y = 100 * rows["accuracy_erm"].to_numpy(), 100 * rows["gain"].to_numpy()
+        for name, points in rows.groupby("column", sort=False):
             axes.plot(
                 100 * points["accuracy_erm"], 100 * points["gain"], linestyle="none",
-                label=str(name), **looks(columns[str(name)]), **point_options(len(each)),
+                label=str(name), **looks(columns[str(name)]), **point_options(len(rows)),
             )  # fmt: skip
         axes.axhline(0, **style.REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
-        axes.set_ylabel(f"Gain of {tables.TITLES[algorithm]} (points)")
+        axes.set_ylabel(f"Gain of {tables.TITLES[data.algorithm]} (points)")
         above = part.add_subplot(grid[0, 0], sharex=axes)
         beside = part.add_subplot(grid[1, 1], sharey=axes)
         _density(above, x, upright=True)
@@ -79,7 +74,7 @@ def gain_by_set(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
+def gain_by_algorithm(data: Tables) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     means, selections = (
         tables.overall(data.results),
@@ -109,7 +104,7 @@ def gain_by_algorithm(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def by_sources(data: Tables, algorithm: str) -> "Figure":
+def by_sources(data: Tables) -> "Figure":
     """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
@@ -119,11 +114,11 @@ def by_sources(data: Tables, algorithm: str) -> "Figure":
     figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH)
     axes = figure.add_subplot()
     for number, name in enumerate(names):
-        each = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+        own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
         shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
         axes.errorbar(
-            each["n_sources"] + shift, 100 * each["mean"],
-            yerr=100 * each["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
+            own["n_sources"] + shift, 100 * own["mean"],
+            yerr=100 * own["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
             label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))
@@ -134,14 +129,14 @@ def by_sources(data: Tables, algorithm: str) -> "Figure":
     return figure
 
 
-def learning_curves(data: Tables, algorithm: str) -> "Figure":
+def learning_curves(data: Tables) -> "Figure":
     """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]
-    found = default.merge(data.curves, on="model", suffixes=("_best", ""))
-    by_sources = list(found.groupby("sources", sort=False))
-    names = list(dict.fromkeys(found["algorithm"]))
+    steps = default.merge(data.curves, on="model", suffixes=("_best", ""))
+    by_sources = list(steps.groupby("sources", sort=False))
+    names = list(dict.fromkeys(steps["algorithm"]))
     high, wide = style.grid_shape(len(by_sources), _MOST_PANELS)
     figure = style.new_figure(max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high)
     axes = panels(figure, len(by_sources), _MOST_PANELS)
@@ -186,7 +181,7 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
-KINDS: Mapping[str, Callable[[Tables, str], "Figure"]] = {
+KINDS: Mapping[str, Callable[[Tables], "Figure"]] = {
     "gain_by_set": gain_by_set,
     "gain_by_algorithm": gain_by_algorithm,
     "by_sources": by_sources,
@@ -201,6 +196,9 @@ def plot_results(
     """Write a figure."""
     data = Tables(
         tables.RUNS.read(runs).to_pandas(), tables.CURVES.read(curves).to_pandas(),
-        tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(), selection,
+        tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(),
+        selection, algorithm,
     )  # fmt: skip
-    save_figure(draw(kind, data, algorithm), *outputs)
+    with style.style():
+        figure = KINDS[kind](data)
+    save_figure(figure, *outputs)

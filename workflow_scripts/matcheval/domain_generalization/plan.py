@@ -96,19 +96,19 @@ def scaling(steps: int, learning_rate: float) -> dict[str, float]:
 
 
 def groups_of(
-    algorithm: str, n: int, given: Mapping[str, Any], scale: Mapping[str, float]
+    algorithm: str, n: int, fixed: Mapping[str, Any], scale: Mapping[str, float]
 ) -> tuple[Group, ...]:
     """Return up to n distinct groups of an algorithm: scaled defaults, and others drawn."""
     fields = ALGORITHMS[algorithm].model_fields
     defaults = {name: option.default for name, option in fields.items()}
-    found: dict[str, Group] = {}
+    groups: dict[str, Group] = {}
     for number, drawn in enumerate(hyper_parameter_groups(algorithm, n)):
         options = {**defaults, **drawn}
         options |= {name: _scaled(options[name], scale[name]) for name in options.keys() & scale}
-        options |= given
+        options |= fixed
         changed = {name: options[name] for name in defaults if options[name] != defaults[name]}
-        found.setdefault(repr(changed), Group(algorithm, number, changed))
-    return tuple(found.values())
+        groups.setdefault(repr(changed), Group(algorithm, number, changed))
+    return tuple(groups.values())
 
 
 def _scaled(value: float, factor: float) -> float | int:

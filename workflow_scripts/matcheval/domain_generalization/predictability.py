@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from matcheval.accuracy_prediction.plots import draw_line
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies, titles
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization import tables
@@ -18,9 +19,7 @@ from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure
-from matcheval.io.tables import write_table
 from matcheval.io.text_tables import signed
-from matcheval.statistics.lines import MIN_MODELS, fit_line
 from matcheval.statistics.ranks import linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
@@ -39,18 +38,17 @@ _FEW = 4  # algorithms; of more, one legend has the names, and tables the correl
 def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
     """Add their scores to the selected runs of the algorithms that are scored."""
     # Suites that share a set score it alike.
-    once = scores.drop_duplicates(["model", "dataset", "method", "variant"])
-    found = once.drop(columns=["seed", "accuracy", "n", "group"])
-    own = chosen[chosen["design"] == ""]
-    return own.merge(found, on=["model", "dataset"])
+    scores = scores.drop_duplicates(["model", "dataset", "method", "variant"])
+    scores = scores.drop(columns=["seed", "accuracy", "n", "group"])
+    return chosen[chosen["design"] == ""].merge(scores, on=["model", "dataset"])
 
 
 def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Tabulate how well scores predict the accuracies of generalised models, beside ERM's."""
     keys = [*_BLOCK, "method", "variant"]
     rows = []
-    for key, each in scored.groupby(keys, sort=False):
-        per_run = pd.DataFrame(_per_run(each))
+    for key, part in scored.groupby(keys, sort=False):
+        per_run = pd.DataFrame(_per_run(part))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
         for name, of_name in per_run.groupby("algorithm", sort=False):
             row: dict[str, object] = {
@@ -67,18 +65,18 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
     return pd.DataFrame(rows, columns=tables.PREDICTABILITY.names)
 
 
-def _per_run(each: pd.DataFrame) -> Iterator[dict[str, object]]:
+def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
     """Correlation and leave-one-out error of every run, of one method in one block."""
-    for (name, seed), run in each.groupby(["algorithm", "seed"], sort=False):
-        known = run[np.isfinite(run["score"])]
-        named = known.rename(columns={"seed": "run"}).assign(
+    for (name, seed), run in rows.groupby(["algorithm", "seed"], sort=False):
+        with_score = run[np.isfinite(run["score"])]
+        named = with_score.rename(columns={"seed": "run"}).assign(
             seed=0, suite="", base="", group="", subgroup="", severity=np.nan
         )
         predicted = predict_accuracies(named)
         left_out = predicted[predicted["protocol"] == LEAVE_ONE_OUT]
         yield {
-            "algorithm": name, "seed": seed, "n_sets": len(known),
-            "spearman": rank_correlations(known["score"], known["accuracy"])[0],
+            "algorithm": name, "seed": seed, "n_sets": len(with_score),
+            "spearman": rank_correlations(with_score["score"], with_score["accuracy"])[0],
             "mae": float(left_out["error"].mean()),
         }  # fmt: skip
 
@@ -90,10 +88,10 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     gains = tabulate_gains(chosen[chosen["design"] == ""])
     both = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
-    for key, each in both.groupby([*_BLOCK, "algorithm"], sort=False):
-        distance, gain = each["distance"], each["gain"]
+    for key, part in both.groupby([*_BLOCK, "algorithm"], sort=False):
+        distance, gain = part["distance"], part["gain"]
         coefficients = rank_correlations(distance, gain)
-        rows.append((*key, len(each), *coefficients, linear_correlation(distance, gain)))
+        rows.append((*key, len(part), *coefficients, linear_correlation(distance, gain)))
     return pd.DataFrame(rows, columns=tables.NEAR_FAR.names)
 
 
@@ -129,17 +127,15 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
 def _draw_panel(
     axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
 ) -> None:
-    for name, each in part.groupby("algorithm", sort=False):
+    for name, rows in part.groupby("algorithm", sort=False):
         number = algorithms.index(str(name))
         color = COLORS[number % len(COLORS)]
-        x, y = each["score"].to_numpy(), 100 * each["accuracy"].to_numpy()
+        x, y = rows["score"].to_numpy(), 100 * rows["accuracy"].to_numpy()
         rank = rank_correlations(x, y)[0]
         label = tables.TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
         marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
-        if len(x) >= MIN_MODELS and np.ptp(x) > 0:
-            ends = np.array([x.min(), x.max()])
-            axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
+        draw_line(axes, x, y, color)
 
 
 def compare_scores(
@@ -149,11 +145,9 @@ def compare_scores(
 ) -> None:  # fmt: skip
     """Write the tables of predictability and of gains by distance, and the figure of scores."""
     chosen = read_chosen_runs(blocks, runs, accuracies, rules)
-    known = pd.concat([SCORES.read(path).to_pandas() for path in scores], ignore_index=True)
-    scored = scores_of_runs(chosen, known)
+    scored = scores_of_runs(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
     table = tabulate_predictability(scored, confidence)
     tables.PREDICTABILITY.write(table, predictability, [_NOTE])
-    distances = tabulate_near_far(chosen, scored)
-    write_table(tables.NEAR_FAR.from_frame(distances), *near_far)
+    tables.NEAR_FAR.write(tabulate_near_far(chosen, scored), near_far)
     save_figure(draw_scores(scored, rules[0]), *figure)
     logging.info("%d tables of scores, %d rows", len(scores), len(table))

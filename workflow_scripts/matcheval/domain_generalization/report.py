@@ -24,12 +24,12 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
     selected = rows[rows["selection"] == values["selection"]]
     how = values["selection"].replace("_", " ")
     headlines, charts = [], []
-    for (design, block), each in selected.groupby(["design", "block"], sort=False):
+    for (design, block), part in selected.groupby(["design", "block"], sort=False):
         name = f"{design}, mean over the domains left out" if design else f"sources {block}"
         title = f"{name}; selection: {how}"
-        compared = each[(each["algorithm"] != ERM) & ~each["same_as_erm"]]
+        compared = part[(part["algorithm"] != ERM) & ~part["same_as_erm"]]
         if len(compared):
-            erm = each[each["algorithm"] == ERM].to_dict("records")[0]
+            erm = part[part["algorithm"] == ERM].to_dict("records")[0]
             headlines.append(_headline(title, erm, compared))
             charts.append((title, _chart(title, compared)))
     return Content(

@@ -16,7 +16,6 @@ from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, wi
 from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
-from matcheval.io.tables import write_table
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.ranks import rank_correlations
 from matcheval.statistics.significance import holm
@@ -65,9 +64,10 @@ def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path])
     for batch, folder in zip(tested, folders, strict=True):
         for model, dataset in product(batch.models, batch.datasets):
             with problems.collected():
-                found = read_predictions(folder / dataset / f"{model}.parquet")
-                n, right = len(found.label), int((found.label == found.prediction).sum())
-                rows.append((model, dataset, n, right, right / n))
+                predictions = read_predictions(folder / dataset / f"{model}.parquet")
+                is_right = predictions.label == predictions.prediction
+                n, n_correct = len(is_right), int(is_right.sum())
+                rows.append((model, dataset, n, n_correct, n_correct / n))
     problems.raise_any()
     return pd.DataFrame(rows, columns=tables.ACCURACIES.names)
 
@@ -85,24 +85,24 @@ def chosen_runs(
     blocks: Sequence[Block], runs: pd.DataFrame, accuracies: pd.DataFrame, rules: Sequence[str]
 ) -> pd.DataFrame:
     """Select groups by every rule, and give the accuracies of the selected runs on all targets."""
-    known = accuracies[["model", "dataset", "n", "accuracy"]]
+    tested_sets = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:
         own = _runs_of(runs, block.sources)
         targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
-        tested = own.merge(known, on="model").merge(targets, on="dataset")
+        tested = own.merge(tested_sets, on="model").merge(targets, on="dataset")
         selected = {tables.DEFAULT: _in_order(own[own["group"] == 0], own)}
         for rule in rules:
-            scores = _scores(rule, block, runs, known)
+            scores = _scores(rule, block, runs, tested_sets)
             if len(scores):
                 selected[rule + tables.PER_RUN] = choose(scores, per_run=True)
                 selected[rule] = choose(scores)
         for selection, chosen in selected.items():
-            found = chosen.merge(tested, on=["algorithm", "seed", "group"])
+            runs_on_targets = chosen.merge(tested, on=["algorithm", "seed", "group"])
             parts.append(
-                found.assign(
+                runs_on_targets.assign(
                     design=block.design, block=block.name, n_sources=len(block.sources),
-                    selection=selection, same_as_erm=found["state"] == SAME_AS_ERM,
+                    selection=selection, same_as_erm=runs_on_targets["state"] == SAME_AS_ERM,
                 )
             )  # fmt: skip
     names = [
@@ -116,24 +116,24 @@ def read_chosen_runs(
     blocks: Sequence[Block], runs: Path, accuracies: Path, rules: Sequence[str]
 ) -> pd.DataFrame:
     """Read the tables of runs and accuracies, and select groups by every rule."""
-    found, known = tables.RUNS.read(runs), tables.ACCURACIES.read(accuracies)
-    return chosen_runs(blocks, found.to_pandas(), known.to_pandas(), rules)
+    tested = tables.ACCURACIES.read(accuracies).to_pandas()
+    return chosen_runs(blocks, tables.RUNS.read(runs).to_pandas(), tested, rules)
 
 
 def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
     return runs[(runs["sources"] == "+".join(sources)) & (runs["state"] != REFUSED)]
 
 
-def _scores(rule: str, block: Block, runs: pd.DataFrame, known: pd.DataFrame) -> pd.DataFrame:
+def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of a block with the scores that a rule selects groups by."""
     own = _runs_of(runs, block.sources)
     if rule == SOURCE_VALIDATION:
         return own.assign(score=own["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
-        keys, scored = ["model"], known[known["dataset"].isin(block.targets)]
+        keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
         parts = [
-            _runs_of(runs, rest).merge(known[known["dataset"] == out], on="model")
+            _runs_of(runs, rest).merge(tested[tested["dataset"] == out], on="model")
             for out, rest in without_each(block.sources).items()
         ]
         if not parts:
@@ -180,11 +180,11 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
     """Compute the mean over runs with Student's interval."""
     from scipy.stats import t
 
-    found = np.asarray(values, np.float64)
-    n, mean = len(found), float(found.mean())
+    of_runs = np.asarray(values, np.float64)
+    n, mean = len(of_runs), float(of_runs.mean())
     if n < 2:
         return Mean(mean, math.nan, math.nan, math.nan, math.nan)
-    sd = float(found.std(ddof=1))
+    sd = float(of_runs.std(ddof=1))
     error = sd / math.sqrt(n)
     half = float(t.ppf((1 + level) / 2, n - 1)) * error
     p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
@@ -193,14 +193,11 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
 
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
     """Summarise accuracies over runs, per group of sets and over all sets."""
+    keys = [*tables.BLOCK_COLUMNS, "column"]
     rows = [
-        {
-            **dict(zip([*tables.BLOCK_COLUMNS, "column"], key, strict=True)),
-            **row,
-            "confidence": confidence,
-        }
-        for key, each in _by_run(chosen).groupby([*tables.BLOCK_COLUMNS, "column"], sort=False)
-        for row in _compared(each, confidence)
+        dict(zip(keys, key, strict=True), confidence=confidence, **row)
+        for key, part in _by_run(chosen).groupby(keys, sort=False)
+        for row in _compared(part, confidence)
     ]
     return pd.DataFrame(rows, columns=tables.RESULTS.names)
 
@@ -225,17 +222,17 @@ def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _compared(each: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
+def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
     """Compare the algorithms in one column of one block."""
-    by_seed = each.pivot_table(index="seed", columns="algorithm", values="accuracy")
-    same = dict(zip(each["algorithm"], each["same_as_erm"], strict=True))
+    by_seed = rows.pivot_table(index="seed", columns="algorithm", values="accuracy")
+    same = dict(zip(rows["algorithm"], rows["same_as_erm"], strict=True))
     gains = {
         name: mean_over_runs((by_seed[name] - by_seed[ERM]).dropna(), confidence) for name in same
     }
     p = [math.nan if name == ERM or same[name] else gains[name].p for name in same]
     for name, own_p, adjusted in zip(same, p, holm(p), strict=True):
         over = mean_over_runs(by_seed[name].dropna(), confidence)
-        of_name = each[each["algorithm"] == name].sort_values("seed")
+        of_name = rows[rows["algorithm"] == name].sort_values("seed")
         groups = list(map(str, of_name["group"]))
         yield {
             "algorithm": name, "same_as_erm": same[name], "n_sets": int(of_name["n_sets"].iloc[0]),
@@ -258,10 +255,10 @@ def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
     """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
     rows = []
-    for key, each in results[results["column"] == tables.MEAN].groupby(
+    for key, part in results[results["column"] == tables.MEAN].groupby(
         tables.BLOCK_COLUMNS, sort=False
     ):
-        own = each[~each["same_as_erm"]]
+        own = part[~part["same_as_erm"]]
         means = own["mean"]
         rows.append(
             (
@@ -278,9 +275,9 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
     own = chosen[chosen["design"] == ""]
-    for key, each in own.groupby([*tables.BLOCK_COLUMNS[1:], "algorithm"], sort=False):
-        accuracies = each.groupby("column", sort=False)["accuracy"].mean()
-        images = each.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
+    for key, part in own.groupby([*tables.BLOCK_COLUMNS[1:], "algorithm"], sort=False):
+        accuracies = part.groupby("column", sort=False)["accuracy"].mean()
+        images = part.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
         images = images[accuracies.index]
         coefficients = rank_correlations(images, accuracies)
         rows.append((*key, len(images), int(images.sum()), *coefficients))
@@ -297,11 +294,11 @@ def collect_runs(
 ) -> None:  # fmt: skip
     """Write the tables of runs, learning curves and accuracies."""
     learning = tabulate_curves(models, histories, epoch_steps)
-    found = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
+    table = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)
-    write_table(tables.RUNS.from_frame(found), *runs)
-    write_table(tables.CURVES.from_frame(learning), *curves)
-    write_table(tables.ACCURACIES.from_frame(counted), *accuracies)
+    tables.RUNS.write(table, runs)
+    tables.CURVES.write(learning, curves)
+    tables.ACCURACIES.write(counted, accuracies)
     logging.info("%d trainings, %d accuracies", len(models), len(counted))
 
 
@@ -314,7 +311,7 @@ def compare_algorithms(
     chosen = read_chosen_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
     tables.RESULTS.write(table, results, [_NOTE])
-    write_table(tables.GAINS.from_frame(tabulate_gains(chosen)), *gains)
-    write_table(tables.SPREAD.from_frame(tabulate_spread(table)), *spread)
-    write_table(tables.IMAGE_COUNTS.from_frame(tabulate_image_counts(chosen)), *image_counts)
+    tables.GAINS.write(tabulate_gains(chosen), gains)
+    tables.SPREAD.write(tabulate_spread(table), spread)
+    tables.IMAGE_COUNTS.write(tabulate_image_counts(chosen), image_counts)
     logging.info("%d blocks, %d results", len(blocks), len(table))

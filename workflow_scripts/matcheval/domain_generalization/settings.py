@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.settings import Count, Integer, Name, Named, Settings, SomeNames, SomeUnique
+from matcheval.settings import Count, Integer, Named, Settings, SomeNames, SomeUnique, SuiteName
 from matcheval.training.options import ALGORITHMS
 
 Rule = Literal["source_validation", "leave_one_domain_out", "oracle"]
@@ -22,7 +22,9 @@ class BlockSettings(Settings):
     """Sets to train on together, and the sets that the models are tested on."""
 
     sources: SomeNames = Field(description="Sets that models are trained on: one or several")
-    targets: Name = Field(description="Suite that they are tested on; none of its sets is a source")
+    targets: SuiteName = Field(
+        description="Suite that they are tested on; none of its sets is a source"
+    )
 
 
 class ScoredSettings(Settings):
@@ -42,7 +44,7 @@ class DomainGeneralizationSettings(Settings):
     """Trainings on several sets by algorithms of domain generalisation, tested on other sets."""
 
     blocks: Named[BlockSettings] = Field({}, description="Choices of sources, by name")
-    leave_one_out: Named[Name] = Field(
+    leave_one_out: Named[SuiteName] = Field(
         {},
         description="Suites whose sets are domains, by the name of the design: each set in turn is "
         "the target, and all others are sources",

@@ -3,7 +3,6 @@
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.accuracy_prediction.differences import COEFFICIENTS
 from matcheval.accuracy_prediction.predicting import titles
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.datasets.folders import read_dataset
@@ -186,10 +186,6 @@ SPREAD = TableSchema(
         fraction("erm", "mean accuracy of ERM"),
     ),
 )
-_COEFFICIENTS = (
-    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
-    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-)
 IMAGE_COUNTS = TableSchema(
     "numbers of images and accuracies",
     (
@@ -197,7 +193,7 @@ IMAGE_COUNTS = TableSchema(
         _ALGORITHM,
         Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
         Column("n_images", pa.int64(), "images", "in these"),
-        *_COEFFICIENTS,
+        *COEFFICIENTS,
     ),
 )
 
@@ -239,7 +235,7 @@ NEAR_FAR = TableSchema(
         *_BLOCK,
         _ALGORITHM,
         Column("n_sets", pa.int64(), "sets", "that are compared"),
-        *_COEFFICIENTS,
+        *COEFFICIENTS,
         Column("pearson", pa.float64(), "1", "correlation"),
     ),
 )
@@ -282,8 +278,8 @@ def by_domain(results: pd.DataFrame) -> list[TextColumn]:
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
     columns = [_marked(average)]
-    for block, each in rows.groupby("block", sort=False):
-        of_block = each.set_index("algorithm").reindex(average["algorithm"])
+    for block, of_block in rows.groupby("block", sort=False):
+        of_block = of_block.set_index("algorithm").reindex(average["algorithm"])
         columns.append(TextColumn(str(block), mean_and_sd(of_block)))
     return columns
 
@@ -310,8 +306,8 @@ def lay_out_results(
     *, designs: Sequence[str], selections: Sequence[str], results: Path, outputs: Sequence[Path]
 ) -> None:  # fmt: skip
     """Write the results of each design and selection in the layout of a paper's table."""
-    every, shown = RESULTS.read(results).to_pandas(), product(designs, selections)
-    for (design, selection), *files in zip(shown, outputs[::2], outputs[1::2], strict=True):
-        table = only(every, selection, design)
-        replace(RESULTS, shown=by_domain if design else by_group).write(table, files)
-        logging.info("%s %s: %d results", design, selection, len(table))
+    table, places = RESULTS.read(results).to_pandas(), product(designs, selections)
+    for (design, selection), *files in zip(places, outputs[::2], outputs[1::2], strict=True):
+        rows = only(table, selection, design)
+        RESULTS.write(rows, files, shown=by_domain if design else by_group)
+        logging.info("%s %s: %d results", design, selection, len(rows))

@@ -21,7 +21,7 @@ import requests
 import urllib3
 from tqdm import tqdm
 
-from matcheval.downloads.verification import Expected, check_format, verify_file
+from matcheval.downloads.sources import Expected, check_format, verify_file
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file, disk_errors, file_lock
 
@@ -57,13 +57,12 @@ class MissingError(Exception):
 
 def download(
     url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
-    mirror: str | None = None, mirrored: str = "", hours: float = HOURS,
-    least_rate: float = LEAST_RATE, progress: bool = False,
+    mirror: str | None = None, mirrored: str = "", hours: float = HOURS, progress: bool = False,
 ) -> str:  # fmt: skip
     """Download a file, unless it exists already; a mirror has it as `mirrored`, or by its name."""
     path, end = Path(path), monotonic() + 3600 * hours
     part = path.with_name(f"{path.name}.part")
-    job = _Download(part, expected, end, least_rate, progress)
+    job = _Download(part, expected, end, progress)
     with file_lock(path):
         if not expected.has_checksum:
             log.warning("%s: no checksum is published; the file is not verified", path.name)
@@ -133,7 +132,6 @@ class _Download:
     partial: Path
     expected: Expected
     end: float
-    least_rate: float
     progress: bool
 
     def fetch(self, address: str, *, again: bool = True) -> str:
@@ -224,10 +222,10 @@ class _Download:
         if response.status_code == 200:
             return 0, response.raw.length_remaining or 0
         pattern = r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)"
-        found = re.fullmatch(pattern, headers.get("Content-Range", ""))
-        total = int(found[2]) if found and found[2] != "*" else 0
+        range_ = re.fullmatch(pattern, headers.get("Content-Range", ""))
+        total = int(range_[2]) if range_ and range_[2] != "*" else 0
         new = _State.of(response.url, headers, total)
-        if not found or int(found[1]) != start or state is None or not state.agrees(new):
+        if not range_ or int(range_[1]) != start or state is None or not state.agrees(new):
             self.discard()
             raise TransferError("the file has changed since, or the server sent another range")
         return start, total
@@ -261,7 +259,7 @@ class _Download:
             if now > self.end:
                 raise MissingError("the time for this download is over")
             if now - began > _RATE_WINDOW_S:
-                if received < self.least_rate * (now - began):
+                if received < LEAST_RATE * (now - began):
                     raise SlowError(f"it sent {received:,} bytes in {now - began:.0f} s")
                 began, received = now, 0
 

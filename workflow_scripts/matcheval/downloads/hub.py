@@ -18,9 +18,9 @@ def local_file(path: str | os.PathLike[str]) -> Path:
     """Return the path itself, or of an address of the hub the file in its cache."""
     if not os.fspath(path).startswith("hf:/"):
         return Path(path)
-    found = _ADDRESS.fullmatch(os.fspath(path))
+    parts = _ADDRESS.fullmatch(os.fspath(path))
     shown = re.sub("^hf:/+", "hf://", os.fspath(path))
-    if found is None:
+    if parts is None:
         raise InputError("names no file of a repository", file=shown, remedy=_FORM)
     try:
         from huggingface_hub import hf_hub_download
@@ -31,8 +31,8 @@ def local_file(path: str | os.PathLike[str]) -> Path:
         raise InputError(problem, file=shown, remedy=remedy) from error
     try:
         return Path(hf_hub_download(
-            found["repo"], found["file"], repo_type=found["kind"] or "model",
-            revision=found["revision"],
+            parts["repo"], parts["file"], repo_type=parts["kind"] or "model",
+            revision=parts["revision"],
         ))  # fmt: skip
     except (EntryNotFoundError, OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)

@@ -1,20 +1,40 @@
-"""The published files that can be downloaded: of `sources.yaml`, and of lists that users write."""
+"""Published files: of `sources.yaml` and of lists that users write; whether a file is the one."""
 
-import os
 import re
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from matcheval.downloads.verification import Expected
 from matcheval.errors import InputError, unknown_name_error
+from matcheval.io.files import file_digest
 from matcheval.io.user_files import check_columns, read_numbered_rows, read_yaml
 from matcheval.names import is_name
 
 SOURCES = Path(__file__).with_name("sources.yaml")
 _LISTED = ("model", "dataset", "path", "bytes", "sha256")
+_PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What is known in advance about a file; None where unknown."""
+
+    sha256: str | None = None
+    md5: str | None = None
+    size: int | None = None
+
+    @property
+    def has_checksum(self) -> bool:
+        """Whether a file can be verified by a checksum."""
+        return bool(self.sha256 or self.md5)
+
+    def __str__(self) -> str:
+        """Describe the expected checksum, for messages."""
+        md5 = f"MD5 {self.md5}" if self.md5 else "no published checksum"
+        return f"SHA-256 {self.sha256}" if self.sha256 else md5
 
 
 @dataclass(frozen=True)
@@ -33,9 +53,9 @@ class PublishedFile:
 
 
 @cache
-def published_files(path: str | os.PathLike[str] = SOURCES) -> Mapping[str, PublishedFile]:
+def published_files() -> Mapping[str, PublishedFile]:
     """Read the list of all published files."""
-    entries = [entry for block in read_yaml(path).values() for entry in block["files"].items()]
+    entries = [entry for block in read_yaml(SOURCES).values() for entry in block["files"].items()]
     return {
         name: PublishedFile(
             name, tuple(of["urls"]), Expected(of.get("sha256"), of.get("md5"), of.get("size"))
@@ -53,27 +73,11 @@ def published_file(name: str) -> PublishedFile:
 
 
 def listed_files(files: str, dataset: str, address: str) -> Mapping[str, PublishedFile]:
-    """Read a list of published prediction files, and return those of one dataset by model.
-
-    Parameters
-    ----------
-    files : str
-        CSV file with the columns `model`, `dataset`, `path`, `bytes` and `sha256`.
-    dataset : str
-        The rows of the list that are wanted.
-    address : str
-        What all paths are relative to, such as the address of a commit.
-
-    Raises
-    ------
-    InputError
-        If a cell is not valid, or two rows are the same file, which is a mistake of whoever
-        published them.
-    """
+    """Read a list of published prediction files, and return those of one dataset by model."""
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)
-    of_digest, found, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
+    of_digest, files_of, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
     for line, cells in rows:
         row = {name: cells[name] or "" for name in _LISTED}
         place, shown = f"{path}, line {line}", f"{row['model']} on {row['dataset']}"
@@ -91,10 +95,10 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
             )  # fmt: skip
         of_digest[row["sha256"]] = shown
         if row["dataset"] == dataset:
-            if row["model"] in found:
+            if row["model"] in files_of:
                 raise InputError(f"{shown} is listed twice", file=place)
             suffixes.add(suffix := Path(row["path"]).suffix)
-            found[row["model"]] = PublishedFile(
+            files_of[row["model"]] = PublishedFile(
                 f"{path.stem}/{dataset}/{row['model']}{suffix}",
                 (f"{address.rstrip('/')}/{quote(row['path'])}",),
                 Expected(row["sha256"], size=int(row["bytes"])),
@@ -103,4 +107,53 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     if len(suffixes) != 1:
         problem = f"files of dataset '{dataset}' of {len(suffixes)} formats"
         raise InputError(problem, file=path, field="path", remedy="Formats do not mix in a dataset")
-    return found
+    return files_of
+
+
+def verify_file(path: Path, expected: Expected) -> str:
+    """Compare the size and checksum of a file with the expected ones, and return its SHA-256."""
+    size = path.stat().st_size
+    if expected.size is not None and size != expected.size:
+        raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
+    sha256 = file_digest(path)
+    if expected.sha256 and sha256 != expected.sha256:
+        raise InputError(f"has sha256 {sha256}, not {expected.sha256}", file=path)
+    if expected.md5 and not expected.sha256 and (md5 := file_digest(path, "md5")) != expected.md5:
+        raise InputError(f"has md5 {md5}, not {expected.md5}", file=path)
+    return sha256
+
+
+def check_format(path: Path, name: str) -> None:
+    """Check the first bytes of a file and, where the format tells its end, that it is complete."""
+    with path.open("rb") as file:
+        start = file.read(512)
+    if not start:
+        raise InputError("is empty", file=path)
+    if start.lstrip(b"\xef\xbb\xbf \t\r\n")[:20].lower().startswith(_PAGE_STARTS):
+        raise InputError("is a web page", file=path)
+    suffix = next((end for end in _CHECKS if name.lower().endswith(end)), None)
+    if suffix is not None and not _CHECKS[suffix](path, start):
+        raise InputError(
+            f"is not a complete {suffix} file (it begins with {start[:8]!r})", file=path
+        )
+
+
+def _is_zip(path: Path, start: bytes) -> bool:
+    return start[:4] == b"PK\x03\x04" and zipfile.is_zipfile(path)  # its list is at the end
+
+
+def _is_safetensors(path: Path, start: bytes) -> bool:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "numpy"):  # which compares the sizes in the header with the file's
+            return True
+    except SafetensorError:
+        return False
+
+
+# Of the files that are published without a checksum.
+_CHECKS: dict[str, Callable[[Path, bytes], bool]] = {
+    ".npz": _is_zip,
+    ".safetensors": _is_safetensors,
+}

@@ -6,18 +6,26 @@ a killed or failed job goes on with what is left.
 
 import json
 import logging
+import multiprocessing
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
-from matcheval.execution.calls import Call, converted, named_function, run_call
-from matcheval.execution.entry_points import cut_off_bytecode
-from matcheval.execution.processes import in_processes, one_line
+from matcheval.execution.entry_points import (
+    Call,
+    converted,
+    cut_off_bytecode,
+    named_function,
+    run_call,
+)
 from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
@@ -25,16 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Member:
-    """A result of a batch; both functions can be pickled.
-
-    Attributes
-    ----------
-    name : str
-    make : callable
-        Makes the result.
-    is_current : callable or None
-        Whether there is nothing to do; None if the result is always made.
-    """
+    """A result of a batch, always made without `is_current`; both functions can be pickled."""
 
     name: str
     make: Callable[[], object]
@@ -44,19 +43,7 @@ class Member:
 def kept_member(
     name: str, files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
 ) -> Member:
-    """Return a member that records beside its files what they were made from.
-
-    Parameters
-    ----------
-    name : str
-    files : sequence of Path
-        What is made.
-    key : str
-        A digest of all settings that the files depend on.
-    reads : sequence of Path
-        The files that they depend on.
-    make : callable
-    """
+    """Return a member that records what its files are made from: `key` of settings, and `reads`."""
     return Member(
         name, partial(_record, files, key, reads, make), partial(_has_origin, files, key, reads)
     )
@@ -80,16 +67,7 @@ def make_members(
     n_processes: int = 1,
     is_to_stop: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Make what is missing or outdated.
-
-    Parameters
-    ----------
-    members : sequence of Member
-        In one process they are made in this order, so that one may read files of those before.
-    n_processes : int
-        How many are made at a time.
-    is_to_stop : callable
-        Says whether to leave the rest to the next job.
+    """Make what is missing or outdated; in one process in this order, each after those it reads.
 
     Raises
     ------
@@ -170,30 +148,11 @@ def make_calls(
     declared: Path,
     threads: int,
 ) -> None:
-    """Make a file per member by a function of the library, which is called with its arguments.
+    """Make a file per member by a function of the library, `makes`, and link to it.
 
-    Each process has one thread, since sums of several may differ in their last bits.
-
-    Parameters
-    ----------
-    makes : str
-        The function, `module:name`.
-    shared : mapping
-        Arguments of all members.
-    members : mapping of str to mapping
-        Further arguments by member.
-    reads : mapping of str to sequence of Path
-        The files that each member is made from.
-    output : str
-        The argument that names the file to write.
-    state, code
-        What else results depend on: the user's files, and the code of the function.
-    results : str
-        Folder of all results.
-    kept, declared : Path
-        Folder of the files, and folder of the links to them.
-    threads : int
-        Number of processes.
+    It is called with the arguments of all members, `shared`, those of one, and the file as argument
+    `output`. Files depend on what they are made from, `reads`, on the state of the user's files and
+    on the code. Each process has one thread, since sums of several may differ in their last bits.
     """
     from threadpoolctl import threadpool_limits
 
@@ -213,3 +172,54 @@ def make_calls(
         _make_side_by_side(batch, threads)
     for file in files:
         publish(file, declared / file.name)
+
+
+# --- processes, which share what is imported and end with their parent
+
+
+def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
+    """Run tasks, which return a text and raise nothing, in at most `n` processes at a time.
+
+    Yield the names and texts in the order in which they end; of a task whose process was killed,
+    by which signal.
+    """
+    context, waiting = multiprocessing.get_context("fork"), list(tasks)
+    running: dict[int, tuple[str, Any, Connection]] = {}
+    while waiting or running:
+        while waiting and len(running) < n:
+            name = waiting.pop(0)
+            here, there = context.Pipe(duplex=False)
+            process = context.Process(target=_run, args=(tasks[name], there, os.getpid()))
+            process.start()
+            there.close()
+            running[process.sentinel] = name, process, here
+        for sentinel in wait(list(running)):
+            assert isinstance(sentinel, int)
+            name, process, here = running.pop(sentinel)
+            process.join()
+            try:
+                yield name, here.recv()
+            except EOFError:  # it told nothing
+                yield name, _ended(process.exitcode)
+            here.close()
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error in one line, or its type if it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
+    def watch() -> None:  # the parent may be killed
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    result.send(task())
+
+
+def _ended(code: int) -> str:
+    if code < 0:
+        return f"killed by {signal.Signals(-code).name}, as if out of memory"
+    return f"its process ended with status {code}"

@@ -1,18 +1,20 @@
-"""Entry points of commands and rule scripts: arguments, logging, errors without traceback."""
+"""Entry points of commands, scripts and rules: arguments, logging, errors without traceback."""
 
+import argparse
 import inspect
 import json
 import logging
 import shutil
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_origin
 
 from matcheval.errors import InputError, printable
-from matcheval.execution.calls import converted, named_function
-from matcheval.execution.same_run import check_same_library
+from matcheval.execution.jobs import check_same_library
 
 LOGGER = logging.getLogger(__name__)
 INTERRUPTED = 130  # as shells have it for SIGINT
@@ -21,6 +23,37 @@ _WORKFLOW_PACKAGES = (
     "filelock", "requests", "safetensors", "snakemake", "timm", "torch", "torchvision", "tqdm",
     "urllib3",
 )  # fmt: skip
+
+# --- functions of the library by name, with arguments as JSON values, as rules declare them
+
+Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
+
+
+def named_function(name: str) -> Callable[..., None]:
+    """Import the function `module:name`."""
+    module, _, function = name.partition(":")
+    imported: Callable[..., None] = getattr(import_module(module), function)
+    return imported
+
+
+def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert arguments to the types that a function's annotations name."""
+    from pydantic import TypeAdapter  # which commands need not wait for
+
+    expected = inspect.signature(function, eval_str=True).parameters
+    return {
+        name: TypeAdapter(expected[name].annotation).validate_python(value)
+        for name, value in arguments.items()
+    }
+
+
+def run_call(call: Call) -> None:
+    """Run a function with its arguments."""
+    function = named_function(call["function"])
+    function(**converted(function, call["arguments"]))
+
+
+# --- commands and scripts
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
@@ -39,12 +72,58 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
     except InputError as error:
         _end(error, error)
     except (EOFError, ValueError, TypeError) as error:
-        told = cut_off_bytecode(error)
-        if told is None:
+        cut_off = cut_off_bytecode(error)
+        if cut_off is None:
             raise
-        _end(told, error)
+        _end(cut_off, error)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
+
+
+def run_script(
+    commands: Callable[..., None] | Mapping[str, Callable[..., None]],
+    argv: Sequence[str] | None = None,
+) -> None:
+    """Run a function, or that whose name is the first argument; options are its parameters.
+
+    Of a parameter whose type is a dataclass, the fields are options.
+    """
+    parser = argparse.ArgumentParser()
+    if isinstance(commands, Mapping):
+        parsers = parser.add_subparsers(required=True)
+        for name, command in commands.items():
+            _add_options(parsers.add_parser(name), command)
+    else:
+        _add_options(parser, commands)
+    options = vars(parser.parse_args(argv))
+    function = options.pop("function")
+    arguments = {
+        name: {one.name: options[one.name] for one in fields(kind)} if is_dataclass(kind)
+        else options[name]
+        for name, kind in inspect.get_annotations(function, eval_str=True).items()
+        if name != "return"
+    }  # fmt: skip
+    run_command(function, **converted(function, arguments))
+
+
+def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
+    parser.description = inspect.getdoc(function)
+    parser.set_defaults(function=function)
+    options: list[tuple[str, Any, Any]] = []  # name, type and default
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        kind = parameter.annotation
+        if is_dataclass(kind):
+            options += [(one.name, one.type, one.default) for one in fields(kind)]
+        else:
+            options.append((parameter.name, kind, parameter.default))
+    for name, kind, default in options:
+        option = f"--{name.replace('_', '-')}"
+        needed = default in (MISSING, inspect.Parameter.empty)
+        if kind is bool:
+            parser.add_argument(option, action=argparse.BooleanOptionalAction, default=default)
+        else:
+            several = "*" if get_origin(kind) is Sequence else None
+            parser.add_argument(option, nargs=several, required=needed, default=default)
 
 
 def cut_off_bytecode(error: BaseException) -> InputError | None:
@@ -62,9 +141,12 @@ def cut_off_bytecode(error: BaseException) -> InputError | None:
     return None
 
 
-def _end(told: InputError, cause: Exception) -> NoReturn:
-    sys.stderr.write(f"error: {' '.join(str(told).splitlines())}\n")
+def _end(error: InputError, cause: Exception) -> NoReturn:
+    sys.stderr.write(f"error: {' '.join(str(error).splitlines())}\n")
     raise SystemExit(1) from cause
+
+
+# --- rules
 
 
 def run_job(job: Any) -> None:
@@ -80,8 +162,8 @@ def run_job(job: Any) -> None:
         LOGGER.info("interrupted")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        told = cut_off_bytecode(error) or error
-        LOGGER.error("%s failed", job.params.function, exc_info=told)
+        reason = cut_off_bytecode(error) or error
+        LOGGER.error("%s failed", job.params.function, exc_info=reason)
         raise SystemExit(1) from error
 
 
@@ -90,23 +172,20 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
 
     An argument `threads` is the number of threads that the job has.
     """
-    named = [dict(part.items()) for part in (job.params, job.input, job.output)]
+    parameters, *files = [dict(part.items()) for part in (job.params, job.input, job.output)]
     wildcards = dict(job.wildcards.items()) | {"threads": job.threads}
-    parameters = named[0].pop("job", {})
-    if isinstance(parameters, str):  # as `Rule.packed` returns them
-        parameters = json.loads(parameters)
+    named = json.loads(parameters.pop("job", "{}"))
     expected = inspect.signature(function).parameters
-    unused = sorted(set(parameters) - set(expected))
-    if unused:
+    if unused := sorted(set(named) - set(expected)):
         raise TypeError(f"the rule passes {', '.join(unused)}, which its script does not take")
     arguments = {}
     for name in expected:
-        found = [place[name] for place in (parameters, *named) if name in place]
-        if not found and name in wildcards:
-            found = [wildcards[name]]
-        if len(found) != 1:
-            raise TypeError(f"the rule passes '{name}' {len(found)} times, not once")
-        arguments[name] = _plain(found[0])
+        values = [place[name] for place in (named, parameters, *files) if name in place]
+        if not values and name in wildcards:
+            values = [wildcards[name]]
+        if len(values) != 1:
+            raise TypeError(f"the rule passes '{name}' {len(values)} times, not once")
+        arguments[name] = _plain(values[0])
     return converted(function, arguments)
 
 
@@ -117,6 +196,9 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
     return value
+
+
+# --- messages
 
 
 def set_up_logging() -> None:

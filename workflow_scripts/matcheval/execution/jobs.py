@@ -1,15 +1,22 @@
-"""What a job is told: its arguments, environment and time limit."""
+"""What a run tells its jobs: arguments, environment, time limit, and which study and code it is of.
 
-import argparse
+A job on another machine reads the study again, and every job reads the library. If one of them was
+edited meanwhile, tables would be of two states, recorded as one; such a job refuses.
+"""
+
 import base64
+import hashlib
 import json
 import os
 import sys
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from matcheval.errors import InputError
+from matcheval.io.provenance import library_digest
 
 # Linux takes 131,072 bytes as one argument, and a whole shell command is one.
 _LONG = 60_000
@@ -49,27 +56,72 @@ MARGIN_MINUTES, SHORT_MINUTES = 5, 15
 
 
 def is_to_stop(minutes: int, start: float) -> Callable[[], bool]:
-    """Return what says whether a job is to save its state and stop.
-
-    Parameters
-    ----------
-    minutes : int
-        Its time limit, or 0.
-    start : float
-        When it began, by `time.monotonic`.
-    """
+    """Return what says whether a job that began at `start` (`time.monotonic`) is to stop."""
     if minutes < SHORT_MINUTES:
         return lambda: False
     end = start + 60 * (minutes - MARGIN_MINUTES)
     return lambda: time.monotonic() >= end
 
 
-def add_time_limit(parser: argparse.ArgumentParser) -> None:
-    """Add the option for the time limit of a job, which begins as the option is read."""
-    parser.add_argument(
-        "--minutes",
-        type=lambda text: is_to_stop(int(text), time.monotonic()),
-        default=is_to_stop(0, 0),
-        dest="is_to_stop",
-        help=f"time limit: it saves its state and stops {MARGIN_MINUTES} minutes before; 0: none",
-    )
+# --- that all jobs are of the study and of the code that the run began with
+
+# Environment variable with the digests of the run, by what they are of.
+RUN = "MATCHEVAL_RUN"
+_LIBRARY = "library"
+# Of files that a study names, those that say what to do; others hold data, and have digests.
+_READ_WITH_THE_STUDY = (".py", ".yaml", ".yml")
+_TABLES = ("models", "manifest")  # keys of tables that do so
+
+
+def begin_run(configuration: Mapping[str, Any]) -> None:
+    """Leave the digests of a study and of the library to the jobs that this process starts."""
+    digests = {**_digests_of(configuration), _LIBRARY: library_digest()}
+    os.environ[RUN] = json.dumps(_begun() | digests)
+
+
+def check_same_study(configuration: Mapping[str, Any], studies: Sequence[object]) -> None:
+    """Refuse, in a job, a study, of some files, that is not as it was when the run began."""
+    begun = _begun()
+    for name, digest in _digests_of(configuration).items():
+        if begun.get(name, digest) != digest:
+            raise _edited(name if Path(name).is_file() else " or ".join(map(str, studies)))
+
+
+def check_same_library() -> None:
+    """Refuse, in a job, another library than the run began with."""
+    begun = _begun().get(_LIBRARY)
+    if begun and begun != library_digest():
+        raise _edited(Path(__file__).parents[1])
+
+
+def _begun() -> dict[str, str]:
+    return json.loads(os.environ.get(RUN, "{}"))
+
+
+def _edited(file: object) -> InputError:
+    problem = "was edited since this run began, and results of both states would be mixed"
+    return InputError(problem, file=file, remedy="Run the same command again")
+
+
+def _digests_of(configuration: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of a configuration, by its study's name and folder, and of files by their paths."""
+    results = str(configuration.get("results", "results"))
+    files = {Path(text) for text in _texts(configuration) if not text.startswith(f"{results}/")}
+    contents = {str(file): file.read_bytes() for file in files if file.is_file()}
+    study = f"study {configuration.get('study')} in {results}"
+    plain = json.loads(json.dumps(configuration, default=str))  # keys may be numbers
+    contents[study] = json.dumps(plain, sort_keys=True).encode()
+    return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def _texts(value: Any, key: object = "") -> Iterator[str]:
+    """Yield the names of files that are read with the study."""
+    if isinstance(value, str):
+        if value.endswith(_READ_WITH_THE_STUDY) or key in _TABLES:
+            yield value
+    elif isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _texts(part, name)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts(part)

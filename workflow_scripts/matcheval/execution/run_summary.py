@@ -38,15 +38,7 @@ _FIRST_SIGNAL = 128
 
 
 def failure_table(run_log: str | Path, began: float) -> str:
-    """Return a table of the jobs that failed for good; an empty text if none did.
-
-    Parameters
-    ----------
-    run_log : path
-        Snakemake's log of the run, which it gives to `onerror`.
-    began : float
-        When the run began: logs of jobs that are older tell nothing.
-    """
+    """Return a table of the jobs that failed since a run began, by its log; empty if none did."""
     rows = [*_failures(Path(run_log).read_text(errors="replace"), began - _CLOCK_SECONDS)]
     # Those of a group that never ran have no message.
     rows.sort(key=lambda row: row[-1] == _NO_MESSAGE)

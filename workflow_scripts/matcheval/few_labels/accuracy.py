@@ -10,10 +10,9 @@ import pandas as pd
 from matcheval.errors import check_known
 from matcheval.few_labels import inputs, methods
 from matcheval.few_labels.draws import Draw, Plan
-from matcheval.few_labels.estimators import Bounds, Estimate, labels_alone
+from matcheval.few_labels.estimators import Bounds, ConfidenceSequence, Estimate, labels_alone
 from matcheval.few_labels.inputs import SKIP
 from matcheval.few_labels.methods import ENOUGH, FEW, GUARANTEES, NAMES, Question
-from matcheval.few_labels.sequences import Sequence as ConfidenceSequence
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.text_tables import counted
 from matcheval.predictions.inputs import Data, Shown, columns_of, warn_each

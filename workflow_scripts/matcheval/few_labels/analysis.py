@@ -26,6 +26,7 @@ from matcheval.few_labels.inputs import Sample
 from matcheval.few_labels.methods import Question, choose, estimate_by
 from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
+from matcheval.figures.forms import drawing, panels
 from matcheval.io import tables
 from matcheval.io.text_tables import counted
 from matcheval.predictions.softmax import softmax
@@ -237,21 +238,23 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     from matplotlib.ticker import LogLocator
 
     rows, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
-    panels, first = rows["panel"].unique().tolist(), table.iloc[0]
+    names, first = rows["panel"].unique().tolist(), table.iloc[0]
     half_width, models = 100 * first["wish"], counted(table["model"].nunique(), "model")
-    if len(panels) < table["dataset"].nunique():
+    if len(names) < table["dataset"].nunique():
         models += " and the sets with more datapoints"
     n_sets = rows.groupby(["panel", "labels"])["dataset"].transform("nunique")
     rows = rows.loc[n_sets > rows.groupby("panel")["dataset"].transform("nunique") / 2]
     ticks = sorted(rows["labels"].unique())
     temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
-    n_rows, n_columns = style.grid_shape(len(panels), 3)
-    with style.style():
-        figure = style.new_figure(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows)
-        grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
-        for axes in grid.flat[len(panels) :]:
-            axes.set_axis_off()
-        for axes, panel in zip(grid.flat, panels, strict=False):
+    n_rows, n_columns = style.grid_shape(len(names), 3)
+    note = (
+        f"Half-widths of {percent(confidence)} intervals against the number of labels: mean over "
+        f"{first['repetitions']} draws, medians over {models}; confidences are {temperature}. In "
+        "legends: the median number of labels that reach the dashed line."
+    )
+    title = f"{first['collection']}: labels for ± {half_width:g} points"
+    with drawing(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows, title, note) as figure:
+        for axes, panel in zip(panels(figure, len(names), 3), names, strict=True):
             groups = rows[rows["panel"] == panel].groupby(["design", "labels"], sort=False)
             for name, widths in groups["half_width"].median().groupby("design", sort=False):
                 look, number = _LOOKS[Design(str(name))], needed.loc[(panel, name), "labels_needed"]
@@ -260,8 +263,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
                     label=f"{LABELS[Design(str(name))]}: {number:,.0f}", **look.line_options(),
                 )  # fmt: skip
             axes.axhline(half_width, **style.REFERENCE)
-            axes.set_xscale("log")
-            axes.set_yscale("log")
+            axes.set(xscale="log", yscale="log")
             axes.minorticks_off()
             axes.set_xticks(ticks, [style.count(tick) for tick in ticks])
             axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -269,13 +271,6 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             axes.legend(loc="lower left", fontsize=style.NOTE_SIZE)  # lines fall to the right
             axes.set_title(style.shortened(panel), fontsize=style.NOTE_SIZE)
         figure.supylabel("Half-width (points)", fontsize=style.LABEL_SIZE)
-        style.set_title(figure, f"{first['collection']}: labels for ± {half_width:g} points")
-        style.set_note(
-            figure,
-            f"Half-widths of {percent(confidence)} intervals against the number of labels: mean "
-            f"over {first['repetitions']} draws, medians over {models}; confidences are "
-            f"{temperature}. In legends: the median number of labels that reach the dashed line.",
-        )
     return figure
 
 

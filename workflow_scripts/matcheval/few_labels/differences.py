@@ -328,8 +328,8 @@ def _of_all_labels(
 ) -> AccuracyEstimate:  # fmt: skip
     """Return the accuracy on a set whose labels are all known, of the estimand of the target."""
     source = source_of(original, "original")
-    layout, n_classes = layout_of([source], columns, classes, first_label)
-    predictions = read_predictions(source, n_classes, layout)
+    layout = layout_of([source], columns, classes, first_label)
+    predictions = read_predictions(source, layout)
     n, n_correct = len(predictions), int(predictions.correct.sum())
     bounds = Bounds(n_correct / n, n_correct / n)
     if target.estimand == "population":

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.few_labels.estimators import checked
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
 from matcheval.version import __version__
 
@@ -49,20 +49,10 @@ def allocate(
     sizes: npt.ArrayLike, n: int, sds: npt.ArrayLike | None = None, minimum: int = 2,
     tau: float = MIXED,
 ) -> Ints:  # fmt: skip
-    """Divide n labels among strata, rounded by the largest remainder.
+    """Divide n labels among strata of these sizes, rounded by the largest remainder.
 
-    Parameters
-    ----------
-    sizes : array-like of int, shape (n_strata,)
-        Datapoints of each stratum.
-    n : int
-        Labels.
-    sds : array-like, shape (n_strata,), optional
-        Standard deviation of the correctness in each; by default equal.
-    minimum : int
-        Labels that each stratum gets at least, if it has as many datapoints.
-    tau : float
-        1 is proportional to the sizes, 0 is Neyman's allocation, 0.5 halfway.
+    With the standard deviations of the correctness in the strata, `tau` 0 is Neyman's allocation,
+    1 proportional to the sizes. Each stratum gets `minimum` labels if it has as many datapoints.
     """
     size = checked("sizes", sizes, 0, np.inf)
     least = np.minimum(minimum, size)
@@ -129,21 +119,7 @@ def draw(
     design: str, f: FloatArray, n: int, seed: int, differs: npt.NDArray[np.bool_] | None = None,
     earlier: Draw | None = None,
 ) -> Draw:  # fmt: skip
-    """Draw what is labelled.
-
-    Parameters
-    ----------
-    design : str
-        One of `DESIGNS`.
-    f : float64 array, shape (N,)
-        Confidences.
-    n : int
-        Labels; of fewer datapoints, all are drawn.
-    differs : bool array, shape (N,), optional
-        Where the predicted classes of two models differ, for `disagreement`.
-    earlier : Draw, optional
-        Of a pilot, which comes first and counts.
-    """
+    """Draw n labels by a design; rows of an earlier draw, of a pilot, come first and count."""
     rng = np.random.default_rng(seed)
     order, luck = rng.permutation(len(f)), rng.random(len(f))
     done = np.array([], np.int64) if earlier is None else earlier.rows

@@ -1,4 +1,7 @@
-"""Intervals of an accuracy, and estimates from labels that were drawn at random."""
+"""Intervals of an accuracy, and estimates from labels that were drawn at random.
+
+Pure functions of arrays.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,6 +15,7 @@ from matcheval.statistics.intervals import FloatArray, check_level, normal_quant
 
 _FEW_EVENTS = 10  # labels unlike most others, below which a normal interval is too narrow
 _SCANNED = 1024  # numbers of labels that are tried at a time
+_NEAR = 1e-9  # by which rounding may move a mean out of [0, 1]
 
 
 @dataclass(frozen=True)
@@ -152,18 +156,8 @@ def difference_set(
 ) -> Estimate:  # fmt: skip
     """Estimate the accuracy on a set of N from n random labels, with confidences as control.
 
-    The classical regression estimator of survey sampling, with the finite-population factor.
-
-    Parameters
-    ----------
-    y, f : array-like, shape (n,)
-        Whether labelled datapoints are predicted correctly, 0 or 1, and their confidences.
-    f_all : array-like, shape (N,)
-        Confidences of all datapoints of the set.
-    lam : float, optional
-        Weight of the confidences; by default the slope of y on f, cut to [0, 1].
-    interval : str
-        `effective` or `wald`.
+    The classical regression estimator of survey sampling, with the finite-population factor. The
+    weight `lam` of the confidences is the slope of y on f, cut to [0, 1].
     """
     y, f, f_all = checked("y", y), checked("f", f), checked("f_all", f_all)
     if len(y) > len(f_all) or not len(f_all):
@@ -201,23 +195,8 @@ def stratified(
 ) -> Estimate:  # fmt: skip
     """Estimate the accuracy on a set from labels drawn at random within strata.
 
-    Fogliato et al. (2024), arXiv 2406.07320.
-
-    Parameters
-    ----------
-    y, stratum : array-like, shape (n,)
-        Whether labelled datapoints are predicted correctly, 0 or 1, and their strata, from 0.
-    sizes : array-like of int, shape (n_strata,)
-        Datapoints of each stratum.
-    f, f_mean : array-like, shape (n,) and (n_strata,), optional
-        Confidences, as control within strata, and their means over all datapoints of each.
-    lam : float, optional
-        Weight of the confidences; by default the common slope within strata, cut to [0, 1].
-
-    Raises
-    ------
-    InputError
-        If a stratum has no label, or one label only but more datapoints, or too many labels.
+    Fogliato et al. (2024), arXiv 2406.07320. Confidences f, with their means over all datapoints of
+    each stratum, are a control within strata, whose weight is the common slope, cut to [0, 1].
     """
     y, sizes = checked("y", y), checked("sizes", sizes, 0, np.inf)
     part = np.asarray(stratum, np.int64)
@@ -291,13 +270,6 @@ def disagreement_difference(
     """Estimate the difference of two models from random labels of rows where predictions differ.
 
     It is exactly 0 where the models never differ; with one label or none, all that is possible.
-
-    Parameters
-    ----------
-    d : array-like, shape (n,)
-        Correctness of the first minus that of the second: -1, 0 or 1.
-    n_disagree, N : int
-        Datapoints on which the models predict different classes, and all of the set.
     """
     d = checked("d", d, -1, 1)
     n, share = len(d), n_disagree / N
@@ -330,3 +302,133 @@ def widened(
         estimate, lower=max(-share, min(estimate.lower, share * bounds.lower)),
         upper=min(share, max(estimate.upper, share * bounds.upper)),
     )  # fmt: skip
+
+
+# --- Intervals that hold at all times at once: one may look after every label, and stop. Labels
+# have to come in uniformly random order, without replacement.
+
+
+@dataclass(frozen=True)
+class ConfidenceSequence:
+    """Bounds after each label.
+
+    Attributes
+    ----------
+    lower, upper : float64 arrays, shape (n,)
+    is_broken : bool
+        Whether no accuracy was left: a chance below 1 - level, or an order that is not random.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    is_broken: bool
+
+    def stop(self, half_width: float) -> int | None:
+        """Return after how many labels the interval was as narrow; None if it never was."""
+        is_narrow = (self.upper - self.lower) / 2 <= half_width
+        return int(is_narrow.argmax()) + 1 if is_narrow.any() else None
+
+
+def ppr_cs(
+    y: npt.ArrayLike, N: int, level: float = 0.95, a: float = 1.0, b: float = 1.0  # noqa: N803
+) -> ConfidenceSequence:  # fmt: skip
+    """Compute a confidence sequence for a set's accuracy by the prior-posterior ratio.
+
+    Waudby-Smith & Ramdas (2020), arXiv 2006.04347, the prior-posterior-ratio martingale. The prior
+    (a, b) on the number of correct datapoints is fixed before any label.
+    """
+    from scipy.special import betaln, gammaln
+
+    y = _checked_labels(y, N, level)
+    if not (0 < a < np.inf and 0 < b < np.inf):
+        raise InputError(f"prior a = {a}, b = {b}", remedy="Give numbers above 0")
+    limit = np.log1p(-1e-9) - np.log(1 - level)
+
+    def kept(t: int, s: int, least: int, most: int) -> tuple[int, int]:
+        constant = betaln(a + s, b + t - s) - betaln(a, b)
+
+        def holds(m: int) -> bool:  # log prior less log posterior of m correct datapoints
+            of_all = gammaln(N + 1) - gammaln(m + 1) - gammaln(N - m + 1)
+            of_rest = gammaln(N - t + 1) - gammaln(m - s + 1) - gammaln(N - t - m + s + 1)
+            return bool(of_all - of_rest + constant < limit)
+
+        # The likelihood of m has one maximum; on either side of it the bounds are bisected.
+        top = min(max(s * (N + 1) // t, s), N - t + s)
+        if not holds(top):
+            return 1, 0
+        low = first(s, top, holds)
+        far = N - t + s
+        return max(low, least), min(far - first(0, far - top, lambda m: holds(far - m)), most)
+
+    return _sequence(y, N, kept)
+
+
+def prior_of(mean: float) -> tuple[float, float]:
+    """Return the prior that the mean confidence suggests, worth 10 labels."""
+    return max(10 * mean, 0.5), max(10 * (1 - mean), 0.5)
+
+
+def betting_cs(
+    y: npt.ArrayLike, N: int, level: float = 0.95, f: npt.ArrayLike | None = None,  # noqa: N803
+    f_all_mean: float | None = None, lam: float = 0.5,
+) -> ConfidenceSequence:  # fmt: skip
+    """Compute a confidence sequence for a set's accuracy by betting (hedged capital).
+
+    Waudby-Smith & Ramdas (2024), JRSS-B 86, Theorems 3 and 4. Confidences f are a control of
+    weight `lam`, which is fixed before any label.
+    """
+    y = _checked_labels(y, N, level)
+    weight = 0.0 if f is None else lam
+    control = np.zeros(len(y)) if f is None else checked("f", f)
+    control_mean = f_all_mean or 0.0
+    x = (y - weight * control + weight) / (1 + weight)
+    times = np.arange(1, len(x) + 1)
+    means = (0.5 + np.cumsum(x)) / (times + 1)
+    spreads = (0.25 + np.cumsum((x - means) ** 2)) / (times + 1)
+    pace = times * np.log(times + 1)
+    bets = np.sqrt(2 * np.log(2 / (1 - level)) / (np.append(0.25, spreads)[: len(x)] * pace))
+    before, left = np.cumsum(x) - x, N - times + 1
+    limit = np.log(2 / (1 - level))
+
+    def kept(t: int, s: int, least: int, most: int) -> tuple[int, int]:
+        def rejected(j: int, sign: int) -> bool:
+            mean = (j / N - weight * control_mean + weight) / (1 + weight)
+            at = (N * mean - before[:t]) / left[:t]
+            if ((at < -_NEAR) if sign > 0 else (at > 1 + _NEAR)).any():
+                return True
+            at = np.clip(at, 0, 1)
+            with np.errstate(divide="ignore"):
+                most_bet = np.minimum(bets[:t], 0.5 / (at if sign > 0 else 1 - at))
+            return bool(np.log1p(sign * most_bet * (x[:t] - at)).sum() > limit)
+
+        # The capital that bets on more falls with the candidate, the other rises.
+        low = first(least, most + 1, lambda j: not rejected(j, 1))
+        high = most - first(0, most - least + 1, lambda j: not rejected(most - j, -1))
+        return low, high
+
+    return _sequence(y, N, kept)
+
+
+def _sequence(
+    y: FloatArray, size: int, kept: Callable[[int, int, int, int], tuple[int, int]]
+) -> ConfidenceSequence:
+    """Intersect over time what `kept` leaves of numbers correct, given those left so far."""
+    low, high, is_broken = 0, size, False
+    bounds = np.empty((2, len(y)))
+    for t, s in enumerate(np.cumsum(y).astype(np.int64).tolist(), 1):
+        least, most = max(low, s), min(high, size - t + s)
+        left = kept(t, s, least, most) if least <= most else (1, 0)
+        if not is_broken and left[0] <= left[1]:
+            low, high = left
+        else:
+            is_broken = True
+        bounds[:, t - 1] = low / size, high / size
+    return ConfidenceSequence(bounds[0], bounds[1], is_broken)
+
+
+def _checked_labels(y: npt.ArrayLike, size: int, level: float) -> FloatArray:
+    check_level(level)
+    correct = checked("y", y)
+    if len(correct) > size:
+        raise InputError(f"{len(correct)} labels of {size} datapoints")
+    return correct

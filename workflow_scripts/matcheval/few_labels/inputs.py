@@ -21,7 +21,7 @@ from matcheval.predictions.files import Contents, read_contents, with_keys
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.inputs import Data, layout_of, source_of
 from matcheval.predictions.layout import Layout, Vocabulary
-from matcheval.predictions.records import Predictions, check_columns
+from matcheval.predictions.records import Predictions
 from matcheval.statistics.intervals import FloatArray
 
 SKIP, OUTSIDE = -2, -1  # in place of a label: cannot be decided; no class of the set
@@ -71,24 +71,19 @@ def read_sets(
     Confidences are calibrated by the plan's temperature; without a plan, on a labelled base.
     """
     sources = {role: source_of(table, role) for role, table in data.items() if table is not None}
-    layout, n_classes = layout_of([*sources.values()], columns, classes, first_label)
+    layout = layout_of([*sources.values()], columns, classes, first_label)
     temperature = None if plan is None else plan.temperature
     if plan is None and base is not None:
         base_source = source_of(base, "base")
-        of_base, _ = layout_of([base_source], columns, classes, first_label)
+        of_base = layout_of([base_source], columns, classes, first_label)
         temperature = _temperature(base_source, of_base)
-    sets = [_read_set(source, layout, n_classes, temperature) for source in sources.values()]
+    sets = [_read_set(source, layout, temperature) for source in sources.values()]
     return sets if len(sets) < 2 else [sets[0], _aligned(*sets)]
 
 
-def _read_set(
-    source: Path | InMemory, layout: Layout, n_classes: int | None, temperature: float | None
-) -> UnlabelledSet:
+def _read_set(source: Path | InMemory, layout: Layout, temperature: float | None) -> UnlabelledSet:
     contents = read_contents(source, layout, scores=temperature is not None, labels="optional")
-    columns: dict[str, Any] = check_columns(
-        contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
-        first_label=contents.raw.layout.say("first_label"),
-    )  # fmt: skip
+    columns = contents.checked()
     notes = [*layout.notes, *contents.raw.notes]
     if columns.pop("label", None) is not None:
         notes.append(f"the labels in {source} do not count here")
@@ -105,7 +100,7 @@ def _read_set(
         if "index" in contents.columns:
             f = f[np.argsort(contents.columns["index"], kind="stable")]
         notes.append(f"confidences are scaled by the temperature {temperature:.3g}")
-    number = contents.metadata.get("n_classes", n_classes)
+    number = contents.metadata.get("n_classes", layout.n_classes)
     return UnlabelledSet(
         contents.metadata.get("model", "") or name_of(source), predictions, f, temperature,
         None if number is None else int(number), layout, tuple(notes),
@@ -179,13 +174,7 @@ def read_labelled(
     assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
     first_label: int, base: "Data | None" = None,
 ) -> Labelled:  # fmt: skip
-    """Read predictions and labels, and check how these were drawn.
-
-    Raises
-    ------
-    InputError
-        If labels were neither drawn by a plan of these predictions nor are said to be random.
-    """
+    """Read predictions and labels, and check how these were drawn."""
     if plan_file is None and not assume_random:
         raise InputError(
             "how the labels were drawn is not known", field="plan",
@@ -203,8 +192,9 @@ def read_labelled(
             remedy = "Give those that it was made from, or plan with the design random"
             raise InputError(problem, file=plan_file, remedy=remedy)
         plan.check(digest_of(sets, design))
-    answers = read_labels(labels, sets[0], outside)
     draw = None if plan is None else plan.draw
+    differ = draw is not None and draw.design == "disagreement"
+    answers = read_labels(labels, sets[0], outside, differ=differ)
     sample = labels_that_count(answers, draw, sets[0].predictions.index)
     return Labelled(sets, plan, answers, sample)
 
@@ -219,14 +209,12 @@ class Labels:
     order: tuple[int, ...] = ()  # rows of a worklist, with those that have no label
 
 
-def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
+def read_labels(
+    data: "Data", dataset: UnlabelledSet, outside: str, *, differ: bool = False
+) -> Labels:
     """Read labels, and match them to rows of the predictions by index or file name.
 
-    Raises
-    ------
-    InputError
-        If a datapoint is unknown or named twice, or a label is no class, unless `outside` is
-        `wrong`.
+    Of rows on which two models `differ`, the first may be mostly wrong.
     """
     source = source_of(data, "labels")
     texts = {name: [*map(_text, column)] for name, column in _cells(source).items()}
@@ -265,7 +253,7 @@ def read_labels(data: "Data", dataset: UnlabelledSet, outside: str) -> Labels:
             by_row[row] = SKIP
         elif label:
             by_row[row], written[row] = _class_of(label, at, dataset, outside, source), label
-    if key == "index":
+    if key == "index" and not differ:
         _check_start(by_row, predictions, source)
     positions = {row: position for row, position in order.items() if position is not None}
     if len(positions) < len(order):
@@ -348,13 +336,7 @@ class Sample:
 
 
 def labels_that_count(labels: Labels, draw: Draw | None, index: npt.NDArray[Any]) -> Sample:
-    """Choose the labels that the plan drew, without a gap in its order.
-
-    Raises
-    ------
-    InputError
-        If a stratum has too few labels.
-    """
+    """Choose the labels that the plan drew, without a gap in its order."""
     by_row = labels.by_row
     if draw is None:
         rows = np.array(labels.order or [*by_row], np.int64)

@@ -8,15 +8,18 @@ from matcheval.errors import InputError, check_known
 from matcheval.few_labels.draws import Draw, strata_at
 from matcheval.few_labels.estimators import (
     Bounds,
+    ConfidenceSequence,
     Estimate,
+    betting_cs,
     clopper_pearson,
     difference_set,
     effective_interval,
     hypergeometric,
+    ppr_cs,
+    prior_of,
     stratified,
 )
 from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.sequences import Sequence, betting_cs, ppr_cs, prior_of
 from matcheval.statistics.intervals import FloatArray
 
 FEW = 5  # errors, or correct datapoints, below which an approximate interval is not taken
@@ -47,13 +50,7 @@ class Question:
 def choose(
     method: str, question: Question, n: int, n_correct: int, half_width: float | None = None
 ) -> tuple[str, str]:
-    """Return the method, and why it is taken: by the design and the counts, never by the result.
-
-    Raises
-    ------
-    InputError
-        If the method does not fit how the labels were drawn.
-    """
+    """Return the method, and why it is taken: by the design and the counts, never by the result."""
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
     if half_width is not None:
@@ -120,7 +117,9 @@ def exact_interval(method: str, y: FloatArray, question: Question) -> Bounds:
     return clopper_pearson(n_correct, n, level)
 
 
-def sequence_by(method: str, y: FloatArray, sample: Sample, question: Question) -> Sequence:
+def sequence_by(
+    method: str, y: FloatArray, sample: Sample, question: Question
+) -> ConfidenceSequence:
     """Return the intervals after each label."""
     f, level, mean = question.f, question.level, float(question.f.mean())
     if method == "betting_cs":

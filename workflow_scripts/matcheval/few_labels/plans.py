@@ -20,8 +20,8 @@ from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
 from matcheval.few_labels.methods import ENOUGH
 from matcheval.figures.forms import plot_intervals
+from matcheval.io.delimited_text import marked
 from matcheval.io.files import atomic_file, check_place
-from matcheval.io.formulas import marked
 from matcheval.io.text_tables import aligned, counted
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.predictions.layout import class_name

@@ -91,32 +91,20 @@ def intervals(
 ) -> None:
     """Draw values with their intervals in a row per row of a table; `upright`, in a column.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    table : pandas.DataFrame
-    series : sequence of Series
-        Those of a row lie beside each other.
-    spread : float
-        Between the first and the last of them, in rows.
-    upright : bool
-        Whether values are heights: a column in place of a row.
-    medians : int
-        Of the first so many rows, running medians are drawn over faint points and bars.
-    **options
-        Of `matplotlib.axes.Axes.errorbar`.
+    Series of a row lie beside each other, over `spread` rows. Of the first `medians` rows, running
+    medians are drawn over faint points and bars. Options are those of matplotlib's `errorbar`.
     """
     shifts = np.linspace(-spread / 2, spread / 2, len(series)) if len(series) > 1 else [0.0]
-    for one, shift in zip(series, shifts, strict=True):
-        value, bounds = one.percent(table)
+    for drawn, shift in zip(series, shifts, strict=True):
+        value, bounds = drawn.percent(table)
         at, lengths = np.arange(len(table)) + shift, _lengths(value, bounds)
         x, y, bar = (at, value, "yerr") if upright else (value, at, "xerr")
         look: dict[str, Any] = {bar: lengths, "elinewidth": 0.8}
-        look |= {"label": None if medians else one.label} | options
-        if one.look.marker in "|_":  # which have no area
+        look |= {"label": None if medians else drawn.label} | options
+        if drawn.look.marker in "|_":  # which have no area
             look |= {"markeredgewidth": 0.8, "markersize": 2 if medians else 6}
         _, _, bars = axes.errorbar(
-            x, y, fmt=one.look.marker, color=one.look.color,
+            x, y, fmt=drawn.look.marker, color=drawn.look.color,
             **point_options(len(table)) | look,
         )  # fmt: skip
         if medians:
@@ -124,7 +112,7 @@ def intervals(
                 of_series.set(alpha=0.25, linewidth=0.6)
             median, rank = running_median(value[:medians], RUNNING_MEDIAN), np.arange(medians)
             axes.plot(rank, median, color="white", linewidth=2.6, zorder=2.9)
-            axes.plot(rank, median, label=one.label, zorder=3, **one.look.line_options())
+            axes.plot(rank, median, label=drawn.label, zorder=3, **drawn.look.line_options())
 
 
 def _lengths(value: Floats, bounds: Floats) -> Floats | None:
@@ -151,12 +139,12 @@ def running_median(value: Floats, window: int) -> Floats:
 
 def curves(axes: "Axes", table: "pd.DataFrame", series: Sequence[Series], **options: Any) -> None:
     """Draw lines over the index of a table, with bands between their bounds."""
-    for one in series:
-        value, bounds = one.percent(table)
-        look = one.look.line_options() | {"label": one.label} | options
+    for drawn in series:
+        value, bounds = drawn.percent(table)
+        look = drawn.look.line_options() | {"label": drawn.label} | options
         axes.plot(table.index, value, **look)
         if np.isfinite(bounds).any():
-            band: dict[str, Any] = {"color": one.look.color, "alpha": 0.2, "linewidth": 0}
+            band: dict[str, Any] = {"color": drawn.look.color, "alpha": 0.2, "linewidth": 0}
             axes.fill_between(table.index, *bounds, **band)
 
 
@@ -185,19 +173,9 @@ def heat_map(
 ) -> None:
     """Draw a matrix in colours, with its colour bar; values that are not finite stay empty.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    values : float array, shape (n rows, n columns)
-    rows, columns : sequence of str
-        Names on the axes; an empty one for those that are not named.
-    label : str
-        Of the colour bar.
-    limit : float, optional
-        Colours go from blue for -limit by white to red for +limit; by default, from dark for the
-        least value to light for the largest.
-    number : callable, optional
-        Formats a value as the text in its field; by default, there is none.
+    Rows and columns whose name is empty are not named. With `limit`, colours go from blue for
+    -limit by white to red for +limit, else from dark to light; `number` formats the values, which
+    are otherwise not written.
     """
     colors: dict[str, Any] = {"cmap": "viridis"}
     if limit is not None:

@@ -19,9 +19,3 @@ OUTPUTS = tuple(OUTPUT_SUFFIXES)
 
 # Default number of classes that the output `top` keeps per datapoint.
 N_TOP = 5
-
-# Numerical precisions of the forward pass; see `inference.precision`.
-PRECISIONS = ("fp32", "tf32", "bf16", "fp16")
-
-AUTOMATIC = "auto"
-"""Batch size that is chosen from the size of the images and the type of device."""

@@ -38,21 +38,7 @@ DTYPE_TEXT = {
 
 
 def resolved(config: InferenceConfig) -> InferenceConfig:
-    """Return settings with the device that `auto` stands for; the device must have the precision.
-
-    Parameters
-    ----------
-    config : InferenceConfig
-
-    Returns
-    -------
-    InferenceConfig
-
-    Raises
-    ------
-    InputError
-        If the machine has no such device, or the device does not support the precision.
-    """
+    """Return settings with the device that `auto` stands for, which must have the precision."""
     device = devices.resolve_device(config.device)
     devices.check_precision(device, config.precision)
     return replace(config, device=device.type)
@@ -77,26 +63,7 @@ def arithmetic(config: InferenceConfig) -> Iterator[None]:
 
 
 class ForwardModel:
-    """A model on its device; it may run over several datasets, one after the other.
-
-    Parameters
-    ----------
-    name : str
-        Name of the model, for messages.
-    module : torch.nn.Module
-        Maps normalised float32 NCHW images to logits (n, n_classes); it is moved to the device
-        and set to evaluation mode.
-    transform : Transform
-        Its normalisation is computed on the device.
-    config : InferenceConfig
-        Settings by `resolved`. When the device runs out of memory, the batch size is
-        halved and the pass continues.
-
-    Raises
-    ------
-    InputError
-        If its weights exceed the device's memory.
-    """
+    """A model on its device; it may run over several datasets, one after the other."""
 
     def __init__(
         self, name: str, module: nn.Module, transform: Transform, config: InferenceConfig
@@ -128,13 +95,13 @@ class ForwardModel:
         while done < n:
             size = min(self.batch_size or n, n - done)
             try:
-                found = compute(done, done + size)
+                result = compute(done, done + size)
             except RuntimeError as error:
                 if not devices.is_out_of_memory(error):
                     raise
                 self._shrink(size, named(done), str(error).splitlines()[0])
                 continue
-            yield done, found
+            yield done, result
             done += size
 
     def _shrink(self, size: int, image: str, why: str) -> None:
@@ -223,12 +190,12 @@ class ModelPass:
     def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
-            return [None if one is None else one.cpu().numpy() for one in tensors], None
+            return [None if t is None else t.cpu().numpy() for t in tensors], None
         arrays: list[Any] = []
-        for one in tensors:
-            if one is not None:
-                pinned = torch.empty(one.shape, dtype=one.dtype, pin_memory=True)
-                arrays.append(pinned.copy_(one, non_blocking=True).numpy())
+        for tensor in tensors:
+            if tensor is not None:
+                pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+                arrays.append(pinned.copy_(tensor, non_blocking=True).numpy())
             else:
                 arrays.append(None)
         cuda: Any = torch.cuda  # not fully typed
@@ -274,13 +241,13 @@ def run_inference(
 
     def each(step: Callable[[ModelPass], None]) -> None:
         """Take a step of every model; one with an `InputError` is left out from there on."""
-        for one in list(passes):
+        for model_pass in list(passes):
             with problems.collected():
                 try:
-                    step(one)
+                    step(model_pass)
                 except InputError:
-                    passes.remove(one)
-                    one.discard()
+                    passes.remove(model_pass)
+                    model_pass.discard()
                     raise
 
     for model, writers in tasks:
@@ -300,7 +267,7 @@ def run_inference(
         before_files()
         each(ModelPass.finish)
     except BaseException:
-        for one in passes:
-            one.discard()
+        for model_pass in passes:
+            model_pass.discard()
         raise
     problems.raise_any()

@@ -12,7 +12,7 @@ from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
-from matcheval.execution.processes import in_processes, one_line
+from matcheval.execution.batches import in_processes, one_line
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
@@ -44,7 +44,7 @@ def predict_datasets(
         for i in range(n_processes):
             share = {name: datasets[name] for name in names[i::n_processes]}
             tasks[", ".join(share)] = partial(
-                _told, models, share, predictions, outputs, config, is_to_stop
+                _reason_of_failure, models, share, predictions, outputs, config, is_to_stop
             )
         failed = [reason for _, reason in in_processes(tasks, n_processes) if reason]
         if failed:
@@ -53,7 +53,7 @@ def predict_datasets(
         _run_missing(models, datasets, predictions, outputs, config, is_to_stop, progress=progress)
 
 
-def _told(*arguments: Any) -> str:
+def _reason_of_failure(*arguments: Any) -> str:
     """Run models on datasets in this process; return why it failed."""
     try:
         _run_missing(*arguments)

@@ -24,8 +24,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from matcheval.inference import N_TOP
-from matcheval.inference.statistics import RunningStatistics
 from matcheval.io.array_archives import write_arrays
+from matcheval.io.files import readable
+from matcheval.io.self_digests import DAMAGED, verify_file
 from matcheval.io.tables import Column, TableSchema, parquet_file, read_parquet
 from matcheval.predictions.records import Predictions, check_predictions, write_predictions
 from matcheval.predictions.softmax import (
@@ -70,24 +71,12 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class ForwardBatch:
-    """A model's results for consecutive datapoints.
+    """A model's results for consecutive datapoints."""
 
-    Attributes
-    ----------
-    start : int
-        Index of the first datapoint.
-    labels : int16 array, shape (n,)
-        True classes.
-    logits : float32 array, shape (n, n_classes)
-        Finite scores.
-    features : float32 array, shape (n, n_features), or None
-        Input of the last layer; None unless a writer needs it.
-    """
-
-    start: int
+    start: int  # index of the first datapoint
     labels: npt.NDArray[np.int16]
-    logits: npt.NDArray[np.float32]
-    features: npt.NDArray[np.float32] | None = None
+    logits: npt.NDArray[np.float32]  # shape (n, n_classes), finite
+    features: npt.NDArray[np.float32] | None = None  # input of the last layer, if a writer needs it
 
 
 class Writer(ABC):
@@ -172,9 +161,69 @@ class TopKWriter(FileWriter):
         self._batches.append((np.array(batch.labels), top_k_classes(batch.logits, self._n_top)))
 
     def finish(self) -> None:
-        """Write the file (see `top_k.read_top_k`)."""
+        """Write the file (see `softmax.read_top_k`)."""
         labels, classes = (np.concatenate(part) for part in zip(*self._batches, strict=True))
         write_top_k(labels, classes, self._path, self._metadata)
+
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureStatistics:
+    """Statistics of one model's pass over one dataset: of features, and of the softmax P."""
+
+    n: int  # datapoints
+    feature_mean: Array  # shape (n_features,)
+    feature_covariance: Array  # with n - 1 in the denominator; NaN for a single datapoint
+    softmax_mean: Array  # shape (n_classes,)
+    softmax_gram: Array  # Pᵀ P / n
+
+
+class RunningStatistics:
+    """Accumulate statistics over rows by the pairwise update of Chan, Golub & LeVeque (1983).
+
+    It avoids the cancellation that plain sums of squares suffer from.
+    """
+
+    def __init__(self) -> None:
+        self._n = 0
+
+    def add(self, features: npt.NDArray[np.float32], softmax: Array) -> None:
+        """Add datapoints."""
+        wide, p = features.astype(np.float64), softmax
+        mean = wide.mean(axis=0)
+        wide -= mean
+        if self._n == 0:
+            self._mean = np.zeros_like(mean)
+            self._scatter = np.zeros((len(mean), len(mean)))
+            self._p_sum = np.zeros(p.shape[1])
+            self._gram = np.zeros((p.shape[1], p.shape[1]))
+        total = self._n + len(wide)
+        shift = mean - self._mean
+        self._scatter += wide.T @ wide
+        self._scatter += np.outer(shift, shift) * (self._n * len(wide) / total)
+        self._mean = self._mean + shift * (len(wide) / total)
+        self._p_sum += p.sum(axis=0)
+        self._gram += p.T @ p
+        self._n = total
+
+    def result(self) -> FeatureStatistics:
+        """Return the statistics of all rows so far, at least one."""
+        denominator = self._n - 1 if self._n > 1 else np.nan
+        covariance, p_mean = self._scatter / denominator, self._p_sum / self._n
+        return FeatureStatistics(self._n, self._mean, covariance, p_mean, self._gram / self._n)
+
+
+def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, dict[str, str]]:
+    """Read a file of statistics and its provenance."""
+    with readable(path, "a readable file of statistics", KeyError, EOFError, remedy=DAMAGED):
+        verify_file(path)
+        with np.load(path, allow_pickle=False) as archive:
+            metadata = dict(json.loads(str(archive["metadata"])))
+            names = ("feature_mean", "feature_covariance", "softmax_mean", "softmax_gram")
+            statistics = FeatureStatistics(int(archive["n"]), *(archive[name] for name in names))
+    return statistics, metadata
 
 
 class StatisticsWriter(FileWriter):
@@ -193,7 +242,7 @@ class StatisticsWriter(FileWriter):
             self._running.add(features, softmax(logits))
 
     def finish(self) -> None:
-        """Write the file (see `statistics.read_statistics`)."""
+        """Write the file (see `read_statistics`)."""
         for features, logits in self._blocks.rest():
             self._running.add(features, softmax(logits))
         arrays = asdict(self._running.result())
@@ -206,20 +255,10 @@ _VECTORS = {"logits": "scores before the softmax", "features": "input of the las
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector per datapoint of one model's pass over one dataset, in dataset order.
+    """One vector per datapoint of one model's pass over one dataset, in dataset order."""
 
-    Attributes
-    ----------
-    index : int32 array, shape (n,)
-        Positions in the dataset; the rows are those of the prediction file.
-    values : float32 array, shape (n, width)
-        Logits or features.
-    metadata : mapping
-        Provenance.
-    """
-
-    index: npt.NDArray[np.int32]
-    values: npt.NDArray[np.float32]
+    index: npt.NDArray[np.int32]  # positions in the dataset
+    values: npt.NDArray[np.float32]  # shape (n, width): logits or features
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -102,20 +102,7 @@ def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 class RotatedReader:
-    """Read image i // 4 of a source, rotated counter-clockwise by i % 4 quarter turns, as image i.
-
-    Parameters
-    ----------
-    reader : Reader
-        Of square images.
-    name : str
-        Name of the dataset, for messages.
-
-    Raises
-    ------
-    InputError
-        If the images are not square: rotated by 90 degrees they would have another shape.
-    """
+    """Reads image i // 4 of a source, rotated counter-clockwise by i % 4 quarter turns, as i."""
 
     def __init__(self, reader: Reader, name: str) -> None:
         height, width, _ = reader.shape

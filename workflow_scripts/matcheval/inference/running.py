@@ -49,7 +49,8 @@ class ModelRunner:
             for geometry, group in groups.items():
                 with problems.collected():
                     passes = [
-                        (model, self._writers(task, one, dataset)) for task, one, model in group
+                        (model, self._writers(task, loaded, dataset))
+                        for task, loaded, model in group
                     ]
                     reader = open_reader(dataset, geometry, self._config.n_threads)
                     run_inference(

@@ -1,6 +1,5 @@
 """How models are run on datasets: the configuration's block `inference`."""
 
-import argparse
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from matcheval.inference import AUTOMATIC, N_TOP, PRECISIONS
+from matcheval.inference import N_TOP
 from matcheval.models.published import Published
 from matcheval.models.transforms import Geometry, Transform
 from matcheval.settings import Boolean, Count, Integer, Settings, UniqueTuple
@@ -27,31 +26,14 @@ _MOST_IMAGES = {"cpu": 64, "mps": 512, "cuda": 2048}
 
 @dataclass(frozen=True)
 class InferenceConfig:
-    """How a forward pass is computed; apart from those in `DECIDING`, nothing changes predictions.
+    """How a forward pass is computed; only the settings in `DECIDING` change predictions."""
 
-    Attributes
-    ----------
-    device : str
-        `cpu`, `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one.
-    batch_size : int or `auto`
-        Images per batch; it may change the last bits of the logits.
-    n_threads : int
-        CPU threads of the model; equally many further threads decode images.
-    precision : str
-        One of `inference.PRECISIONS`. Logits are stored in float32; the softmax is
-        computed in float64.
-    compile : bool
-        Whether to compile the model by `torch.compile`: minutes at first, then faster batches.
-    n_top : int
-        Classes that the output `top` keeps of every datapoint.
-    """
-
-    device: str = "cpu"
-    batch_size: int | str = AUTOMATIC
-    n_threads: int = 1
-    precision: str = "fp32"
-    compile: bool = False
-    n_top: int = N_TOP
+    device: str = "cpu"  # or `cuda`, `mps`, or `auto` until `forward.resolved` has chosen one
+    batch_size: Literal["auto"] | int = "auto"  # it may change the last bits of the logits
+    n_threads: int = 1  # of the model; equally many further threads decode images
+    precision: str = "fp32"  # `fp32`, `tf32`, `bf16` or `fp16`; logits are stored in float32
+    compile: bool = False  # by `torch.compile`: minutes at first, then faster batches
+    n_top: int = N_TOP  # classes that the output `top` keeps of every datapoint
 
     def images_at_a_time(self, height: int, width: int) -> int:
         """Return the batch size for images of a given size: the configured or the automatic one."""
@@ -64,19 +46,6 @@ class InferenceConfig:
 def deciding(config: "InferenceConfig | InferenceSettings") -> dict[str, Any]:
     """Return the settings that predictions depend on."""
     return {key: getattr(config, key) for key in DECIDING}
-
-
-def add_inference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of commands that run models: fields of `InferenceConfig` but `n_top`."""
-    parser.add_argument("--batch-size", type=_batch_size, default="auto", help="images per batch")
-    parser.add_argument("--threads", type=int, default=1, dest="n_threads", help="CPU threads")
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, mps or auto")
-    parser.add_argument("--precision", default="fp32", choices=PRECISIONS)
-    parser.add_argument("--compile", action="store_true", help="use torch.compile")
-
-
-def _batch_size(text: str) -> int | str:
-    return text if text == "auto" else int(text)
 
 
 class InferenceSettings(Settings):

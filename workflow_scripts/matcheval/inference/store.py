@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.inference import INFERENCE_VERSION, OUTPUT_SUFFIXES
 from matcheval.io.files import file_digest
-from matcheval.io.json_files import digest_of
+from matcheval.io.self_digests import digest_of
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k
@@ -78,8 +78,8 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
             return False
         metadata = read_predictions(files["predictions"]).metadata
         if "top" in files:
-            found = read_top_k(files["top"])[1].shape[1]
-            return bool(found >= min(n_top, int(metadata["n_classes"])))
+            n_kept = read_top_k(files["top"])[1].shape[1]
+            return bool(n_kept >= min(n_top, int(metadata["n_classes"])))
     except InputError:  # damaged: it is written again
         return False
     return True
@@ -91,8 +91,7 @@ def recorded_inputs(path: Path) -> str | None:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
                 return str(json.loads(str(archive["metadata"])).get(INPUTS_KEY))
-        found = (pq.read_metadata(path).metadata or {}).get(INPUTS_KEY.encode(), b"")
-        return str(found.decode())
+        return str((pq.read_metadata(path).metadata or {}).get(INPUTS_KEY.encode(), b"").decode())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 

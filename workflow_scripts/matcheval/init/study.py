@@ -25,11 +25,10 @@ from matcheval.errors import InputError, listed
 from matcheval.health import snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
-from matcheval.predictions.formats import check_pattern, files_by_model, set_names
+from matcheval.predictions.formats import files_by_model, set_names
 from matcheval.registry import ANALYSES
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_images, open_some
 from matcheval.study.configuration import load_study
-from matcheval.study.opened import open_some
 from matcheval.study.stored import check_shared_names
 
 LOGGER = logging.getLogger(__name__)
@@ -128,7 +127,6 @@ def draft_predictions(study: str, patterns: tuple[str, str], layout: Mapping[str
 
 def files_of_pattern(pattern: str) -> dict[str, Path]:
     """Return the prediction files of a pattern, of which there must be some, by model."""
-    check_pattern(pattern)
     if not (files := files_by_model(pattern)):
         remedy = "Look at the folder, and at the pattern: quotes keep the shell from reading it"
         raise InputError("there are no files of this name", file=pattern, remedy=remedy)

@@ -54,11 +54,8 @@ def array_names(path: Path) -> list[str]:
 
 def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
     """Read arrays of numbers or text from an `.npz` file, and leave the others unread."""
-    found = {}
-    for name in filter(names.__contains__, array_names(path)):
-        array = read_array(member_stream(path, name), path, name)
-        found[name] = check_text(array, path, name)
-    return found
+    wanted = filter(names.__contains__, array_names(path))
+    return {name: read_array(member_stream(path, name), path, name) for name in wanted}
 
 
 def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.NDArray[Any]:
@@ -69,7 +66,7 @@ def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.N
         remedy = _OF_OBJECTS if "Object arrays" in str(error) else ""
         problem = f"not a readable array ({error})"
         raise InputError(problem, file=path, field=field, remedy=remedy) from error
-    return array
+    return check_text(array, path, field)
 
 
 def member_stream(path: Path, name: str) -> IO[bytes]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from matcheval.errors import InputError
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable
-from matcheval.io.formulas import unmarked_table
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 _NAMES = {
@@ -24,15 +24,9 @@ _DECIMAL_COMMA = r"^\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*$"
 
 
 def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, list[str]]":
-    """Read a table as columns, whose types follow from their cells, and say how it is written.
+    """Read a table, and say what differs from commas, UTF-8 and decimal points.
 
     With `as_text`, all cells are text as it is written, 00000 and 1.0, too.
-
-    Returns
-    -------
-    pyarrow.Table
-    list of str
-        What differs from commas, UTF-8 and decimal points, for a message.
     """
     import pyarrow as pa
 
@@ -70,10 +64,7 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
 
 
 def _lines_above(lines: list[str]) -> int:
-    """Count the lines to skip before the header: Excel's `sep=` line, and lines of comments.
-
-    NumPy writes the header itself as a comment, which is therefore not skipped.
-    """
+    """Count the lines above the header: Excel's `sep=`, and comments but NumPy's, the header."""
     if lines and re.fullmatch('"?sep=.?"?', lines[0]):
         return 1
     n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)
@@ -169,3 +160,48 @@ def is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+# --- texts that spreadsheets would take for formulas: in CSV files, written after an apostrophe.
+# A person who opens a table must not run what a stranger's file name says (`=HYPERLINK(...)`).
+
+# Further apostrophes are counted in, so that the one put before is known. A lone word in capitals
+# after "= ", as in the state "= ERM" of tables here, runs nothing: it is left as it always was.
+_START = r"('*(?:[+\-@\t\r]|=(?:$|[^ ]| (?:$|[^A-Z]|[A-Z]+[^A-Z]))))"
+
+
+def marked(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+    return re.sub(rf"\A{_START}", r"'\1", text)
+
+
+def unmarked(text: str) -> str:
+    """Take off the apostrophe that `marked` has put before a text."""
+    return re.sub(rf"\A'{_START}", r"\1", text) if text.startswith("'") else text
+
+
+def marked_table(table: "pa.Table") -> "pa.Table":
+    """Mark the texts of a table; numbers stay."""
+    return _replaced(table, rf"\A{_START}", r"'\1")
+
+
+def unmarked_table(table: "pa.Table") -> "pa.Table":
+    """Take off the marks of a table's texts."""
+    return _replaced(table, rf"\A'{_START}", r"\1")
+
+
+def marked_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Mark the texts of a data frame; numbers stay."""
+    return frame.map(lambda cell: marked(cell) if isinstance(cell, str) else cell)
+
+
+def _replaced(table: "pa.Table", pattern: str, by: str) -> "pa.Table":
+    import pyarrow as pa
+
+    for at, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            import pyarrow.compute as pc  # not for numbers alone: it is slow to import
+
+            column = pc.replace_substring_regex(table.column(at), pattern, by)
+            table = table.set_column(at, field, column)
+    return table

@@ -89,7 +89,7 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from error
 
-    found, targets = list[Path](), dict[Path, Path]()
+    files, targets = list[Path](), dict[Path, Path]()
     places = defaultdict[Path, list[Path]](list)  # by which a folder is reached
     for walked, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
         place = Path(walked)
@@ -101,22 +101,17 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
             raise InputError(problem, file=place, remedy="Remove the link")
         places[target].append(place)
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
-        found += [place / name for name in names if hidden or not name.startswith(".")]
+        files += [place / name for name in names if hidden or not name.startswith(".")]
     for same in places.values():
         if len(same) > 1 and any(map(Path.is_symlink, same)):
             shown = listed(sorted(same))
             log.info("one folder is reached %d times, and read each time: %s", len(same), shown)
-    for file in found:
-        check_is_text(file)
-    return sorted(found)
-
-
-def check_is_text(path: Path) -> None:
-    """Refuse a file name that is not valid UTF-8, which lists of files could not hold."""
-    try:
-        str(path).encode()
-    except UnicodeEncodeError as error:
-        raise InputError("its name is not UTF-8", file=path, remedy="Rename it") from error
+    for file in files:
+        try:
+            str(file).encode()
+        except UnicodeEncodeError as error:  # lists of files could not hold it
+            raise InputError("its name is not UTF-8", file=file, remedy="Rename it") from error
+    return sorted(files)
 
 
 @contextmanager
@@ -132,7 +127,7 @@ def readable(
     `errors` are those of the format, besides `OSError`, `ValueError` and `RecursionError`, which
     parsers of text raise for deeply nested brackets.
     """
-    known: tuple[type[Exception], ...] = (OSError, ValueError, RecursionError, *errors)
+    expected: tuple[type[Exception], ...] = (OSError, ValueError, RecursionError, *errors)
     try:
         yield
     except InputError:  # it says what is wrong
@@ -141,7 +136,7 @@ def readable(
         raise InputError(missing, file=path) from error
     except PermissionError as error:
         raise InputError("no permission to read it", file=path) from error
-    except known as error:
+    except expected as error:
         reason = " ".join(str(error).split())
         raise InputError(f"not {what} ({reason:.300})", file=path, remedy=remedy) from error
 
@@ -236,11 +231,11 @@ def _is_running(pid: str) -> bool:
 def check_is_file(path: Path) -> None:
     """Check that a file is there."""
     try:
-        found = path.is_file()
+        is_file = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"no such file ({reason})", file=path) from error
-    if not found:
+    if not is_file:
         what = "is a folder" if path.is_dir() else "no such file"
         if path.is_symlink():
             what += ": it is a link to nothing, or to itself"

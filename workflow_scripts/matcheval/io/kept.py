@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from matcheval.io.files import atomic_file, file_digest
-from matcheval.io.json_files import digest_of
+from matcheval.io.self_digests import digest_of
 
 FOLDER = ".kept"  # of a study: results of its own that are kept
 

@@ -36,32 +36,14 @@ def code_digest(*names: str) -> str:
 
     Rules have it as a parameter, so that an edit of the library repeats exactly the jobs that use
     the edited code: Snakemake itself tracks a rule's script, but not what the script imports.
-
-    Parameters
-    ----------
-    *names : str
-        Where to begin: `module:name` for a function or constant of a module, `module` for all that
-        it holds. Modules have their full names; scripts count as modules.
-
-    Returns
-    -------
-    str
-        16 hexadecimal digits. Comments, docstrings and layout do not affect it, nor do functions,
-        classes, constants and imports of a module that nothing names in the rest of this code. The
-        minor version of Python may affect it.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a module does not exist.
-    ValueError
-        If a module has relative imports, or nothing defines a name.
+    `names` are of the form `module:name`, or `module` for all that it holds. Comments, docstrings
+    and layout do not count, nor does what nothing names in the rest of this code.
     """
     whole = {name for name in names if ":" not in name}
     used: dict[tuple[str, int], _Statement] = {}  # by module and place in it
     pending: list[tuple[str, _Statement]] = []
     waiting: dict[_Key, list[tuple[str, int, _Statement]]] = {}  # by what would make them count
-    known: set[_Key] = {name.partition(":")[::2] for name in names}
+    named: set[_Key] = {name.partition(":")[::2] for name in names}
     reached: set[str] = set()
 
     def use(module: str, place: int, statement: _Statement) -> None:
@@ -77,7 +59,7 @@ def code_digest(*names: str) -> str:
             reached.add(name)
             for place, statement in enumerate(_parse(_source(name).read_text(encoding="utf-8"))):
                 keys = statement.counts_by(name)
-                if not keys or name in whole or not known.isdisjoint(keys):
+                if not keys or name in whole or not named.isdisjoint(keys):
                     use(name, place, statement)
                 for key in keys:
                     waiting.setdefault(key, []).append((name, place, statement))
@@ -88,9 +70,9 @@ def code_digest(*names: str) -> str:
             raise ValueError(f"nothing defines {name}")
     for module, statement in pending:  # grows
         for key in {(module, name) for name in statement.ids} | statement.uses:
-            known.add(key)
-            for found in waiting.get(key, ()):
-                use(*found)
+            named.add(key)
+            for place in waiting.get(key, ()):
+                use(*place)
         for imported in sorted(statement.imports):
             reach(imported)
     joined = "\n".join(f"{name} {used[name, place].dump}" for name, place in sorted(used))
@@ -117,11 +99,7 @@ class _Statement:
     kind: type[ast.stmt]
 
     def counts_by(self, module: str) -> set[_Key]:
-        """Return the uses by which it counts; none if it always does.
-
-        What is imported is used by its name; what is defined, also as an attribute of its module;
-        and a function may be found by its name as a text.
-        """
+        """Return the uses by which it counts; none if it always does."""
         places = [module]
         if self.kind not in (ast.Import, ast.ImportFrom):
             places.append("")
@@ -197,31 +175,24 @@ def _source(name: str) -> Path:
 
 def _imports(tree: ast.AST) -> frozenset[str]:
     """Full names of the modules of this library that a syntax tree imports."""
-    found: set[str] = set()
+    imported: set[str] = set()
     for node in _statements(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             raise ValueError("relative imports are not followed: use absolute imports")
         if isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
+            imported.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             # In `from package import name`, the name may be a module or an object in one.
-            found.add(node.module)
-            found.update(f"{node.module}.{alias.name}" for alias in node.names)
-    internal = {name for name in found if f"{name}.".startswith(f"{PACKAGE}.")}
+            imported.add(node.module)
+            imported.update(f"{node.module}.{alias.name}" for alias in node.names)
+    internal = {name for name in imported if f"{name}.".startswith(f"{PACKAGE}.")}
     return frozenset(name for name in internal if _source(name).is_file())
 
 
 class CodeDigests:
-    """Computes `code_digest`, or remembers it as long as no source file changes.
+    """Computes `code_digest`, or remembers it in a file as long as no source file changes.
 
     To parse the source files takes a second, to read them a twentieth of it.
-
-    Parameters
-    ----------
-    scripts : Path
-        Folder of the scripts and of the library.
-    file : Path
-        Where the digests are kept. It may be deleted at any time.
     """
 
     def __init__(self, scripts: Path, file: Path) -> None:

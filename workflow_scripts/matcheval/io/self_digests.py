@@ -7,13 +7,16 @@ do not check.
 """
 
 import hashlib
+import json
 import os
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from matcheval.errors import InputError
+from matcheval.io.files import atomic_file, readable
 
 DIGEST_KEY = "matcheval_file_sha256"
 _MARK = b"sha256-of-this-file:"
@@ -37,11 +40,11 @@ class _Scan:
 def enter_digest(path: Path) -> None:
     """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256."""
     with path.open("r+b") as stream:
-        found = _scan(stream)
-        if [value for _, value in found.recorded] != [_ZEROS]:
-            raise ValueError(f"{path}: {len(found.recorded)} places for a digest, not one")
-        stream.seek(found.recorded[0][0])
-        stream.write(found.digest)
+        scan = _scan(stream)
+        if [value for _, value in scan.recorded] != [_ZEROS]:
+            raise ValueError(f"{path}: {len(scan.recorded)} places for a digest, not one")
+        stream.seek(scan.recorded[0][0])
+        stream.write(scan.digest)
 
 
 def enter_digest_of_archive(path: Path) -> None:
@@ -54,10 +57,10 @@ def enter_digest_of_archive(path: Path) -> None:
 def verify_file(path: str | os.PathLike[str]) -> bool:
     """Check a file against the digest that it contains."""
     with Path(path).open("rb") as stream:
-        found = _scan(stream)
-    if not found.recorded and not found.has_key:
+        scan = _scan(stream)
+    if not scan.recorded and not scan.has_key:
         return False
-    if not found.has_key or [value for _, value in found.recorded] != [found.digest]:
+    if not scan.has_key or [value for _, value in scan.recorded] != [scan.digest]:
         problem = "its bytes do not have the SHA-256 that was recorded when it was written"
         raise InputError(f"damaged: {problem}", file=path, remedy=DAMAGED)
     return True
@@ -81,3 +84,29 @@ def _scan(stream: IO[bytes]) -> _Scan:
         start += done
     digest.update(pending)
     return _Scan(digest.hexdigest().encode(), recorded, has_key)
+
+
+# --- JSON
+
+
+def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, indent: int = 1) -> None:
+    """Write a JSON object atomically; the digest of the file is its last entry."""
+    text = json.dumps({**values, DIGEST_KEY: EMPTY_DIGEST}, indent=indent, ensure_ascii=False)
+    with atomic_file(path) as partial:
+        partial.write_text(text + "\n", encoding="utf-8")
+        enter_digest(partial)
+
+
+def read_json(path: str | os.PathLike[str], *, remedy: str = DAMAGED) -> Any:
+    """Read a JSON file, and verify it if it contains its digest."""
+    with readable(path, "readable as JSON", remedy=remedy):
+        verify_file(path)
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+    if isinstance(values, dict):
+        values.pop(DIGEST_KEY, None)
+    return values
+
+
+def digest_of(values: Any) -> str:
+    """Return a digest of JSON values."""
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.io.compressed import check_unpacked
+from matcheval.io.delimited_text import marked_table
 from matcheval.io.files import atomic_file, check_format, readable
-from matcheval.io.formulas import marked_table
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
 
@@ -26,30 +26,14 @@ _VALUE_BYTES = 8  # of most values in memory
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    type : pyarrow.DataType
-        Type of its values.
-    unit : str
-        Unit of its values; empty for text.
-    meaning : str
-        What its values mean; `{level}` stands for the level of intervals.
-    nullable : bool
-        Whether values may be missing.
-    label : callable, optional
-        Gives a value the name that readers know it by, in text tables.
-    """
+    """Declaration of a column."""
 
     name: str
     type: pa.DataType
-    unit: str
-    meaning: str
+    unit: str  # empty for text
+    meaning: str  # `{level}` stands for the level of intervals
     nullable: bool = False
-    label: Callable[[Any], Any] | None = None
+    label: Callable[[Any], Any] | None = None  # names values for readers, in text tables
 
     def meaning_at(self, level: float = 0.95) -> str:
         """Return what its values mean, for intervals of a level."""
@@ -58,31 +42,19 @@ class Column:
 
 @dataclass(frozen=True)
 class TableSchema:
-    """Declaration of a table: files of numbers and text tables for readers derive from it.
+    """Declaration of a table: files of numbers and text tables for readers derive from it."""
 
-    Attributes
-    ----------
-    name : str
-        What messages call the table.
-    columns : tuple of Column
-        Its columns in order.
-    shown : mapping of str to str, or callable
-        The columns of its text table: by heading, how the values of a row are shown
-        (`text_tables.lay_out`). Headings may hold values of the first row, and `{level}`, that of
-        its intervals. A function lays out a table whose columns depend on its rows.
-    summary : callable, optional
-        Makes the rows of the text table from those of the table, where they differ.
-    level : float
-        Level of the intervals that meanings name.
-    """
-
-    name: str
+    name: str  # for messages
     columns: tuple[Column, ...]
+    # The columns of its text table: by heading, how the values of a row are shown
+    # (`text_tables.lay_out`). Headings may hold values of the first row, and `{level}`, that of its
+    # intervals. A function lays out a table whose columns depend on its rows.
     shown: "Mapping[str, str] | Callable[[pd.DataFrame], list[TextColumn]]" = field(
         default_factory=dict
     )
+    # Makes the rows of the text table from those of the table, where they differ.
     summary: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
-    level: float = 0.95
+    level: float = 0.95  # of intervals
 
     @property
     def names(self) -> list[str]:
@@ -105,27 +77,7 @@ class TableSchema:
     def table(
         self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None
     ) -> pa.Table:
-        """Build a table of this schema.
-
-        Parameters
-        ----------
-        columns : mapping
-            One sequence per declared column, all of equal length, with nulls only where the
-            column is nullable.
-        metadata : mapping of str to str, optional
-            Provenance, written to the footer of a Parquet file.
-
-        Returns
-        -------
-        pyarrow.Table
-            With the schema `arrow`, or with `metadata` as the metadata of its schema.
-
-        Raises
-        ------
-        InputError
-            If columns are missing, not declared, of the wrong type or of unequal lengths, or
-            contain nulls that are not allowed.
-        """
+        """Build a table of this schema from a sequence per column; `metadata` is provenance."""
         wrong = set(self.names) ^ set(columns)
         if wrong:
             raise InputError(f"columns {sorted(wrong)} are missing or not declared", file=self.name)
@@ -170,20 +122,10 @@ class TableSchema:
         page: str = "",
         shown: "Callable[[pd.DataFrame], list[TextColumn]] | None" = None,
     ) -> None:
-        """Write a table in one or several formats, by their suffixes.
+        """Write a table as Parquet, CSV, Markdown or LaTeX, by the suffixes of the paths.
 
-        Parameters
-        ----------
-        table : pandas.DataFrame
-            As for `from_frame`.
-        paths : iterable of path-like
-            Parquet, CSV, Markdown or LaTeX files.
-        notes : sequence of str
-            Sentences below the text tables.
-        page : str
-            What the Markdown file holds, if it is more than the table.
-        shown : callable, optional
-            Lays out the text tables, in place of what the schema declares.
+        `notes` are sentences below the text tables; `page` is what the Markdown file holds, if it
+        is more than the table; `shown` lays out the text tables in place of the schema's.
         """
         texts = {".md": (markdown, "\n{}\n"), ".tex": (latex, "% {}\n")}
         for path in paths:
@@ -225,7 +167,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
             if DIGEST_KEY.encode() not in (file.metadata.metadata or {}):  # others wrote it
                 groups = map(file.metadata.row_group, range(file.num_row_groups))
                 counts = (
-                    one.column(j).num_values for one in groups for j in range(one.num_columns)
+                    group.column(j).num_values for group in groups for j in range(group.num_columns)
                 )
                 check_unpacked(Path(path).stat().st_size, _VALUE_BYTES * sum(counts), path)
             table = file.read(use_threads=False)

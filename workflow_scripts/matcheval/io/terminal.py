@@ -27,8 +27,8 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def print_json(command: str, value: Mapping[str, Any]) -> None:
     """Print what a command found as JSON, with its name in results.schema.json."""
-    told = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_defined(value)}
-    text = json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False)
+    document = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_defined(value)}
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     _write(text.encode(errors="backslashreplace").decode() + "\n")
 
@@ -39,7 +39,7 @@ def print_text(text: str = "") -> None:
 
 
 def _write(text: str) -> None:
-    """Write to standard output; where that is gone, the exit code goes on to tell what it told."""
+    """Write to standard output; where that is gone, the exit code still says the result."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -62,9 +62,9 @@ def json_rows(table: "pd.DataFrame | pa.Table") -> list[dict[str, Any]]:
 
 def _defined(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _defined(one) for key, one in value.items()}
+        return {key: _defined(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_defined(one) for one in value]
+        return [_defined(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

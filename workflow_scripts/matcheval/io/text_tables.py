@@ -21,17 +21,7 @@ _LATEX = str.maketrans({
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a table for human readers.
-
-    Attributes
-    ----------
-    head : str
-        Its heading.
-    cells : sequence of str
-        Its cells, formatted.
-    is_number : bool
-        Whether its cells are aligned to the right.
-    """
+    """A column of a table for human readers; numbers are aligned to the right."""
 
     head: str
     cells: Sequence[str]
@@ -148,11 +138,9 @@ def supported_digits(low: float, high: float) -> int:
     return max(0, min(2, 1 - math.floor(math.log10(half)))) if half > 0 else 2
 
 
-def accuracy_cells(table: "pd.DataFrame", part: str, digits: int = 1) -> Sequence[str]:
+def accuracy_cells(table: "pd.DataFrame") -> Sequence[str]:
     """Format accuracies with their confidence intervals."""
-    name = f"accuracy_{part}" if part else "accuracy"
-    text = with_interval(name).replace(".1%", f".{digits}%", 1)
-    return lay_out(table, {"": text})[0].cells
+    return lay_out(table, {"": with_interval("accuracy")})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
@@ -168,14 +156,13 @@ def percent_cell(value: float) -> str:
 def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
     """Append a cell to each column: together, the last row of the table, such as the means."""
     pairs = zip(columns, cells, strict=True)
-    return [TextColumn(one.head, [*one.cells, last], one.is_number) for one, last in pairs]
+    return [
+        TextColumn(column.head, [*column.cells, last], column.is_number) for column, last in pairs
+    ]
 
 
 def columns_by_part(table: "pd.DataFrame", part: str, accuracy: str, head: str) -> list[TextColumn]:
-    """Lay out accuracies: a row per model and one of their means, a column per part.
-
-    `head` is formatted with the first row of a part.
-    """
+    """Lay out accuracies: a row per model and one of their means, a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
     for _, rows in table.groupby(part):
         heading = format_row(head, rows.head(1).to_dict("records")[0])

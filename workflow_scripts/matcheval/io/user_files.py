@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 
 from matcheval.errors import InputError
+from matcheval.io.delimited_text import unmarked
 from matcheval.io.files import readable
-from matcheval.io.formulas import unmarked
 
 _MAX_CHARACTERS = 10_000_000  # of a YAML file; those of the studies here have up to 6,329
 _ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"

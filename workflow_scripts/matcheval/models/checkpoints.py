@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from matcheval.errors import InputError
 from matcheval.io.files import atomic_file
 from matcheval.io.self_digests import DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
-from matcheval.models.building import build_model
+from matcheval.models.networks import build_model
 
 _ENTRY = "matcheval"
 _REMEDY = "Delete it and train the model again"
@@ -79,19 +79,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Non
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint."""
-    if not Path(path).is_file():
-        raise InputError("no such file", file=path, remedy="Train the model first")
-    try:
-        verify_file(path)
-        with safe_open(str(path), framework="pt", device="cpu") as archive:
-            text = (archive.metadata() or {}).get(_ENTRY)
-            state = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118
-    except InputError:  # it says what is wrong
-        raise
-    except (SafetensorError, OSError, ValueError) as error:
-        problem = f"not a readable checkpoint, perhaps truncated ({error})"
-        raise InputError(problem, file=path, remedy=_REMEDY) from error
-    checkpoint = Checkpoint(_parse_info(text, path), state)
+    checkpoint = Checkpoint(*_read(path, with_state=True))
     try:
         checkpoint.build()
     except InputError as error:
@@ -99,15 +87,28 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     return checkpoint
 
 
-def read_info(path: Path) -> CheckpointInfo:
+def read_info(path: str | os.PathLike[str]) -> CheckpointInfo:
     """Read the description in a checkpoint whose bytes are as they were written."""
+    return _read(path, with_state=False)[0]
+
+
+def _read(
+    path: str | os.PathLike[str], *, with_state: bool
+) -> tuple[CheckpointInfo, dict[str, Tensor]]:
+    if not Path(path).is_file():
+        raise InputError("no such file", file=path, remedy="Train the model first")
     try:
         verify_file(path)
-        with safe_open(str(path), framework="np") as archive:
+        with safe_open(str(path), framework="pt", device="cpu") as archive:
             text = (archive.metadata() or {}).get(_ENTRY)
+            names = archive.keys() if with_state else ()
+            state = {name: archive.get_tensor(name) for name in names}
+    except InputError:  # it says what is wrong
+        raise
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"not a readable checkpoint ({error})", file=path) from error
-    return _parse_info(text, path)
+        problem = f"not a readable checkpoint, perhaps truncated ({error})"
+        raise InputError(problem, file=path, remedy=_REMEDY) from error
+    return _parse_info(text, path), state
 
 
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:

@@ -80,20 +80,7 @@ def full_memory(problem: str, *, file: object, field: object = None, remedy: str
 
 
 def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """Normalise images by channel, on the device that holds them.
-
-    Parameters
-    ----------
-    images : float tensor, shape (n, channels, height, width)
-        Pixels in [0, 1].
-    mean, std : sequence of float
-        Mean and standard deviation (above 0) of each channel; means of 0 with deviations of 1
-        return the images themselves.
-
-    Returns
-    -------
-    float tensor of the same shape
-    """
+    """Normalise images (n, channels, height, width) by channel, on the device that holds them."""
     if not any(mean) and all(value == 1 for value in std):
         return images
     as_channels = (images.new_tensor(tuple(values))[:, None, None] for values in (mean, std))

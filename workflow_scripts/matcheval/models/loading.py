@@ -4,7 +4,8 @@ import hashlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,15 +16,17 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.nn import functional
 
 from matcheval.datasets.dataset import Dataset, image_shape
 from matcheval.datasets.label_spaces import are_wnids, compare_classes, imagenet_classes
-from matcheval.errors import InputError, suggest
+from matcheval.errors import InputError, listed, suggest
 from matcheval.io.self_digests import verify_file
+from matcheval.io.user_files import read_yaml
 from matcheval.models import rows
-from matcheval.models.building import build_model
 from matcheval.models.checkpoints import load_checkpoint
-from matcheval.models.networks import head_of
+from matcheval.models.devices import repeatable_arithmetic
+from matcheval.models.networks import build_model, head_of
 from matcheval.models.packages import (
     load_timm,
     package_weights,
@@ -31,34 +34,19 @@ from matcheval.models.packages import (
     timm_name,
 )  # fmt: skip
 from matcheval.models.published import describe_open_clip, describe_timm, describe_torchvision
-from matcheval.models.rows import ModelSource
+from matcheval.models.rows import TEMPLATE_SETS, ModelSource, templates_of
 from matcheval.models.transforms import NORMALIZATIONS, Transform
-from matcheval.models.zero_shot import names_of_classes, zero_shot_classifier
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model that is ready for inference.
+    """A model that is ready for inference."""
 
-    Attributes
-    ----------
-    module : torch.nn.Module
-        Maps normalised float32 images (n, channels, height, width) to logits (n, n_classes).
-    transform : Transform
-        The evaluation transform of its images.
-    n_classes : int or None
-        Number of classes; None if it is known only from the logits.
-    classes : tuple of str or None
-        Names of the classes by label, the wnids for ImageNet's 1,000 classes; None if unknown.
-    description : str
-        What the model is, recorded in the provenance of its predictions.
-    """
-
-    module: nn.Module
+    module: nn.Module  # maps normalised float32 images (n, channels, height, width) to logits
     transform: Transform
-    n_classes: int | None
-    classes: tuple[str, ...] | None
-    description: str
+    n_classes: int | None  # None if it is known only from the logits
+    classes: tuple[str, ...] | None  # by label, the wnids for ImageNet's; None if unknown
+    description: str  # for the provenance of predictions
 
     @cached_property
     def weights_sha256(self) -> str:
@@ -151,7 +139,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         module.load_state_dict(counters | state)
     except RuntimeError as error:
         network = f"a {options['architecture']} for {dataset.name}"
-        problem = f"not the weights of {network} ({_first(error)})"
+        problem = f"not the weights of {network} ({_beginning(error)})"
         remedy = "Check architecture, width, depth and number of classes"
         raise InputError(problem, file=weights, remedy=remedy) from error
     description = f"{options['architecture']} from {weights.name}"
@@ -183,7 +171,9 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     file = package_weights(package, model=source.name)
     timm = _timm_with(architecture, source.name)
     module: nn.Module = timm.create_model(architecture, pretrained=False)
-    module.load_state_dict(in_order(module.state_dict(), read_state(file), file, architecture))
+    module.load_state_dict(
+        renamed_weights(module.state_dict(), read_state(file), file, architecture)
+    )
     config = timm.data.resolve_data_config(model=module)
     return _with_known_classes(
         module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
@@ -205,11 +195,11 @@ def load_random_model(source: ModelSource, weights: Path | None, dataset: Datase
 def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
     """Give a network published weights, all but those of its head."""
     head = head_of(module, name)
-    prefix = next(key for key, each in module.named_modules() if each is head)
+    prefix = next(key for key, part in module.named_modules() if part is head)
     own = module.state_dict()
     kept = {key for key in own if key.startswith(f"{prefix}.")}
     file = pretrained_weights(pretrained, name)
-    module.load_state_dict(own | in_order(own, read_state(file), file, name, without=kept))
+    module.load_state_dict(own | renamed_weights(own, read_state(file), file, name, without=kept))
 
 
 def read_state(file: Path) -> dict[str, Tensor]:
@@ -220,13 +210,13 @@ def read_state(file: Path) -> dict[str, Tensor]:
         else:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for damaged files
-        raise InputError(f"not readable weights ({_first(error)})", file=file) from error
+        raise InputError(f"not readable weights ({_beginning(error)})", file=file) from error
     if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
         raise InputError("not a state dict: tensors by name", file=file)
     return dict(state)
 
 
-def in_order(
+def renamed_weights(
     expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:  # fmt: skip
@@ -238,9 +228,9 @@ def in_order(
     names = list(state) if state.keys() != expected.keys() else list(expected)
     renamed = {}
     for name, theirs in zip(expected, names, strict=True):
-        shape, found = tuple(expected[name].shape), tuple(state[theirs].shape)
-        if name not in without and shape != found:
-            problem = f"{theirs} has shape {found}, but {name} of {architecture} has {shape}"
+        shape, other = tuple(expected[name].shape), tuple(state[theirs].shape)
+        if name not in without and shape != other:
+            problem = f"{theirs} has shape {other}, but {name} of {architecture} has {shape}"
             raise InputError(problem, file=file, remedy=remedy)
         renamed[name] = state[theirs]
     return {name: value for name, value in renamed.items() if name not in without}
@@ -253,12 +243,10 @@ def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> Loa
     if weights.suffix == ".safetensors":
         # Files of the hub are state dicts, even of models first published in a custom format.
         overlay["custom_load"] = False
-    try:
+    with _reading(source, weights):
         module = load_timm().create_model(
             timm_name(source.source), pretrained=True, pretrained_cfg_overlay=overlay
         )
-    except Exception as error:  # timm and torch raise many kinds for damaged or wrong files
-        raise _wrong_weights(source, weights, error) from error
     transform = Transform.from_json(published.transform)
     return _with_known_classes(module, transform, published.n_classes, f"timm {source.source}")
 
@@ -270,22 +258,71 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
     published = describe_torchvision(source.source)
     member = models.get_weight(source.source)
     names = models.list_models(module=models)
-    name = next(each for each in names if models.get_model_weights(each) is type(member))
-    try:
+    name = next(n for n in names if models.get_model_weights(n) is type(member))
+    with _reading(source, weights), ExitStack() as stack:
         state = torch.load(weights, map_location="cpu", weights_only=True)
         # Some of torchvision's builders set options of the model from the weights object (such as
         # Inception's input transform) and call the object for the state dict. They therefore get
         # the object itself, which returns the downloaded file instead of downloading.
         member.get_state_dict = lambda *_, **__: state
+        stack.callback(vars(member).pop, "get_state_dict")
         module = models.get_model(name, weights=member)
-    except Exception as error:  # torchvision and torch raise many kinds as well
-        raise _wrong_weights(source, weights, error) from error
-    finally:
-        vars(member).pop("get_state_dict", None)
     return _with_known_classes(
         module, Transform.from_json(published.transform), published.n_classes,
         f"torchvision {published.source}",
     )  # fmt: skip
+
+
+class ZeroShotClassifier(nn.Module):
+    """An image encoder, and a linear head: scaled embeddings of the classes (n_classes, d)."""
+
+    def __init__(self, encoder: nn.Module, classes: Tensor) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = nn.Linear(classes.shape[1], classes.shape[0], bias=False, device=classes.device)
+        self.head.weight = nn.Parameter(classes, requires_grad=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Return the logits (n, n_classes) of images."""
+        logits: Tensor = self.head(functional.normalize(self.encoder(images), dim=-1))
+        return logits
+
+
+def zero_shot_classifier(
+    model: nn.Module, source: ModelSource, names: Sequence[str], device: str
+) -> ZeroShotClassifier:
+    """Make a model of open_clip a classifier of named classes; their texts are embedded here."""
+    import open_clip
+
+    architecture, prompts = source.source.partition(":")[0], source.options["prompts"]
+    is_set = prompts in TEMPLATE_SETS
+    templates = getattr(open_clip, TEMPLATE_SETS[prompts]) if is_set else templates_of(prompts)
+    clip: Any = model.to(device).eval()
+    with repeatable_arithmetic(torch.get_num_threads(), strict=device == "cpu"), torch.no_grad():
+        # Embeddings of length 1, their mean over templates, and this to length 1 again.
+        embedded = open_clip.build_zero_shot_classifier(
+            clip, open_clip.get_tokenizer(architecture), names, templates, device=device
+        )
+        return ZeroShotClassifier(clip.visual, (clip.logit_scale.exp() * embedded.T).contiguous())
+
+
+def names_of_classes(source: ModelSource, classes: Sequence[str], dataset: str) -> list[str]:
+    """Return what a zero-shot classifier calls the classes of a dataset, in their order."""
+    file = source.options["class_names"]
+    if file:
+        names = {str(name): str(text) for name, text in read_yaml(file).items()}
+    elif are_wnids(classes):
+        from open_clip import IMAGENET_CLASSNAMES
+
+        names = dict(zip(imagenet_classes(), IMAGENET_CLASSNAMES, strict=True))
+    else:
+        names = {name: name for name in classes}
+    if missing := [name for name in classes if name not in names]:
+        problem = f"no words for {listed(missing)} in the prompts of model {source.name}"
+        remedy = "Name a YAML file of lines `class: words` in the catalogue's column class_names"
+        where = file or dataset
+        raise InputError(problem, file=where, field=None if file else "classes", remedy=remedy)
+    return [names[name] for name in classes]
 
 
 def load_open_clip_model(
@@ -296,26 +333,29 @@ def load_open_clip_model(
 
     published = describe_open_clip(source.source)
     names = names_of_classes(source, dataset.classes, dataset.name)
-    try:
+    with _reading(source, weights):
         architecture = source.source.partition(":")[0]
         clip = open_clip.create_model(architecture, str(weights), require_pretrained=True)
-    except Exception as error:  # open_clip and torch raise many kinds for damaged or wrong files
-        raise _wrong_weights(source, weights, error) from error
     module = zero_shot_classifier(clip, source, names, device)
     description = f"open_clip {source.source}, prompts {source.options['prompts']}"
     transform = Transform.from_json(published.transform)
     return LoadedModel(module, transform, dataset.n_classes, None, description)
 
 
-def _wrong_weights(source: ModelSource, weights: Path, error: Exception) -> InputError:
-    problem = f"not the weights of {source.source} ({_first(error)})"
-    remedy = "Delete it: the workflow downloads it again"
-    if source.own_weights:
-        remedy = "Name the architecture that the weights are of"
-    return InputError(problem, file=weights, remedy=remedy)
+@contextmanager
+def _reading(source: ModelSource, weights: Path) -> Iterator[None]:
+    """Name the file of weights in errors; libraries raise many kinds if it is damaged or wrong."""
+    try:
+        yield
+    except Exception as error:
+        problem = f"not the weights of {source.source} ({_beginning(error)})"
+        remedy = "Delete it: the workflow downloads it again"
+        if source.own_weights:
+            remedy = "Name the architecture that the weights are of"
+        raise InputError(problem, file=weights, remedy=remedy) from error
 
 
-def _first(error: Exception) -> str:
+def _beginning(error: Exception) -> str:
     """The beginning of an error's text; torch lists all tensors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:2]) if lines else type(error).__name__

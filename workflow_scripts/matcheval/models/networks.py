@@ -1,4 +1,8 @@
-"""Models as functions of images that return logits and, if requested, penultimate features."""
+"""Networks: built by the name of their architecture, and as functions that return features.
+
+To add an architecture, write a function in `architectures/` like those there, and add it to
+`sizes.SPECIFICATIONS`.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,40 +11,37 @@ import torch
 from torch import Tensor, nn
 
 from matcheval.errors import InputError
+from matcheval.models.architectures.parts import BUILDERS, NetworkConfig, Shape
+from matcheval.models.sizes import SPECIFICATIONS, check_architecture
 
 Network = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 _NO_FEATURES = "Do not request features or statistics of it"
 
 
+def build_model(
+    architecture: str, *, width: int, depth: int, input_shape: Shape, n_classes: int,
+    groups: int = 1,
+) -> nn.Module:  # fmt: skip
+    """Build a classifier of float32 images (n, channels, height, width), by torch's generator."""
+    # They enter their architectures. An import here counts for the digest of the code.
+    from matcheval.models.architectures import mobile, residual, resnet, small, stacked  # noqa: F401
+
+    check_architecture(architecture, width, depth, groups)
+    if n_classes < 2 or min(input_shape) < 1:
+        raise InputError(
+            f"cannot build a network for {n_classes} classes and images of shape {input_shape}"
+        )
+    least = SPECIFICATIONS[architecture].min_side
+    if min(input_shape[:2]) < least:
+        size = f"{input_shape[0]} × {input_shape[1]} pixels"
+        problem = f"{architecture} does not accept images of {size}"
+        remedy = f"Use images of at least {least} × {least} pixels, or another architecture"
+        raise InputError(problem, field="architecture", remedy=remedy)
+    return BUILDERS[architecture](NetworkConfig(width, depth, groups, input_shape, n_classes))
+
+
 def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
-    """Wrap a model as a function that returns logits and, if requested, penultimate features.
-
-    For a timm model, these come from timm's interface: `forward_features`, then `forward_head`
-    with and without `pre_logits`. For any other model, the features are the input of its last
-    `Linear` layer.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Maps images to logits (n, n_classes).
-    features : bool
-        Whether to return features.
-    name : str
-        The model's name, for error messages.
-
-    Returns
-    -------
-    callable
-        Maps images (n, channels, height, width) to logits (n, n_classes) and features
-        (n, n_features); None in place of the features if `features` is false.
-
-    Raises
-    ------
-    InputError
-        If features are requested of a model that is not from timm and has no linear layer. The
-        returned function raises it if the features are not one vector per image, or the last
-        linear layer does not run exactly once.
-    """
+    """Wrap a model as a function that returns logits and, if requested, penultimate features."""
     if not features:
         return lambda images: (model(images), None)
     if hasattr(model, "forward_head") and hasattr(model, "forward_features"):
@@ -78,31 +79,7 @@ def head_of(model: nn.Module, name: str) -> nn.Linear:
 def as_trained_network(
     model: nn.Module, name: str
 ) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
-    """Wrap a model as a function that returns logits and features with their graph, for training.
-
-    The features are the input of the last linear layer, its head, and the logits are the head's
-    output, so that an algorithm may apply the head, or one of its own, to changed features. In
-    evaluation the model does what it did before.
-
-    Parameters
-    ----------
-    model : torch.nn.Module
-        Maps images to logits (n, n_classes). A hook is added to its head.
-    name : str
-        The model's name, for error messages.
-
-    Returns
-    -------
-    network : callable
-        Maps images (n, channels, height, width) to logits (n, n_classes) and features
-        (n, n_features). It raises an InputError if the logits are not the head's output.
-    head : torch.nn.Linear
-
-    Raises
-    ------
-    InputError
-        If the model has no linear layer.
-    """
+    """Wrap a model as a function that returns logits and features with their graph."""
     head = head_of(model, name)
     calls: list[tuple[Tensor, Tensor]] = []
 

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 
 from matcheval.errors import InputError
-from matcheval.models import ARCHITECTURES
 from matcheval.models.packages import is_file_of_weights, package_weights
+from matcheval.models.sizes import ARCHITECTURES
 from matcheval.models.transforms import NORMALIZATIONS
 from matcheval.settings import Integer, Settings, one_of, read_settings
 
@@ -45,7 +45,8 @@ def templates_of(prompts: str) -> list[str]:
 
 
 def _are_prompts(prompts: str) -> str:
-    wrong = [one for one in templates_of(prompts) if not re.fullmatch(r"[^{}]*\{\}[^{}]*", one)]
+    templates = templates_of(prompts)
+    wrong = [text for text in templates if not re.fullmatch(r"[^{}]*\{\}[^{}]*", text)]
     if prompts not in TEMPLATE_SETS and wrong:
         sets = ", ".join(TEMPLATE_SETS)
         raise ValueError(f"'{wrong[0]}' has not one {{}} for the class, and is none of {sets}")

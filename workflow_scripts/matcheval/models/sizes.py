@@ -6,17 +6,6 @@ from typing import NamedTuple
 
 from matcheval.errors import InputError
 
-# The families of Table 2 of the paper. The family `small` is added to them: its networks accept
-# images of any size.
-FAMILIES = (
-    "VGG", "ResNet", "DenseNet", "ResNeXt", "PreActResNet", "ShakeShake", "PyramidNet", "SENet",
-)  # fmt: skip
-
-# Further families of Table 5 of Sun et al. (2024), CIFAR-10-Warehouse.
-WAREHOUSE_FAMILIES = (
-    "ShuffleNet", "DPN", "EfficientNet", "GoogLeNet", "MobileNet", "PNASNet", "RegNet", "RepVGG",
-)  # fmt: skip
-
 
 class Sizes(NamedTuple):
     """Depths or widths that an architecture can have, in words and as a condition."""
@@ -74,6 +63,8 @@ _CHANNELS = "channels of the first stage"
 _STEM = "channels of the stem"
 _STAGES = _one_of(18, 34, 50, 101)
 
+# Families are those of Table 2 of the paper and of Table 5 of Sun et al. (2024),
+# CIFAR-10-Warehouse; the networks of the family `small` accept images of any size.
 SPECIFICATIONS = {
     "linear": Architecture("small", "none: 0", _one_of(0)),
     "mlp": Architecture("small", "units of a layer", _ANY),

@@ -107,21 +107,7 @@ _DEFAULT_CROP_FRACTION = 0.875  # timm's default, for configurations without one
 
 @dataclass(frozen=True)
 class Transform:
-    """The evaluation transform of a model's images: x = (pixels / largest value − mean) / std.
-
-    Attributes
-    ----------
-    geometry : Geometry
-        Resizing and cropping of the uint8 image.
-    mean, std : tuple of float
-        Mean and standard deviation (above 0) for pixels in [0, 1], per channel, or one for all
-        channels.
-
-    Raises
-    ------
-    InputError
-        If mean and standard deviation cannot normalise an image.
-    """
+    """The evaluation transform of a model's images: x = (pixels / largest value − mean) / std."""
 
     geometry: Geometry
     mean: tuple[float, ...]
@@ -133,24 +119,7 @@ class Transform:
 
     @classmethod
     def from_data_config(cls, config: Mapping[str, Any]) -> "Transform":
-        """Build a transform from a data configuration of timm.
-
-        Parameters
-        ----------
-        config : mapping
-            As returned by `timm.data.resolve_data_config`: `input_size` (3, height, width),
-            `interpolation`, `mean`, `std`, `crop_pct`, `crop_mode`.
-
-        Returns
-        -------
-        Transform
-            Equal to `timm.data.create_transform(**config, is_training=False)`.
-
-        Raises
-        ------
-        InputError
-            If an entry is missing, or its value is unknown.
-        """
+        """Build the transform of timm's `create_transform` from its `resolve_data_config`."""
         try:
             channels, *edges = config["input_size"]
             crop = (int(edges[0]), int(edges[1]))
@@ -175,22 +144,7 @@ class Transform:
 
     @classmethod
     def from_preset(cls, preset: Any) -> "Transform":
-        """Build a transform from that of a torchvision weight.
-
-        Parameters
-        ----------
-        preset : object
-            The weight's `transforms()`, an `ImageClassification`.
-
-        Returns
-        -------
-        Transform
-
-        Raises
-        ------
-        InputError
-            If it is not torchvision's `ImageClassification`.
-        """
+        """Build a transform from `transforms()` of a weight of torchvision."""
         required = ("crop_size", "resize_size", "mean", "std", "interpolation")
         if any(not hasattr(preset, name) for name in required):
             kind = type(preset).__name__
@@ -207,42 +161,12 @@ class Transform:
     def plain(
         cls, mean: tuple[float, ...] = (0.0,), std: tuple[float, ...] = (1.0,)
     ) -> "Transform":
-        """Build a transform that normalises the stored pixels and changes nothing else.
-
-        Parameters
-        ----------
-        mean, std : tuple of float
-            As of `Transform`.
-
-        Returns
-        -------
-        Transform
-
-        Raises
-        ------
-        InputError
-            If mean and standard deviation cannot normalise an image.
-        """
+        """Build a transform that normalises the stored pixels and changes nothing else."""
         return cls(Geometry(), mean, std)
 
     @classmethod
     def from_json(cls, text: str) -> "Transform":
-        """Build a transform from the text that `to_json` returned.
-
-        Parameters
-        ----------
-        text : str
-            A JSON object.
-
-        Returns
-        -------
-        Transform
-
-        Raises
-        ------
-        InputError
-            If a value is invalid.
-        """
+        """Build a transform from the text that `to_json` returned."""
         values = json.loads(text)
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value
@@ -255,17 +179,7 @@ class Transform:
         return json.dumps(asdict(self), sort_keys=True)
 
     def text(self, max_value: int) -> str:
-        """Describe the transform in words, for a file's provenance.
-
-        Parameters
-        ----------
-        max_value : int
-            The pixel value that stands for 1.0.
-
-        Returns
-        -------
-        str
-        """
+        """Describe the transform in words, for a file's provenance."""
         words = [] if self.geometry.resize == "none" else [self.geometry.text]
         words.append(f"uint8 / {max_value}")
         if set(self.mean) != {0.0} or set(self.std) != {1.0}:

@@ -13,7 +13,6 @@ from matcheval.errors import InputError
 from matcheval.io.array_archives import (
     UNREADABLE,
     array_names,
-    check_text,
     read_array,
     read_arrays,
 )
@@ -28,11 +27,6 @@ _AS_TENSORS = (
 )
 _VOID = np.dtype("V2")  # what NumPy writes of bfloat16, a type that it does not know
 Opened = tuple[list[str], Callable[[list[str]], Arrays]]  # names, and what reads some of them
-
-
-def open_arrays(path: Path, suffix: str) -> Opened:
-    """Open a file of arrays; those of `.npz` and HDF5 are read only where they are asked for."""
-    return _READERS[suffix](path)
 
 
 def _in_memory(arrays: Arrays) -> Opened:
@@ -50,7 +44,7 @@ def _npy(path: Path) -> Opened:
     """Return the one array, by the file's name."""
     with path.open("rb") as stream:
         array = read_array(stream, path)
-    return _in_memory({_name_of(path): _widened(check_text(array, path))})
+    return _in_memory({_name_of(path): _widened(array)})
 
 
 def _name_of(path: Path) -> str:
@@ -99,8 +93,7 @@ def _torch(path: Path) -> Opened:
         if isinstance(value, list | tuple) and any(map(torch.is_tensor, value)):
             problem = f"is a {type(value).__name__}, as of batches"
             raise InputError(problem, file=path, field=name, remedy=_AS_TENSORS)
-    arrays = {str(name): _of_tensor(value) for name, value in tensors.items()}
-    return _in_memory({name: array for name, array in arrays.items() if array is not None})
+    return _in_memory(_of_tensors(tensors))
 
 
 def _joined(batches: Sequence[Any], path: Path) -> Arrays:
@@ -110,13 +103,18 @@ def _joined(batches: Sequence[Any], path: Path) -> Arrays:
         named = batch if isinstance(batch, Mapping) else {_name_of(path): batch}
         if isinstance(batch, tuple):
             named = {f"[{position}]": value for position, value in enumerate(batch)}
-        arrays = {str(name): _of_tensor(value) for name, value in named.items()}
-        parts.append({name: a for name, a in arrays.items() if a is not None and a.ndim})
+        parts.append({name: array for name, array in _of_tensors(named).items() if array.ndim})
     if not parts or not parts[0] or any(part.keys() != parts[0].keys() for part in parts):
         problem = f"is a {type(batches).__name__}, but not of batches of the same tensors"
         raise InputError(problem, file=path, remedy=_AS_TENSORS)
     with readable(path, "a list of batches of the same tensors", remedy=_AS_TENSORS):
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _of_tensors(tensors: Mapping[Any, Any]) -> Arrays:
+    """Return those of a mapping that are tensors, or lists of numbers or texts, as arrays."""
+    arrays = {str(name): _of_tensor(value) for name, value in tensors.items()}
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
 def _of_tensor(value: Any) -> npt.NDArray[Any] | None:
@@ -183,11 +181,11 @@ def imported(package: str, extra: str, path: Path) -> Any:
         ) from error  # fmt: skip
 
 
-_READERS: Mapping[str, Callable[[Path], Opened]] = {
+# Arrays of `.npz` and HDF5 are read only where they are asked for.
+READERS: Mapping[str, Callable[[Path], Opened]] = {
     ".npz": _npz,
     ".npy": _npy,
     ".safetensors": _safetensors,
     **dict.fromkeys((".pt", ".pth"), _torch),
     **dict.fromkeys((".h5", ".hdf5"), _hdf5),
 }
-SUFFIXES = tuple(_READERS)

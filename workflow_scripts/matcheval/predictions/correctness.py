@@ -117,24 +117,12 @@ def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Correctness:
-    """Which datapoints of a dataset the models predict correctly (top-1).
-
-    Attributes
-    ----------
-    models : tuple of str
-        Names of the models.
-    index : int64 array, shape (n,)
-        Positions of the datapoints in the dataset.
-    labels : int64 array, shape (n,)
-        True classes.
-    right : bool array, shape (n_models, n)
-        Whether each model's prediction is correct.
-    """
+    """Which datapoints of a dataset the models predict correctly (top-1)."""
 
     models: tuple[str, ...]
-    index: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]  # positions of the datapoints in the dataset
     labels: npt.NDArray[np.int64]
-    right: npt.NDArray[np.bool_]
+    right: npt.NDArray[np.bool_]  # shape (n_models, n)
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
@@ -188,7 +176,7 @@ def _read_all(
 ) -> tuple[Predictions, list[Any]]:
     """Read the predictions of all models; return the first one's, and what `use` gives of each."""
     layout, errors, used = layout_of(spec), ErrorCollector(), list[Any]()
-    same, all_right = SameScores(spec.name), list[Predictions]()
+    same, right = SameScores(spec.name), list[npt.NDArray[np.bool_]]()
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
@@ -198,13 +186,12 @@ def _read_all(
                 problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
                 raise InputError(problem, file=file)
             same.check(model, file, read)
-            if len(all_right) == len(used) and read.correct.all():
-                all_right.append(read)
+            right.append(read.correct)
             used.append(use(model, read))
     errors.raise_any()
     assert first is not None
-    if len(all_right) == len(used) and spec.kind == PREDICTIONS_KIND:
-        check_truth(all_right, layout, spec.name)
+    if spec.kind == PREDICTIONS_KIND:
+        check_truth(right, layout, spec.name)
     return first[1], used
 
 
@@ -245,33 +232,10 @@ def count_hits(
     n_classes: int | None = None,
     order_is_known: bool = False,
 ) -> list[int]:
-    """Check one model's predicted classes, and count how often the label is among the top k.
+    """Check a model's classes, (n,) or (n, k), and count the labels in the top 1, 2, ..., k.
 
-    Parameters
-    ----------
-    classes : integer array, shape (n,) or (n, k)
-        Predicted classes, most probable first.
-    labels : integer array, shape (n,)
-        True classes.
-    file : object
-        File that error messages name.
-    n_classes : int, optional
-        Number of classes; labels and predicted classes must be below it. By default the number
-        of classes that int16 can hold.
-    order_is_known : bool
-        Whether the workflow wrote the columns, so that their order is not checked. The check would
-        fail for datasets of images that models get wrong, whose labels models rank low.
-
-    Returns
-    -------
-    list of int
-        Number of datapoints whose label is among the top 1, top 2, ..., top k classes.
-
-    Raises
-    ------
-    InputError
-        If rows and labels differ in number, a class is out of range or occurs twice in a row, or
-        the order of the columns seems to be least probable first.
+    The order of columns that the workflow wrote is not checked: that check would fail for datasets
+    of images that models get wrong, whose labels they rank low.
     """
     wrong = partial(InputError, file=file)
     if labels.ndim != 1 or not len(labels) or classes.shape[:1] != labels.shape or classes.ndim > 2:

@@ -31,10 +31,7 @@ _SATURATED = 0.999
 
 @dataclass
 class Alignment:
-    """Gives datapoints that files name by keys, as file names, the positions of the first file.
-
-    Files without keys, or with those of the first file in its order, stay as they are.
-    """
+    """Gives datapoints that files name by keys, as file names, the positions of the first file."""
 
     _first: npt.NDArray[Any] | None = None
     _file: object = None
@@ -74,8 +71,9 @@ class Alignment:
         """Whether both files have a key, by its usual name or by equal names and values."""
         if plain(self._name) in KEYS and plain(name) in KEYS:
             return True
-        one, other = {*key_texts(ours)}, {*key_texts(theirs)}
-        return self._name == name and 2 * len(one & other) >= min(len(one), len(other))
+        our_texts, their_texts = {*key_texts(ours)}, {*key_texts(theirs)}
+        n_least = min(len(our_texts), len(their_texts))
+        return self._name == name and 2 * len(our_texts & their_texts) >= n_least
 
 
 def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
@@ -103,16 +101,14 @@ _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
 
 
 def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[str], str], str]:
-    """Return how keys are shortened so that most are in both files, and that in words.
-
-    Keys of one file stay different; of equally good ways, the first is taken.
-    """
+    """Return how keys are shortened so that most are in both files, and how that is said."""
     best, most = _FOLDS[0], -1
     for fold, how in _FOLDS:
-        one, other = ({*map(fold, keys)} for keys in (ours, theirs))
-        is_one_to_one = len(one) == len({*ours}) and len(other) == len({*theirs})
-        if is_one_to_one and len(one & other) > most:
-            best, most = (fold, how), len(one & other)
+        our_folds, their_folds = ({*map(fold, keys)} for keys in (ours, theirs))
+        n_shared = len(our_folds & their_folds)
+        is_one_to_one = len(our_folds) == len({*ours}) and len(their_folds) == len({*theirs})
+        if is_one_to_one and n_shared > most:
+            best, most = (fold, how), n_shared
     return best
 
 
@@ -173,23 +169,7 @@ def groups_of(predictions: Predictions, file: object) -> Texts | None:
 def read_group_file(
     path: Path, index: npt.NDArray[np.int32], names: Sequence[str] | None = None
 ) -> Texts:
-    """Read the groups of a dataset from a CSV file of the user's.
-
-    Parameters
-    ----------
-    path : Path
-        Columns `group`, and `index` (position in the dataset, from 0) or `name` (of the image, as
-        in the dataset's `datapoints.parquet`). Rows of other datapoints are not used.
-    index : int32 array, shape (n,)
-        Positions of the datapoints.
-    names : sequence of str, optional
-        Names of all images of the dataset, by position.
-
-    Raises
-    ------
-    InputError
-        If the file is not readable, names a datapoint twice or one not at all, or a group is empty.
-    """
+    """Read the groups of datapoints by `index`, or by `name` of the image, from a CSV file."""
     rows = read_csv_rows(path, (GROUP,))
     key = "index" if rows and "index" in rows[0] else "name"
     if rows and key not in rows[0]:
@@ -230,17 +210,8 @@ def _group_texts(groups: Sequence[object], file: object) -> Texts:
 def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> Numbers | None:
     """Return, for each row, the first row of the same scores; None if no scores are evidence.
 
-    Parameters
-    ----------
-    scores : float array, shape (n, n_classes)
-        Of all classes, in the precision of the file.
-    are_probabilities : bool
-
-    Returns
-    -------
-    int array, shape (n,), or None
-        `~row` (negative) in place of `row` where scores may be equal by chance, as those that are
-        rounded or saturated; everywhere if fewer than 1 % of the rows are copies.
+    It is `~row` (negative) where scores may be equal by chance, as those that are rounded or
+    saturated; everywhere if fewer than 1 % of the rows are copies.
     """
     n = len(scores)
     if scores.dtype.kind != "f" or scores.dtype.itemsize < 4 or scores.shape[1] < _LEAST_SCORES:
@@ -273,8 +244,8 @@ def copies_warning(copies: Numbers) -> list[str]:
 def common_copies(models: Sequence[Predictions]) -> Numbers | None:
     """Return, for each datapoint, the first one that it is a copy of: all models say the same.
 
-    The scores of one model at least have to be evidence, and those of all equal; of a model
-    without scores, prediction and confidence. None if there are no copies.
+    The scores of one model at least have to be evidence; a model without any has to have the same
+    prediction and confidence. None if there are no copies.
     """
     n, sizes = len(models[0]), {len(model) for model in models}
     is_evidence = (model.copies is not None and (model.copies >= 0).any() for model in models)

@@ -30,7 +30,7 @@ from matcheval.predictions.records import (
     ROWS_FROM_0,
     LabelRule,
     Predictions,
-    check_predictions,
+    check_columns,
 )
 from matcheval.predictions.scores import (
     MIN_ROWS,
@@ -55,16 +55,19 @@ class Contents:
     scores: ScoreMatrix | None
     raw: RawFile
 
+    def checked(self) -> dict[str, Any]:
+        """Check the columns, and convert them to the types and the order of `Predictions`."""
+        layout = self.raw.layout
+        return check_columns(
+            self.columns, file=self.raw.file, n_classes=layout.n_classes, metadata=self.metadata,
+            first_label=layout.say("first_label"),
+        )  # fmt: skip
 
-def read_predictions(
-    source: Source, n_classes: int | None = None, layout: Layout = _DEFAULT
-) -> Predictions:
+
+def read_predictions(source: Source, layout: Layout = _DEFAULT) -> Predictions:
     """Read and check a prediction file, or a table in memory."""
     contents = read_contents(source, layout)
-    checked = check_predictions(
-        contents.columns, file=source, n_classes=n_classes, metadata=contents.metadata,
-        first_label=layout.say("first_label"),
-    )  # fmt: skip
+    checked = Predictions(**contents.checked(), metadata=contents.metadata)
     _check_accuracy(checked, contents.raw)
     return with_keys(checked, contents.columns, contents.raw)
 
@@ -175,11 +178,7 @@ def _labels_file(path: Path) -> Path | None:
 
 
 def _with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
-    """Take the true classes from another file.
-
-    Rows are those of equal key, such as a file name, where both files have one; otherwise both have
-    the same rows.
-    """
+    """Take the true classes from another file: by a key where both have one, or row by row."""
     loaded = load(file)
     truth = recognise(loaded, replace(raw.layout, columns={}))
     names = [name for name in loaded.names if truth.key is None or name != truth.key[0]]
@@ -350,10 +349,7 @@ def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) ->
 
 
 def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
-    """Compare the accuracy that a file states with that of its predictions, as far as it is exact.
-
-    This is how labels in another order than the predictions, or of another set, are found.
-    """
+    """Compare the accuracy that a file states with that of its predictions: its rows may differ."""
     if raw.accuracy is None:
         return
     (name, stated), counted = raw.accuracy, float(checked.correct.mean())

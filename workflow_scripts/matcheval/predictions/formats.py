@@ -28,14 +28,11 @@ Form = Literal["matrix", "float", "whole", "text", "other"]
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column or array: unchecked values, what they are, and what messages call their type.
+    """A column or array of unchecked values."""
 
-    Numbers are NaN, and texts (objects) None, where a cell is empty.
-    """
-
-    values: npt.NDArray[Any]
+    values: npt.NDArray[Any]  # NaN, or None among texts (objects), where a cell is empty
     form: Form
-    type: str
+    type: str  # for messages
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +52,14 @@ Source: TypeAlias = str | os.PathLike[str] | InMemory
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """The columns or arrays of a file, by their own names; `read` returns some of them.
-
-    `notes` say how a text file is written where that is not the usual way.
-    """
+    """The columns or arrays of a file, by their own names; `read` returns some of them."""
 
     file: object
     names: Sequence[str]
     read: Callable[[Sequence[str]], Mapping[str, Column]]
     metadata: Mapping[str, str] = field(default_factory=dict)
     is_arrays: bool = False
-    notes: Sequence[str] = ()
+    notes: Sequence[str] = ()  # how a text file is written, where that is not the usual way
 
 
 def load(source: Source) -> Loaded:
@@ -78,8 +72,8 @@ def load(source: Source) -> Loaded:
     path = Path(source)
     check_is_file(path)
     suffix = suffix_of(path)
-    if suffix in array_files.SUFFIXES:
-        names, read = array_files.open_arrays(path, suffix)
+    if suffix in array_files.READERS:
+        names, read = array_files.READERS[suffix](path)
         return _of_arrays(names, read, path)
     for packed in COMPRESSED:
         suffix = suffix.removesuffix(packed)
@@ -417,17 +411,11 @@ def stem_of(path: Path) -> str:
     return path.name[: len(path.name) - len(suffix_of(path))]
 
 
-PATTERN_REMEDY = "Write it where the names of the files differ: 'old/{model}.parquet'"
-
-
-def check_pattern(pattern: str) -> None:
-    """Check that a pattern of files, one of each model, holds `{model}` once."""
-    if pattern.count(MODEL) != 1:
-        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=PATTERN_REMEDY)
-
-
 def files_by_model(pattern: str) -> dict[str, Path]:
     """Return the files of a pattern by the names in the place of `{model}`."""
+    if pattern.count(MODEL) != 1:
+        remedy = "Write it where the names of the files differ: 'old/{model}.parquet'"
+        raise InputError(f"must hold {MODEL} once", file=pattern, remedy=remedy)
     before, after = pattern.split(MODEL)
     name = re.compile(re.escape(before) + "([^/]+)" + re.escape(after), re.DOTALL)
     # `{model}` may stand for a folder, which `Path.glob` has no pattern for.

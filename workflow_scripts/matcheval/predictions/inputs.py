@@ -220,17 +220,16 @@ def layout_of(
     classes: int | str | Sequence[str] | None = None,
     first_label: int = 0,
     labels_are_true: bool = False,
-) -> tuple[Layout, int | None]:
-    """Return how predictions are laid out, and the number of classes if it is given.
-
-    Names of classes are those that occur, sorted, where none are given.
-    """
+) -> Layout:
+    """Return how predictions are laid out; names of classes are by default those that occur."""
     by_ours = columns_given(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
     names, n_classes = _classes(classes)
-    layout = Layout(by_ours, names, int(first_label), labels_are_true=labels_are_true)
-    return (with_shared_classes(sources, layout) if names is None else layout), n_classes
+    layout = Layout(
+        by_ours, names, int(first_label), labels_are_true=labels_are_true, n_classes=n_classes
+    )
+    return with_shared_classes(sources, layout) if names is None else layout
 
 
 def _classes(

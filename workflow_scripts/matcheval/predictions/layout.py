@@ -30,36 +30,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a person says of a prediction file; the rest follows from its columns (`recognition`).
+    """What a person says of a prediction file; the rest follows from its columns."""
 
-    Attributes
-    ----------
-    columns : mapping of str to str
-        Names of the file's columns by ours; with `*`, what those of all classes begin with.
-    classes : tuple of str, optional
-        Names of the classes in the order of their labels.
-    first_label : int
-        The number of the first class, 0 or 1.
-    labels_file : str, optional
-        File of the true classes, in place of those in the file.
-    labels_are_true : bool
-        Whether labels that all predictions equal are the truth all the same.
-    merged : mapping of str to str
-        Names that were taken for another spelling of a class, with the one that it goes by.
-    order_is_known : bool
-        False if the classes are those that occur, sorted: no number is known to mean one of them.
-    caller : str
-        Whose options messages name.
-    """
-
+    # Names of the file's columns by ours; with `*`, what those of all classes begin with.
     columns: Mapping[str, str] = field(default_factory=dict)
-    classes: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None  # in the order of their labels
     first_label: int = 0
-    labels_file: str | None = None
-    labels_are_true: bool = False
+    labels_file: str | None = None  # of the true classes, in place of those in the file
+    labels_are_true: bool = False  # although all predictions equal them
+    n_classes: int | None = None  # where it is given without names
+    # Names that were taken for another spelling of a class, with the one that it goes by.
     merged: Mapping[str, str] = field(default_factory=dict, compare=False)
+    # False if the classes are those that occur, sorted: no number is known to mean one of them.
     order_is_known: bool = field(default=True, compare=False)
-    caller: Caller = field(default_factory=CALLER.get, compare=False)
+    caller: Caller = field(default_factory=CALLER.get, compare=False)  # whose options messages name
 
     @property
     def notes(self) -> list[str]:
@@ -107,9 +91,7 @@ class Layout:
             return values.astype(np.float64 if kind == "f" else np.int64) - first
         if kind not in "OU":
             return values
-        texts = [value.strip() if isinstance(value, str) else value for value in values.tolist()]
-        if strange := [value for value in texts if not isinstance(value, str)]:
-            raise wrong(f"holds {strange[0]!r:.60}, neither a number nor a class name")
+        texts = _filled(values, file, field)
         if classes is None:
             raise wrong(
                 f"has dtype object: it holds names such as '{texts[0]:.60}'",
@@ -119,8 +101,6 @@ class Layout:
         # A study that lists its classes says how they are spelt.
         fold = str.casefold if self.caller == "study" else folded
         position = Vocabulary(classes, fold).position
-        if "" in texts:
-            raise _empty_cells(texts, file, field)
         labels = {text: position(text) for text in set(texts)}
         if None in labels.values():
             row = next(row for row, text in enumerate(texts) if labels[text] is None)
@@ -205,16 +185,7 @@ def _is_whole(text: str) -> bool:
 
 
 def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return texts that are all whole numbers, as columns of JSON and Parquet may be, as numbers.
-
-    Parameters
-    ----------
-    values : array of str objects, shape (n,)
-
-    Returns
-    -------
-    int64 array, or `values` if one of them is something else.
-    """
+    """Return texts that are all whole numbers as numbers; others as they are."""
     texts = [value if isinstance(value, str) else "" for value in values.tolist()]
     # Hugging Face's, of classes without names, and tensors that were printed.
     if all(matches := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", text) for text in texts]):
@@ -265,11 +236,8 @@ class NamedColumn:
 
 def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedColumn:
     """Return the names in a column, none of which may be empty or a number among names."""
-    cells = [value if isinstance(value, str) else "" for value in values.tolist()]
-    texts = [_INVISIBLE.sub("", cell).strip() for cell in cells]
-    names = frozenset(texts)
-    if "" in names:
-        raise _empty_cells(texts, file, role)
+    texts = _filled(values, file, role)
+    names = frozenset(_INVISIBLE.sub("", text).strip() for text in {*texts})
     numbers = sorted(filter(is_number, names))
     if numbers and len(numbers) < len(names):
         name = min(names.difference(numbers))
@@ -280,10 +248,14 @@ def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedC
     return NamedColumn(role, names, len(texts), file)
 
 
-def _empty_cells(texts: list[str], file: object, field: str) -> InputError:
-    problem = f"{texts.count(''):,} of {len(texts):,} cells are empty"
-    remedy = "Leave out the rows that have no class, or fill them in"
-    return InputError(problem, file=file, field=field, remedy=remedy)
+def _filled(values: npt.NDArray[Any], file: object, field: str) -> list[str]:
+    """Return the texts in a column, none of which may be empty."""
+    texts = [(value or "").strip() for value in values.tolist()]
+    if n_empty := sum(not _INVISIBLE.sub("", text).strip() for text in texts):
+        problem = f"{n_empty:,} of {len(texts):,} cells are empty"
+        remedy = "Leave out the rows that have no class, or fill them in"
+        raise InputError(problem, file=file, field=field, remedy=remedy)
+    return texts
 
 
 def one_vocabulary(
@@ -291,11 +263,7 @@ def one_vocabulary(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the classes that occur in columns, sorted, and those that are spelt in several ways.
 
-    Raises
-    ------
-    InputError
-        If names are not of classes, or if nobody can tell whether two spellings are one class;
-        `option` is how the caller names all classes.
+    Refused is what may be one class or two; `option` is how the caller names all classes.
     """
     by_role = defaultdict[str, set[str]](set)
     for column in columns:

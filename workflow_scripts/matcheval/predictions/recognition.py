@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, listed
 from matcheval.predictions.column_names import (
     ACCURACIES,
     COLUMNS,
@@ -39,12 +39,9 @@ _LEAST_DISTINCT = 0.2  # share of distinct values in a key; others name classes,
 
 @dataclass(frozen=True)
 class ClassColumns:
-    """Columns that hold the scores of one class each, by the number or name of the class.
+    """Columns that hold the scores of one class each, by the number or name of the class."""
 
-    The kind is None where values tell it.
-    """
-
-    kind: Kind | None
+    kind: Kind | None  # None where values tell it
     prefix: str
     columns: Mapping[str, Column]
 
@@ -56,44 +53,23 @@ class ClassColumns:
 
 @dataclass(frozen=True, eq=False)
 class RawFile:
-    """What a prediction file, or a table in memory, holds, by the names that columns have here.
-
-    Attributes
-    ----------
-    columns : mapping of str to Column
-        By the names `COLUMNS`; `scores` are those of all classes, of a kind that values tell, and
-        `class_1` is the probability of class 1 of two.
-    names : mapping of str to str
-        What these are called in the file.
-    shown : str
-        The first columns of the file with their types, for messages.
-    classes : ClassColumns, optional
-    key : tuple of str and array, optional
-        What tells datapoints apart, such as file names, with its name.
-    groups : array, optional
-    either : str, optional
-        The column that was taken for the prediction, and may be the truth.
-    accuracy : tuple of str and float, optional
-        The model's accuracy, as a single number of the file says it, with its name.
-    notes : sequence of str
-        What was recognised by other names than the standard ones.
-    warnings : sequence of str
-        What looks as if the rows were not of one model and one set.
-    """
+    """What a prediction file, or a table in memory, holds, by the names that columns have here."""
 
     file: object
     layout: Layout
+    # By the names `COLUMNS`; `scores` are those of all classes, of a kind that values tell, and
+    # `class_1` is the probability of class 1 of two.
     columns: Mapping[str, Column]
-    names: Mapping[str, str]
-    shown: str
+    names: Mapping[str, str]  # what these are called in the file
+    shown: str  # the first columns of the file with their types, for messages
     metadata: Mapping[str, str]
     classes: ClassColumns | None
-    key: tuple[str, npt.NDArray[Any]] | None
+    key: tuple[str, npt.NDArray[Any]] | None  # what tells datapoints apart, with its name
     groups: npt.NDArray[Any] | None
-    either: str | None
-    accuracy: tuple[str, float] | None
-    notes: Sequence[str]
-    warnings: Sequence[str]
+    either: str | None  # the column that was taken for the prediction, and may be the truth
+    accuracy: tuple[str, float] | None  # a single number in the file, with its name
+    notes: Sequence[str]  # what was recognised by other names than the standard ones
+    warnings: Sequence[str]  # what looks as if the rows were not of one model and one set
 
 
 def recognise(loaded: Loaded, layout: Layout) -> RawFile:
@@ -237,28 +213,34 @@ class _Recognition:
 
     def _only(self, names: Sequence[str], role: str) -> str:
         """Return the first of columns that may be a role; refuse another one with other values."""
-        other = next((name for name in names[1:] if not self._are_equal(names[0], name)), None)
-        if other is not None:
-            options = [self.layout.say("columns", **{role: name}) for name in (names[0], other)]
+        first, values = names[0], self.columns[names[0]].values
+        others = (n for n in names[1:] if not np.array_equal(values, self.columns[n].values))
+        if (other := next(others, None)) is not None:
+            options = [self.layout.say("columns", **{role: name}) for name in (first, other)]
             raise InputError(
-                f"'{names[0]}' and '{other}' may both be the {role}; found {self._shown()}",
+                f"'{first}' and '{other}' may both be the {role}; found {self._shown()}",
                 file=self.loaded.file, remedy=f"Say which: {options[0]} or {options[1]}",
             )  # fmt: skip
-        return names[0]
-
-    def _are_equal(self, first: str, second: str) -> bool:
-        return np.array_equal(self.columns[first].values, self.columns[second].values)
+        return first
 
     def _form(self, name: str) -> str:
         return self.columns[name].form
 
     def _take_ranking(self) -> bool:
-        """Take the first of timm's ranked classes: `filename`, `label_0`, ..., `prob_0`, ...."""
-        names = {plain(name): name for name in self._free()}
+        """Take the first of timm's ranked classes: `filename`, `label_0`, ..., `prob_0`, ....
+
+        Where another column is the prediction, the first probability is not that of its class.
+        """
+        own = ("prediction", "probability")
+        others = {name for role, name in self.roles.items() if role not in own}
+        names = {plain(name): name for name in self.columns if name not in others}
         best = names.get("label_0", names.get("index_0"))
         if best is None or "prob_0" not in names or not {"filename", "key"} & names.keys():
             return False
-        self.roles["prediction"], self.roles["probability"] = best, names["prob_0"]
+        if {*KINDS} & self.layout.columns.keys():
+            return False
+        if self.roles.setdefault("prediction", best) == best:
+            self.roles.setdefault("probability", names["prob_0"])
         return True
 
     def _take_matrix(self) -> None:
@@ -304,15 +286,12 @@ class _Recognition:
 
     def _by_wildcard(self, kind: Kind, prefix: str) -> ClassColumns:
         """Find the columns of scores that begin as the person says."""
-        others = ("text", "matrix")
         names = {
-            name[len(prefix) :].lstrip("_-. "): name
+            key: name
             for name in self._free()
-            if name.startswith(prefix)
-            and self._form(name) not in others
-            and plain(name) not in (*KEYS, *EITHER)
-        }
-        names.pop("", None)
+            if name.startswith(prefix) and (key := name[len(prefix) :].lstrip("_-. "))
+            and self._form(name) not in ("text", "matrix") and plain(name) not in (*KEYS, *EITHER)
+        }  # fmt: skip
         numbers = {key: name for key, name in names.items() if key.isdecimal()}
         if not names:
             raise InputError(
@@ -407,9 +386,9 @@ class _Recognition:
 
     def _accuracy(self) -> tuple[str, float] | None:
         """Return the accuracy that an array of one number says, with its name."""
-        for name in (name for name in self.columns if plain(name) in ACCURACIES):
-            column = self.columns[name]
-            if self.loaded.is_arrays and column.form == "float" and column.values.size == 1:
+        for name, column in self.columns.items() if self.loaded.is_arrays else ():
+            is_single = column.form == "float" and column.values.size == 1
+            if is_single and plain(name) in ACCURACIES:
                 return name, float(column.values.item())
         return None
 
@@ -427,13 +406,11 @@ class _Recognition:
         return warnings
 
     def _shown(self) -> str:
-        names = list(self.loaded.names)
         parts = [
             f"{name} ({self.columns[name].type})" if name in self.columns else name
-            for name in names[:_SHOWN]
+            for name in self.loaded.names
         ]
-        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        return (", ".join(parts) or "none") + more
+        return listed(parts, _SHOWN) or "none"
 
     def _notes(self, classes: ClassColumns | None, key: str | None) -> list[str]:
         """Say what was recognised by other than the standard names."""

@@ -44,41 +44,23 @@ LabelRule = Literal["required", "optional"]
 
 @dataclass(frozen=True)
 class Predictions:
-    """One model's checked predictions on one dataset, in dataset order.
+    """One model's checked predictions on one dataset, in dataset order; arrays have shape (n,).
 
-    Attributes
-    ----------
-    index : int32 array, shape (n,)
-        Positions in the dataset, strictly increasing.
-    label, prediction : int16 arrays, shape (n,)
-        True and predicted classes, from 0.
-    probability : float32 array, shape (n,)
-        Maximum of the softmax, computed in float64 and rounded to float32, in [0, 1].
-    metadata : mapping
-        Provenance as text: model, dataset, n_classes, digest of the weights, versions, ....
-    keys, groups : object arrays, shape (n,), or None
-        What the file tells datapoints apart by, such as file names, and groups, not checked.
-    copies : int64 array, shape (n,), or None
-        Equal for rows of equal scores, negative if that is no evidence of copies; see `copies`.
-    is_identified : bool
-        Whether `index` says which datapoints these are, and not the order of the rows alone.
-    key_name : str
-        What the file calls `keys`.
-    notes : tuple of str
-        What was recognised in the file by other names than the standard ones.
+    `index` is strictly increasing; classes count from 0; `probability` is the maximum of the
+    softmax, computed in float64 and rounded once.
     """
 
     index: npt.NDArray[np.int32]
     label: npt.NDArray[np.int16]
     prediction: npt.NDArray[np.int16]
     probability: npt.NDArray[np.float32]
-    metadata: Mapping[str, str] = field(default_factory=dict)
-    keys: npt.NDArray[Any] | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)  # provenance
+    keys: npt.NDArray[Any] | None = None  # what the file tells datapoints apart by
     groups: npt.NDArray[Any] | None = None
-    copies: npt.NDArray[np.int64] | None = None
-    is_identified: bool = False
+    copies: npt.NDArray[np.int64] | None = None  # as of `datapoints.copied_rows`
+    is_identified: bool = False  # by `index`, not by the order of the rows alone
     key_name: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was recognised by other names than the standard ones
 
     def __len__(self) -> int:
         """Return the number of datapoints."""
@@ -101,12 +83,9 @@ def check_predictions(
     file: object = None,
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
-    first_label: str = "",
 ) -> Predictions:
     """Check raw columns and convert them to the declared types and order."""
-    arrays: dict[str, Any] = check_columns(
-        columns, file=file, n_classes=n_classes, metadata=metadata, first_label=first_label
-    )
+    arrays = check_columns(columns, file=file, n_classes=n_classes, metadata=metadata)
     return Predictions(**arrays, metadata=dict(metadata or {}))
 
 
@@ -117,10 +96,10 @@ def check_columns(
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
     first_label: str = "",
-) -> dict[str, npt.NDArray[Any]]:
+) -> dict[str, Any]:
     """Check raw columns, of which `label` may be missing, and convert them as `check_predictions`.
 
-    `first_label` is what a message says of labels from 1: how the caller gives the first label.
+    `first_label` is how the caller gives the first label, for a message about labels from 1.
     """
     lengths = {name: len(columns[name]) for name in PREDICTIONS.names if name in columns}
     n = lengths["prediction"]
@@ -167,24 +146,7 @@ def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) ->
 def checked_integers(
     values: npt.NDArray[Any], name: str, largest: int, file: object, first_label: str = ""
 ) -> npt.NDArray[np.int64]:
-    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them.
-
-    Parameters
-    ----------
-    values : array, shape (n,)
-    name : str
-        What messages call them.
-    largest : int
-    file : object
-        File that messages name.
-    first_label : str
-        How the caller gives the first label, for a message.
-
-    Raises
-    ------
-    InputError
-        If they are not such numbers, naming the first row that is not.
-    """
+    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them."""
     values = _checked_numbers(values, name, "Give classes as whole numbers, 0, 1, ...", file)
     wrong = partial(_check_rows, values=values, name=name, file=file)
     if values.dtype.kind == "f":

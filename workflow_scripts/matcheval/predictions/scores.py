@@ -23,18 +23,10 @@ ROUNDING = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
-    """Checked scores of all classes for every datapoint, in the order of the file.
+    """Checked scores of all classes for every datapoint, in the order of the file."""
 
-    Attributes
-    ----------
-    kind : str
-        `logits`, finite numbers, or `probabilities`, whose rows sum to 1 up to rounding.
-    values : float array, shape (n, n_classes)
-        Of the precision of the file.
-    """
-
-    kind: Kind
-    values: npt.NDArray[Any]
+    kind: Kind  # finite logits, or probabilities, whose rows sum to 1 up to rounding
+    values: npt.NDArray[Any]  # shape (n, n_classes), of the precision of the file
 
 
 def find_scores(raw: RawFile) -> ScoreMatrix | None:
@@ -177,12 +169,7 @@ def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
 
 
 def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
-    """Whether logits are probabilities already: all rows, at least ten, are distributions.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-    """
+    """Whether logits are probabilities already: all rows, at least ten, are distributions."""
     if len(logits) < MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
         return False
     return bool(are_distributions(logits, rounding=1e-3).all())

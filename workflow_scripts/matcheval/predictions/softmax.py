@@ -13,19 +13,7 @@ from matcheval.io.tables import Column, TableSchema, read_parquet, write_table
 
 
 def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> npt.NDArray[np.float64]:
-    """Compute the softmax over the last axis in float64.
-
-    Parameters
-    ----------
-    logits : float array, shape (..., n_classes)
-        Finite scores.
-    temperature : float
-        What they are divided by, above 0.
-
-    Returns
-    -------
-    float64 array of the same shape
-    """
+    """Compute the softmax of finite scores over the last axis in float64."""
     exponentials = _exponentials(logits, temperature)
     exponentials /= exponentials.sum(axis=-1, keepdims=True)
     return exponentials
@@ -47,21 +35,9 @@ TIED = "n_tied"  # in the metadata of a prediction file: rows whose two highest 
 def most_probable(
     scores: npt.NDArray[Any], *, logits: bool
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float32]]:
-    """Find the predicted class and its probability, from logits or from probabilities.
+    """Find the predicted class and its probability, from scores of shape (n, n_classes).
 
-    Parameters
-    ----------
-    scores : float array, shape (n, n_classes)
-        Finite logits, or probabilities whose rows sum to 1.
-    logits : bool
-        Whether `scores` are logits.
-
-    Returns
-    -------
-    prediction : int16 array, shape (n,)
-        The argmax; ties go to the lowest class.
-    probability : float32 array, shape (n,)
-        The maximum, in [0, 1]; of logits, that of the softmax in float64, rounded once.
+    Ties go to the lowest class; the probability is that of the softmax in float64, rounded once.
     """
     # The argmax of the scores, since the softmax may round distinct logits to equal values.
     prediction = scores.argmax(axis=-1).astype(np.int16)
@@ -84,20 +60,7 @@ Classes = npt.NDArray[np.int16]
 
 
 def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
-    """Return the k classes with the highest scores, the highest first; ties go to the lowest class.
-
-    Parameters
-    ----------
-    logits : float array, shape (n, n_classes)
-        Finite scores.
-    k : int
-        Number of classes, at least 1; all classes are returned if there are fewer.
-
-    Returns
-    -------
-    int16 array, shape (n, min(k, n_classes))
-        The first column is the prediction.
-    """
+    """Return the classes with the highest scores, (n, min(k, n_classes)), the highest first."""
     # A few searches for the maximum are faster than sorting rows, and resolve ties as argmax does.
     rest, rows = logits.copy(), np.arange(len(logits))
     columns = []
@@ -123,19 +86,7 @@ def top_k_schema(k: int) -> TableSchema:
 def write_top_k(
     labels: Classes, classes: Classes, path: str | os.PathLike[str], metadata: Mapping[str, str]
 ) -> None:
-    """Write the top-k classes of all datapoints of a dataset.
-
-    Parameters
-    ----------
-    labels : int16 array, shape (n,)
-        True classes, in dataset order.
-    classes : int16 array, shape (n, k)
-        Top-k classes, most probable first.
-    path : path-like
-        The Parquet file, written atomically.
-    metadata : mapping of str to str
-        Provenance.
-    """
+    """Write the labels, (n,), and the top-k classes, (n, k), of all datapoints of a dataset."""
     n, k = classes.shape
     lists = pa.FixedSizeListArray.from_arrays(pa.array(classes.ravel()), k)
     columns = {"index": np.arange(n, dtype=np.int32), "label": labels, "classes": lists}
@@ -143,25 +94,7 @@ def write_top_k(
 
 
 def read_top_k(path: str | os.PathLike[str]) -> tuple[Classes, Classes]:
-    """Read a file of top-k classes.
-
-    Parameters
-    ----------
-    path : path-like
-        The Parquet file.
-
-    Returns
-    -------
-    labels : int16 array, shape (n,)
-        True classes, in dataset order.
-    classes : int16 array, shape (n, k)
-        Top-k classes, most probable first.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is not a file of top-k classes.
-    """
+    """Read labels, (n,), and top-k classes, (n, k), as `write_top_k` writes them."""
     table = read_parquet(path)
     kind = table.schema.field("classes").type if "classes" in table.schema.names else pa.null()
     if not pa.types.is_fixed_size_list(kind):

@@ -3,7 +3,7 @@
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,19 +92,19 @@ _FEW_CLASSES, _MANY_EACH = 12, 10  # classes, or datapoints of each: few further
 _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 
 
-def check_truth(sets: Iterable[Predictions], layout: Layout, file: object) -> list[str]:
+def check_truth(
+    right: Sequence[npt.NDArray[np.bool_]], layout: Layout, file: object
+) -> list[str]:  # fmt: skip
     """Refuse labels that are the predicted classes in all rows of all files; of few rows, warn."""
-    files = list(sets)
-    n = max(map(len, files), default=0)
+    n = max(map(len, right))
     if layout.labels_are_true or n < _FEW_ROWS:
         return []
-    accuracies = [float(predictions.correct.mean()) for predictions in files]
-    perfect = [len(p) >= _MANY_ROWS and bool(p.correct.all()) for p in files]
-    if not all(predictions.correct.all() for predictions in files):
-        return [] if not any(perfect) or min(accuracies) > 0.99 else [
-            f"of {sum(perfect)} of {len(files)} files, labels equal the predicted class in all "
-            f"rows, of another in {100 * min(accuracies):.0f} %: are they predictions, or a "
-            "training set?"
+    if not all(of_file.all() for of_file in right):
+        n_perfect = sum(len(of_file) >= _MANY_ROWS and bool(of_file.all()) for of_file in right)
+        least = min(float(of_file.mean()) for of_file in right)
+        return [] if not n_perfect or least > 0.99 else [
+            f"of {n_perfect} of {len(right)} files, labels equal the predicted class in all rows, "
+            f"of another in {100 * least:.0f} %: are they predictions, or a training set?"
         ]  # fmt: skip
     problem = "the labels equal the predicted class in all rows: they look like predictions"
     if n < _MANY_ROWS:
@@ -124,22 +124,7 @@ def suspicions(
 ) -> list[str]:
     """Say what looks wrong about one model's predictions on one dataset.
 
-    Parameters
-    ----------
-    labels : int array, shape (n,), or None
-        True classes, if they are known.
-    predicted : int array, shape (n,)
-        Predicted classes.
-    confidences : float array, shape (n,)
-        Probabilities of these, in [0, 1].
-    metadata : mapping of str to str
-        Of the file: what looked wrong when it was read; the number of classes and of rows with
-        equal scores, if they are known.
-
-    Returns
-    -------
-    list of str
-        Sentences without a period; for fewer than 50 datapoints, only on the file and equal scores.
+    For fewer than 50 datapoints, or without labels, only on the file and on equal scores.
     """
     n = len(predicted)
     warnings = [line for line in metadata.get(WARNINGS, "").split("\n") if line]

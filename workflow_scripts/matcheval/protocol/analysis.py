@@ -14,9 +14,12 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.confidence import plot_confidence
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.reliability import plot_reliability, reliability_data
+from matcheval.protocol.reliability import (
+    plot_confidence,
+    plot_reliability,
+    reliability_data,
+)
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
@@ -46,9 +49,9 @@ def write_study_summary(
 ) -> None:
     """Write the summary page of a study in Markdown."""
     data = {"means": means, "tables": tables, "gaps": gaps}
-    found = StudyVerdicts.read(data, places, margin, confidence)
+    read = StudyVerdicts.read(data, places, margin, confidence)
     text = write_summary(
-        f"Study `{study}`", found.means, titles, found.verdicts, found.suspicions, confidence
+        f"Study `{study}`", read.means, titles, read.verdicts, read.suspicions, confidence
     )
     with atomic_file(outputs[0]) as partial:
         partial.write_text(text, encoding="utf-8")
@@ -211,7 +214,7 @@ class Matching(Analysis):
         return {
             "pairs": {name: list(self.study.pairs[name].datasets.values()) for name in self.pairs},
             "models": list(self.study.models),
-            "epsilons": {name: one.epsilon for name, one in self.settings.methods.items()},
+            "epsilons": {name: method.epsilon for name, method in self.settings.methods.items()},
             "seeds": self.seeds,
         }
 
@@ -277,7 +280,7 @@ class Matching(Analysis):
             k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
             for k, kind in of_pairs.items()
         } | {
-            name: [kind.file(".parquet", pair=pair, matching=one) for pair, one in places]
+            name: [kind.file(".parquet", pair=pair, matching=matching) for pair, matching in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
         }
 
@@ -319,7 +322,7 @@ class Matching(Analysis):
         Without it, the level and the reference's fit, jobs are not repeated when a study says anew
         what these are.
         """
-        study, of_pair = self.study, self.study.pair_of_jobs(pair)
+        study, of_pair = self.study, self.study.pairs[pair]
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         of_reference = set() if groups else {"no_warning_fit"}

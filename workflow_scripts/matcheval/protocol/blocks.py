@@ -123,7 +123,7 @@ class GroupSource:
             return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
         if not any(map(_tells_groups, files)):
             return None
-        return groups_of_models([read_predictions(one, layout=layout) for one in files], files)
+        return groups_of_models([read_predictions(file, layout=layout) for file in files], files)
 
 
 def _tells_groups(file: Path) -> bool:
@@ -137,20 +137,7 @@ def _tells_groups(file: Path) -> bool:
 
 
 def groups_of_models(models: Collection[Predictions], places: Sequence[object]) -> Groups:
-    """Return the groups of a set's datapoints: those that files name, or else copies.
-
-    Parameters
-    ----------
-    models : collection of Predictions
-        Each model's, of the same datapoints; at least one.
-    places : sequence of object
-        Where these predictions are, for messages.
-
-    Raises
-    ------
-    InputError
-        If the groups that two models name differ, or those of one only are known.
-    """
+    """Return the groups of a set's datapoints: those that files name, or else copies."""
     first, *others = map(groups_of, models, places)
     for other, place in zip(others, places[1:], strict=True):
         if first is None and other is not None:
@@ -171,7 +158,7 @@ def blocks_of_pair(comparison: Comparison, names: Mapping[str, Groups]) -> Block
     pair = comparison.pair
     origins = ("original", "replication")
     source, target = (names[o] for o in origins[:: 1 if comparison.source_is_original else -1])
-    is_given = [one is not None and one.dtype.kind != "i" for one in (source, target)]
+    is_given = [of_set is not None and of_set.dtype.kind != "i" for of_set in (source, target)]
     if pair.groups_shared and not all(is_given):
         raise configuration_error(
             "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",

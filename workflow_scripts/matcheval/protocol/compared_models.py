@@ -218,11 +218,6 @@ class ComparedModels:
         What was recognised in the files; which datapoints are left out, and what looks wrong.
     layout : Layout
         What a caller calls classes, for texts.
-
-    Raises
-    ------
-    InputError
-        On creation, if there is no model, or the models have other datapoints.
     """
 
     pair: Pair
@@ -256,18 +251,18 @@ class ComparedModels:
 def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
     """Check, one by one, that models have the datapoints of the first one."""
     first = None
-    for one in comparisons:
-        first = first or one
-        for origin, dataset in one.pair.datasets.items():
-            ours, theirs = getattr(one, origin), getattr(first, origin)
+    for comparison in comparisons:
+        first = first or comparison
+        for origin, dataset in comparison.pair.datasets.items():
+            ours, theirs = getattr(comparison, origin), getattr(first, origin)
             if ours is not theirs and ours.datapoints_digest != theirs.datapoints_digest:
                 raise InputError(
-                    f"model '{one.model}' has other indices or labels on '{dataset}' than "
+                    f"model '{comparison.model}' has other indices or labels on '{dataset}' than "
                     f"model '{first.model}': {differing(ours, theirs)}",
                     remedy="Predict the same datapoints with all models; without a column "
                     "`index`, in the same order",
                 )
-        yield one
+        yield comparison
 
 
 def differing(ours: Predictions, theirs: Predictions) -> str:
@@ -413,12 +408,12 @@ def matched_error(
 
 
 def error_of_model(
-    one: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
+    matched: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
 ) -> MatchedError:
     """Return one model's matched gap with its error."""
-    terms = one.errors if terms is None else terms
-    gap, level = mean_of_defined(one.matched_gaps), one.comparison.pair.confidence
-    return matched_error(gap, one.n_matched, one.comparison.one_sided, terms, blocks, level)
+    terms = matched.errors if terms is None else terms
+    gap, level = mean_of_defined(matched.matched_gaps), matched.comparison.pair.confidence
+    return matched_error(gap, matched.n_matched, matched.comparison.one_sided, terms, blocks, level)
 
 
 class ErrorOfMean:
@@ -432,16 +427,16 @@ class ErrorOfMean:
         self._gaps, self._n_matched = list[float](), list[float]()
         self._one_sided = list[set[str]]()
 
-    def add(self, one: MatchedModel, terms: ErrorTerms | None = None) -> None:
+    def add(self, matched: MatchedModel, terms: ErrorTerms | None = None) -> None:
         """Add a model."""
-        self._level = one.comparison.pair.confidence
-        if one.n_matched:
-            self._gaps.append(mean_of_defined(one.matched_gaps))
-            self._n_matched.append(one.n_matched)
-            self._one_sided.append(set(one.comparison.one_sided))
-            self._terms.add(one.errors if terms is None else terms)
+        self._level = matched.comparison.pair.confidence
+        if matched.n_matched:
+            self._gaps.append(mean_of_defined(matched.matched_gaps))
+            self._n_matched.append(matched.n_matched)
+            self._one_sided.append(set(matched.comparison.one_sided))
+            self._terms.add(matched.errors if terms is None else terms)
 
-    def found(self, blocks: Blocks | None) -> MatchedError:
+    def result(self, blocks: Blocks | None) -> MatchedError:
         """Return the error of the models that were added."""
         of_all = sorted(set.intersection(*self._one_sided)) if self._one_sided else []
         gap, n_matched = mean_of_defined(self._gaps), mean_of_defined(self._n_matched)
@@ -451,6 +446,6 @@ class ErrorOfMean:
 def error_of_mean(models: Iterable[MatchedModel], blocks: Blocks | None) -> MatchedError:
     """Return the mean matched gap with its error, of the models that have a matched pair."""
     total = ErrorOfMean()
-    for one in models:
-        total.add(one)
-    return total.found(blocks)
+    for model in models:
+        total.add(model)
+    return total.result(blocks)

@@ -28,12 +28,6 @@ class Comparison:
         Names of the pair and its sets; it determines which set is the source.
     original, replication : Predictions
         Predictions on the two sets.
-
-    Raises
-    ------
-    InputError
-        On creation, if the pair names a source that is neither of its sets, or the metadata of
-        the predictions name different models, weights, transforms, precisions or classes.
     """
 
     model: str
@@ -95,27 +89,27 @@ MANY_UNMATCHED = 0.5  # share of targets without a match above which it is told
 def suspicions_of(comparison: Comparison) -> list[str]:
     """Say what looks wrong about a model's predictions on a pair."""
     original, replication = comparison.original, comparison.replication
-    found = []
-    for name, one in zip(comparison.pair.datasets.values(), (original, replication), strict=True):
-        told = suspicions(one.label, one.prediction, one.probability, one.metadata)
-        found += [f"{name}: {text}" for text in told]
+    names, suspicious = [*comparison.pair.datasets.values()], list[str]()
+    for name, side in zip(names, (original, replication), strict=True):
+        texts = suspicions(side.label, side.prediction, side.probability, side.metadata)
+        suspicious += [f"{name}: {text}" for text in texts]
     if all(
         np.array_equal(getattr(original, column), getattr(replication, column))
         for column in PREDICTIONS.names
     ):
-        found.append("both sets hold the same predictions: is a file compared with itself?")
+        suspicious.append("both sets hold the same predictions: is a file compared with itself?")
     elif not np.intersect1d(original.label, replication.label).size:
-        ranges = [f"{one.label.min()} to {one.label.max()}" for one in (original, replication)]
-        found.append(f"no label occurs in both sets; labels are {' and '.join(ranges)}")
+        labels = original.label, replication.label
+        ranges = [f"{label.min()} to {label.max()}" for label in labels]
+        suspicious.append(f"no label occurs in both sets; labels are {' and '.join(ranges)}")
     else:
-        names = [*comparison.pair.datasets.values()]
-        found += suspicions_of_sets(original, replication, names)
-    return found
+        suspicious += suspicions_of_sets(original, replication, names)
+    return suspicious
 
 
-def with_suspicions(table: pa.Table, found: Iterable[tuple[str, str]]) -> pa.Table:
+def with_suspicions(table: pa.Table, suspicious: Iterable[tuple[str, str]]) -> pa.Table:
     """Return a table that keeps what looks wrong in its metadata; without any, the same table."""
-    listed = list(dict.fromkeys(found))
+    listed = list(dict.fromkeys(suspicious))
     if not listed:
         return table
     metadata = dict(table.schema.metadata or {}) | {_KEY: json.dumps(listed, ensure_ascii=False)}
@@ -124,8 +118,8 @@ def with_suspicions(table: pa.Table, found: Iterable[tuple[str, str]]) -> pa.Tab
 
 def suspicions_in(tables: Iterable[pa.Table]) -> list[tuple[str, str]]:
     """Return what looks wrong according to the metadata of tables."""
-    found: list[tuple[str, str]] = []
+    suspicious: list[tuple[str, str]] = []
     for table in tables:
         text = (table.schema.metadata or {}).get(_KEY.encode(), b"[]")
-        found += [(model, sentence) for model, sentence in json.loads(text)]
-    return list(dict.fromkeys(found))
+        suspicious += [(model, sentence) for model, sentence in json.loads(text)]
+    return list(dict.fromkeys(suspicious))

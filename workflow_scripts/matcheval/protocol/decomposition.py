@@ -129,18 +129,7 @@ def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
 def parts_of_bins(
     n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
 ) -> Parts:
-    """Decompose a gap, given the datapoints in each bin.
-
-    Parameters
-    ----------
-    n_source, correct_source, n_target, correct_target : float64 arrays, shape (..., n_bins)
-        Datapoints and correct predictions of each bin.
-
-    Returns
-    -------
-    Parts
-        Arrays of shape (...); the two parts add up to the gap but for rounding.
-    """
+    """Decompose a gap, given the datapoints in each bin."""
     with np.errstate(invalid="ignore", divide="ignore"):
         w = n_source / n_source.sum(axis=-1, keepdims=True)
         v = n_target / n_target.sum(axis=-1, keepdims=True)
@@ -170,11 +159,6 @@ def resampled_gaps(
 
     Models on the same datapoints share the resamples, which a model has alone, too. Cells of one
     model's datapoints are drawn faster, but have no counterpart among several models.
-
-    Returns
-    -------
-    float64 array, shape (n_resamples, n_models, 3)
-        Gap, confidence part and conditional part.
     """
     sizes = [len(cells) for cells in binned[0].cells]
     if not n or min(sizes) < 2 or (blocks is not None and blocks.n < 2):
@@ -186,7 +170,7 @@ def resampled_gaps(
         source = _draw_cells(n_source, correct_source, n, generator)
         return _stacked(*source, *_draw_cells(n_target, correct_target, n, generator))
     chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
-    found, done = np.empty((n, len(binned), 3)), 0
+    gaps, done = np.empty((n, len(binned), 3)), 0
     rows = [of_side.astype(np.uint32) for of_side in (chosen.source, chosen.target)]
 
     def decompose_some(some: slice, drawn: Sequence[Draws], first: int) -> None:
@@ -196,14 +180,14 @@ def resampled_gaps(
             _added_up(cells, block, times, width)
             for cells, block, times in zip(of_sides, rows, drawn, strict=True)
         ]
-        found[some, models] = _stacked(*counts[0], *counts[1])
+        gaps[some, models] = _stacked(*counts[0], *counts[1])
 
     with ThreadPoolExecutor(threads) as pool:
         for drawn in chosen.resamples(n, np.random.default_rng(seed)):
             some = slice(done, done := done + drawn[0].shape[1])
             of_group = partial(decompose_some, some, drawn)
             list(pool.map(of_group, range(0, len(binned), _MODELS)))
-    return found
+    return gaps
 
 
 def _stacked(
@@ -234,8 +218,8 @@ def _added_up(
     from matcheval.protocol.kernel import add_draws
 
     counts = np.zeros((len(cells), 2 * width, drawn.shape[1]), np.int32)
-    for of_model, one in zip(cells, counts, strict=True):
-        add_draws(of_model, block, drawn, one)
+    for of_model, of_resamples in zip(cells, counts, strict=True):
+        add_draws(of_model, block, drawn, of_resamples)
     # Resamples stay next to each other in memory: sums over bins add in another order otherwise.
     by_cell = counts.astype(np.float64).transpose(2, 0, 1)
     wrong, right = by_cell[..., ::2], by_cell[..., 1::2]
@@ -330,31 +314,12 @@ def decompose(
 ) -> Decomposition:
     """Decompose a gap that is always measured by itself, whatever other models there are."""
     return decompose_models(
-        [(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
+        [bin_sets(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
         by_cells=True, level=level,
     ).mean  # fmt: skip
 
 
 def decompose_models(
-    models: Sequence[tuple[Scored, Scored]],
-    *,
-    source_is_original: bool = True,
-    n_bins: int = N_BINS,
-    blocks: Blocks | None = None,
-    n_resamples: int = N_RESAMPLES,
-    seed: int | np.random.SeedSequence = 0,
-    by_cells: bool = False,
-    level: float = LEVEL,
-) -> ModelDecompositions:
-    """Decompose the gaps of several models on the same datapoints, and their mean."""
-    return decompose_binned(
-        [bin_sets(source, target, n_bins) for source, target in models],
-        source_is_original=source_is_original, blocks=blocks, n_resamples=n_resamples, seed=seed,
-        by_cells=by_cells, level=level,
-    )  # fmt: skip
-
-
-def decompose_binned(
     binned: Sequence[Bins],
     *,
     source_is_original: bool = True,

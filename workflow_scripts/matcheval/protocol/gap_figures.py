@@ -141,16 +141,16 @@ def plot_matched_accuracy(
 
 def _with_bounds(table: pd.DataFrame, level: float) -> pd.DataFrame:
     """Add the bars of accuracies: intervals, and of what depends on seeds one deviation."""
-    found: dict[str, Any] = {"matched_gap": table["matched_gap_mean"]}
+    columns: dict[str, Any] = {"matched_gap": table["matched_gap_mean"]}
     names = [f"matched_accuracy_{origin}" for origin in SETS]
     for name in (*names, "fraction_unmatched"):
         mean, deviation = table[f"{name}_mean"], table[f"{name}_std"]
-        found |= {name: mean, f"{name}_low": mean - deviation, f"{name}_high": mean + deviation}
+        columns |= {name: mean, f"{name}_low": mean - deviation, f"{name}_high": mean + deviation}
     for origin in SETS:
         n = table[f"n_{origin}"]
         of_set = clopper_pearson((table[f"accuracy_{origin}"] * n).round(), n, level)
-        found |= {f"accuracy_{origin}_low": of_set.low, f"accuracy_{origin}_high": of_set.high}
-    return table.assign(**found)
+        columns |= {f"accuracy_{origin}_low": of_set.low, f"accuracy_{origin}_high": of_set.high}
+    return table.assign(**columns)
 
 
 def _message(table: pd.DataFrame) -> str:

@@ -69,18 +69,6 @@ def gap_terms(runs: Mapping[str, npt.ArrayLike], *, source_is_original: bool = T
 
     A mean over seeds is the mean of each term over the seeds with a matched pair: a product of
     means is not the mean of the products.
-
-    Parameters
-    ----------
-    runs : mapping of str to array-like, shape (n,)
-        Accuracies of runs and `fraction_unmatched`, by column of `schemas.RUN_COLUMNS`.
-    source_is_original : bool
-        Sign of the terms: they are original minus replication.
-
-    Returns
-    -------
-    GapTerms
-        Arrays of shape (n,).
     """
     share, sign = np.asarray(runs["fraction_unmatched"]), 1.0 if source_is_original else -1.0
     source, target = runs["matched_accuracy_source"], runs["matched_accuracy_target"]
@@ -132,8 +120,8 @@ def gaps_of_models(
         models.append(model)
         falls.add(of_fall)
         excesses.add(of_sets)
-        for name, (one, of_one) in terms.items():
-            errors[name].add(one, of_one)
+        for name, (of_method, error_of_one) in terms.items():
+            errors[name].add(of_method, error_of_one)
     parts = _decomposed(models, blocks, threads)
     first = models[0]
     sampling = {
@@ -148,22 +136,22 @@ def gaps_of_models(
     sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
     tables, means = {}, []
     for name in methods:
-        found = [model.matched[name] for model in models]
+        matched = [model.matched[name] for model in models]
         rows = [
             of_model.identity | sampling
             | _quantities(of_model, of_gap, blocks) | model.calibration_columns
-            for model, of_model, of_gap in zip(models, found, parts[:-1], strict=True)
+            for model, of_model, of_gap in zip(models, matched, parts[:-1], strict=True)
         ]  # fmt: skip
         tables[name] = pd.DataFrame(rows, columns=GAPS.names)
         defined = [model for model in models if model.matched[name].is_defined]
-        left_out = len(found) - len(defined)
+        left_out = len(matched) - len(defined)
         averaged = [model.matched[name] for model in defined or models]
-        unmatched = [of_model.values["fraction_unmatched"] for of_model in found]
+        unmatched = [of_model.values["fraction_unmatched"] for of_model in matched]
         of_matched = float(np.mean([of.gap for of in averaged])) if left_out else None
         gaps = [(of.error.matched_gap, of.gap) for of in averaged]
-        mean = _Matched.mean(averaged, errors[name].found(blocks))
+        mean = _Matched.mean(averaged, errors[name].result(blocks))
         means.append(
-            found[0].identity | sampling | sizes
+            matched[0].identity | sampling | sizes
             | {
                 "n_seeds": len(seeds), "n_models": len(defined), "n_left_out": left_out,
                 "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
@@ -229,8 +217,8 @@ class _Calibration:
     def of(cls, comparison: Comparison) -> "_Calibration":
         """Measure a model."""
         sets = comparison.original, comparison.replication
-        before, after = (float(one.probability.mean(dtype=np.float64)) for one in sets)
-        original, replication = (float(one.correct.mean()) for one in sets)
+        before, after = (float(side.probability.mean(dtype=np.float64)) for side in sets)
+        original, replication = (float(side.correct.mean()) for side in sets)
         return cls(before - after, (before - original, after - replication))
 
     @classmethod
@@ -249,13 +237,13 @@ class _Calibration:
         zeros = np.zeros_like(of_sets.source), np.zeros_like(of_sets.target)
         sides = ErrorTerms(of_sets.source, zeros[1]), ErrorTerms(zeros[0], of_sets.target)
         original, replication = sides if source_is_original else sides[::-1]
-        found = {
+        quantities = {
             "confidence_fall": (self.fall, of_fall),
             "overconfidence_original": (self.overconfidence[0], original),
             "overconfidence_replication": (self.overconfidence[1], replication),
         }
         columns = dict[str, float]()
-        for name, (value, of_value) in found.items():
+        for name, (value, of_value) in quantities.items():
             error = standard_error(of_value, blocks)
             low, high = error_interval(value, error, blocks, level)
             columns |= {name: value, f"{name}_se": error, f"{name}_low": low, f"{name}_high": high}
@@ -294,11 +282,11 @@ class _Model:
         matched, terms = {}, {}
         for name, method in methods.items():
             sets = SortedSets.of(comparison.source, comparison.target, method, orders)
-            one = MatchedModel.of(comparison, method, seeds, name, sets.plan)
-            of_one = error_terms(*sides, one.rows, accuracies)
+            of_method = MatchedModel.of(comparison, method, seeds, name, sets.plan)
+            own_terms = error_terms(*sides, of_method.rows, accuracies)
             reference = no_warning_reference(comparison, method, of_original, sets)
-            matched[name] = _Matched.of(one, of_one, reference, blocks)
-            terms[name] = one, of_one
+            matched[name] = _Matched.of(of_method, own_terms, reference, blocks)
+            terms[name] = of_method, own_terms
         curves = [by_tenths(side) for side in sides]
         if not comparison.source_is_original:
             curves.reverse()
@@ -308,7 +296,7 @@ class _Model:
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
             [
-                *(float(parts_of_bins(*one.counts).confidence) for one in others),
+                *(float(parts_of_bins(*other.counts).confidence) for other in others),
                 decomposition.unshared_bound(bins), decomposition.tied_part(others[-1]),
                 decomposition.tied_share(others[-1]),
             ],
@@ -327,13 +315,14 @@ def _decomposed(
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
     first = models[0]
-    found = decomposition.decompose_binned(
+    decompositions = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
     further = np.array([model.further for model in models])
     further[:, : len(FURTHER_N_BINS)] *= 1 if first.source_is_original else -1
-    return [*zip(found.models, further, strict=True), (found.mean, further.mean(0))]
+    of_models = zip(decompositions.models, further, strict=True)
+    return [*of_models, (decompositions.mean, further.mean(0))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,20 +345,20 @@ class _Matched:
 
     @classmethod
     def of(
-        cls, one: MatchedModel, terms: ErrorTerms, reference: NoWarning, blocks: Blocks | None
+        cls, model: MatchedModel, terms: ErrorTerms, reference: NoWarning, blocks: Blocks | None
     ) -> "_Matched":
         """Measure a matched model."""
-        runs = one.measured
-        parts = gap_terms(runs, source_is_original=one.comparison.source_is_original)
+        runs = model.measured
+        parts = gap_terms(runs, source_is_original=model.comparison.source_is_original)
         values = {
             "source_selection": mean_of_defined(parts.source_selection),
             "dropped_targets": mean_of_defined(parts.dropped_targets),
-            "n_matched": one.n_matched,
+            "n_matched": model.n_matched,
             "fraction_unmatched": float(np.mean(runs["fraction_unmatched"])),
             "unmatched_accuracy_target": mean_of_defined(runs["unmatched_accuracy_target"]),
         }
-        error = compared_models.error_of_model(one, blocks, terms)
-        return cls(one.identity, one.comparison.gap, one.runs(), error, values, reference)
+        error = compared_models.error_of_model(model, blocks, terms)
+        return cls(model.identity, model.comparison.gap, model.runs(), error, values, reference)
 
     @classmethod
     def mean(cls, models: Sequence["_Matched"], error: compared_models.MatchedError) -> "_Matched":
@@ -387,27 +376,27 @@ class _Matched:
 
 
 def _quantities(
-    found: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None,
+    matched: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None,
     of_matched: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Return a row of the table of gaps (`schemas.GAP_QUANTITIES`), with its remarks.
 
     `of_matched` is the gap of those models that have a match, if these are not all.
     """
-    (parts, further), reference = decomposed, found.reference
+    (parts, further), reference = decomposed, matched.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
         reference = reference.without("the gap does not exceed twice its standard error")
-    remarks = [found.error.reason, parts.reason, reference.reason]
-    if found.is_defined and found.values["fraction_unmatched"] == 0:
+    remarks = [matched.error.reason, parts.reason, reference.reason]
+    if matched.is_defined and matched.values["fraction_unmatched"] == 0:
         remarks.append("every target is matched in every run: no targets are dropped")
     if blocks is not None and blocks.grouped and 2 <= blocks.n < FEW_GROUPS:
         remarks.append(f"only {blocks.n} groups in a set: intervals are wide, and uncertain")
-    if 0 < found.n_reference < found.n_models:
+    if 0 < matched.n_reference < matched.n_models:
         remarks.append(
-            f"the no-warning reference is of {found.n_reference} of {found.n_models} models"
+            f"the no-warning reference is of {matched.n_reference} of {matched.n_models} models"
         )
-    matched_gap, of_gap = found.error.matched_gap, parts.gap if of_matched is None else of_matched
+    matched_gap, of_gap = matched.error.matched_gap, parts.gap if of_matched is None else of_matched
     *of_bins, unshared, tied, tied_share = map(float, further)
     bound = decomposition.binning_bound(parts.confidence_part, *of_bins) + unshared + abs(tied)
     wide = {
@@ -419,8 +408,8 @@ def _quantities(
         vars(parts)
         | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, of_bins, strict=True)}
         | {"binning_bound": bound, "unshared_bound": unshared, "tied_share": tied_share, **wide}
-        | vars(found.error)
-        | found.values
+        | vars(matched.error)
+        | matched.values
         | {"narrowing": 1 - matched_gap / of_gap if of_gap else float("nan")}
         | reference.columns
         | {"remarks": "; ".join(filter(None, remarks))}

@@ -1,11 +1,18 @@
-"""What jobs run up to the tables, without imports that take longer than a small one's work."""
+"""What jobs run up to the tables, without imports that take longer than a small one's work.
+
+Accuracies are tabulated by origin, so that every gap is original minus replication, whichever set
+is the source of the matching.
+"""
 
 import logging
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
+from matcheval.errors import InputError
 from matcheval.io.tables import write_table
 from matcheval.protocol.compared_models import PairFiles, matched_by
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
@@ -16,7 +23,9 @@ from matcheval.protocol.schemas import (
     MEAN_GAPS,
     MODEL_TABLE,
 )
-from matcheval.protocol.tables import join_runs, tabulate_runs
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
@@ -24,15 +33,15 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
 
     Each prediction file is read once for all matchings: to read a file takes as long as some runs.
     """
-    told: list[tuple[str, str]] = []
+    suspicious: list[tuple[str, str]] = []
     tables: dict[str, list[Any]] = {name: [] for name in files.matchings}
     for comparison in files.comparisons():
-        told += [(comparison.model, text) for text in suspicions_of(comparison)]
+        suspicious += [(comparison.model, text) for text in suspicions_of(comparison)]
         for matched in matched_by(comparison, files.matchings, files.seeds):
             tables[matched.name].append(matched.runs())
     for path, parts in zip(runs, tables.values(), strict=True):
-        write_table(with_suspicions(join_runs(parts), told), path)
-    for model, text in told:
+        write_table(with_suspicions(join_runs(parts), suspicious), path)
+    for model, text in suspicious:
         logging.warning("warning: %s, %s", model, text)
     logging.info("%d models, %d matchings", len(files.models), len(files.matchings))
 
@@ -57,6 +66,59 @@ def write_model_tables(
         logging.info("%s: %d models from %d batches", matching, table.num_rows, len(mine))
 
 
+def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
+    """Concatenate the runs of several models on one pair and criterion, in the order given."""
+    first, *others = tables
+    for table in others:
+        for origin in ("original", "replication"):
+            key = f"{origin} datapoints".encode()
+            here, there = (t.schema.metadata or {} for t in (table, first))
+            if here.get(key) != there.get(key):
+                raise InputError(
+                    f"model '{table['model'][0]}' has other indices or labels on "
+                    f"'{table[origin][0]}' than model '{first['model'][0]}'",
+                    remedy="Predict the same datapoints with all models of a study",
+                )
+    return pa.concat_tables(tables)
+
+
+def tabulate_runs(runs: Sequence[pa.Table]) -> "pd.DataFrame":
+    """Average the runs of one pair and criterion over seeds, one row per model."""
+    import pandas as pd
+
+    frame = join_runs(runs).to_pandas()
+    for column in ("pair", "criterion", "epsilon", "source"):
+        if len(set(frame[column])) != 1:
+            values = sorted(frame[column].unique())
+            raise InputError(f"the runs have different values: {values}", field=column)
+    frame = _by_origin(frame)
+    groups = frame.groupby("model", sort=False)
+    columns = {"n_seeds": groups.size()}
+    for column in MODEL_TABLE.names:
+        base, _, statistic = column.rpartition("_")
+        if statistic in ("mean", "std", "sem"):
+            columns[column] = groups[base].agg(statistic)
+        elif column in frame and column != "model":
+            columns[column] = groups[column].first()
+    table = pd.DataFrame(columns).rename_axis("model").reset_index()[MODEL_TABLE.names]
+    return table.sort_values(
+        ["accuracy_original", "model"], ascending=[False, True], ignore_index=True
+    )
+
+
+def _by_origin(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Add quantities by origin to runs, which hold them by role."""
+    original_is_source = frame["source"] == frame["original"]
+    frame = frame.copy()
+    for quantity in ("n", "accuracy", "matched_accuracy", "confidence", "matched_confidence"):
+        source, target = frame[f"{quantity}_source"], frame[f"{quantity}_target"]
+        frame[f"{quantity}_original"] = source.where(original_is_source, target)
+        frame[f"{quantity}_replication"] = target.where(original_is_source, source)
+    for gap, accuracy in (("gap", "accuracy"), ("matched_gap", "matched_accuracy")):
+        frame[gap] = frame[f"{accuracy}_original"] - frame[f"{accuracy}_replication"]
+    return frame
+
+
 def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
     """Divide files evenly between matchings."""
     size = len(files) // n
@@ -71,11 +133,11 @@ def write_gaps(
     from matcheval.protocol.gaps import gaps_of_models
 
     comparisons, blocks = files.streamed()
-    found = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
+    gaps = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
     level = files.pair.confidence
-    shares = _shares(tables, len(found.models))
-    for frame, paths in zip(found.models.values(), shares, strict=True):
+    shares = _shares(tables, len(gaps.models))
+    for frame, paths in zip(gaps.models.values(), shares, strict=True):
         write_table(GAPS.at_level(level).from_frame(frame), *paths)
-    write_table(MEAN_GAPS.at_level(level).from_frame(found.means), *means)
-    write_table(CALIBRATION.from_frame(found.calibration), *calibration)
-    logging.info("%d models, %d matchings", len(files.models), len(found.models))
+    write_table(MEAN_GAPS.at_level(level).from_frame(gaps.means), *means)
+    write_table(CALIBRATION.from_frame(gaps.calibration), *calibration)
+    logging.info("%d models, %d matchings", len(files.models), len(gaps.models))

@@ -109,37 +109,24 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
 
     It is 1 where the estimates differ in sign, or are of a few errors.
     """
-    found = evidence_on(row, question, level)
+    evidence = evidence_on(row, question, level)
     if question == "accuracy" and not row["n_groups"] and not row["paired"]:
         from matcheval.statistics.significance import fisher
 
         sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
         return fisher(*(int(one) for n, a in sets for one in (round(n * a), n)))
-    if len({one.value > 0 for one in found}) > 1 or _few_events(row):
+    if len({one.value > 0 for one in evidence}) > 1 or _few_events(row):
         return 1.0
-    return float(np.max([one.p_value() for one in found]))
+    return float(np.max([one.p_value() for one in evidence]))
 
 
 def clear_models(
     tables: "Mapping[Any, pd.DataFrame]", question: Question, level: float, of_bounds: float = LEVEL
 ) -> "dict[Any, dict[str, bool]]":
-    """Name the models that differ beyond chance, by Holm's correction over all tables.
+    """Name the models that differ beyond chance, and whether each loses or is overconfident.
 
-    Parameters
-    ----------
-    tables : mapping to DataFrame
-        Rows of `schemas.GAPS`, the models' names as index.
-    question : str
-        `accuracy`, `calibration` or `left`.
-    level : float
-        1 minus it bounds the probability that any model is named wrongly.
-    of_bounds : float
-        Level of the intervals in the tables.
-
-    Returns
-    -------
-    dict of dict of str to bool
-        By table and model, whether it is less accurate on the replication, or overconfident.
+    By Holm's correction over all tables, the probability that any is named wrongly is below
+    1 - level; `of_bounds` is the level of the intervals in the tables.
     """
     from matcheval.statistics.significance import holm
 
@@ -164,11 +151,11 @@ def count_models(
     clear = clear_models(tables, question, of_one, scale.level)
     return {
         name: Counts(
-            tuple(model for model, is_lost in found.items() if is_lost),
-            tuple(model for model, is_lost in found.items() if not is_lost),
+            tuple(model for model, is_lost in models.items() if is_lost),
+            tuple(model for model, is_lost in models.items() if not is_lost),
             len(tables[name]),
         )
-        for name, found in clear.items()
+        for name, models in clear.items()
     }
 
 
@@ -205,11 +192,13 @@ class Judgement:
         counts = self.counts.get(question)
         if counts and counts.are_mixed(_MINORITY if question == "calibration" else 0):
             return "mixed", self._capped(question, Strength.ESTABLISHED)
-        differ = _weakest(one.differs(scale.joint, scale.n_claims) for one in evidence)
+        differ = _weakest(estimate.differs(scale.joint, scale.n_claims) for estimate in evidence)
         # The fall of confidence is of another scale.
         sized = evidence[:1] if question == "confidence" else evidence
-        small = _weakest(one.is_below(scale.margin, scale.joint, scale.n_claims) for one in sized)
-        signs = {one.value > 0 for one in evidence}
+        small = _weakest(
+            estimate.is_below(scale.margin, scale.joint, scale.n_claims) for estimate in sized
+        )
+        signs = {estimate.value > 0 for estimate in evidence}
         is_small_first = question == "calibration" and small is not Strength.OPEN
         if differ is not Strength.OPEN and len(signs) == 1 and not is_small_first:
             above, below = _SIGNS.get(question, ("loss", "gain"))

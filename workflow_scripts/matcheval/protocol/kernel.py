@@ -202,10 +202,10 @@ def walk_parts(
         for position in range(n_source):
             is_in = np.uint64(in_source[run, source_order[position]])
             words[position >> 6] |= is_in << np.uint64(position & 63)
-        found = 0
+        n_found = 0
         for target in range(len(low)):
-            rows[found] = target
-            found += in_target[run, target]
+            rows[n_found] = target
+            n_found += in_target[run, target]
         order = orders[run] if len(orders) else np.arange(n)
         for i in range(n):
             row = rows[order[i]]

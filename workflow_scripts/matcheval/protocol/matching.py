@@ -113,7 +113,7 @@ class PooledPlans:
         _, which = np.unique(np.concatenate(scores), return_inverse=True)
         self._positions = np.split(which, [len(source)])
         self._groups = [_groups(side, criterion) for side in sides]
-        self._orders = [_order(*one) for one in zip(self._groups, scores, strict=True)]
+        self._orders = [_order(*side) for side in zip(self._groups, scores, strict=True)]
 
     def plan(
         self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_], epsilon: float
@@ -189,22 +189,10 @@ def order_by_score(score: npt.NDArray[np.floating]) -> Rows:
 
 
 def match(plan: MatchingPlan, generator: np.random.Generator, order: Rows | None = None) -> Rows:
-    """Match the targets one after the other, each to a random free candidate.
+    """Match the targets one after the other, each to a random free candidate, or `UNMATCHED`.
 
-    Parameters
-    ----------
-    plan : MatchingPlan
-        Candidates found by `plan_matching`.
-    generator : numpy.random.Generator
-        One uniform number is drawn for each target, whether it is matched or not, in the order in
-        which they are matched.
-    order : int64 array, shape (n_target,), optional
-        Target rows in this order; in dataset order by default.
-
-    Returns
-    -------
-    int64 array, shape (n_target,)
-        The source row matched to each target row, or `UNMATCHED` (-1).
+    One uniform number is drawn for each target, whether it is matched or not, in the order in which
+    they are matched: that of the dataset, unless another is given.
     """
     from matcheval.protocol.kernel import walk
 
@@ -217,20 +205,7 @@ def match(plan: MatchingPlan, generator: np.random.Generator, order: Rows | None
 
 
 def match_once(plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence) -> Rows:
-    """Match the targets of a plan in the order of a method.
-
-    Parameters
-    ----------
-    plan : MatchingPlan
-    order : Order
-    sequence : numpy.random.SeedSequence
-        Seeds the picks; its first child seeds the order, where that is random.
-
-    Returns
-    -------
-    int64 array, shape (n_target,)
-        The source row matched to each target row, or -1.
-    """
+    """Match in the order of a method; the first child of the sequence seeds a random order."""
     drawn = _drawn_order(order, sequence, len(plan.low))
     return match(plan, np.random.default_rng(sequence), drawn)
 
@@ -251,29 +226,16 @@ def match_parts(
 ) -> Rows:
     """Match parts of both sets, as `match_once` matches them by a plan of their own.
 
-    Parameters
-    ----------
-    plan : MatchingPlan
-        Of the whole sets.
-    in_source, in_target : bool arrays, shapes (n_runs, n_source) and (n_runs, n_target)
-        Which datapoints are in the parts; as many of the target in every run.
-    order : Order
-    sequences : sequence of numpy.random.SeedSequence
-        One for each run.
-
-    Returns
-    -------
-    int64 array, shape (n_runs, n_target_in_part)
-        The row of the whole source matched to each target row of the part, or -1.
+    A row of the masks, and of what is returned, is a run; all runs have as many targets.
     """
     from matcheval.protocol.kernel import walk_parts
 
     n = int(np.count_nonzero(in_target[0]))
     uniform = np.empty((len(sequences), n))
-    for row, one in zip(uniform, sequences, strict=True):
-        np.random.default_rng(one).random(out=row)
-    drawn = [_drawn_order(order, one, n) for one in sequences]
-    orders = np.array([one for one in drawn if one is not None], np.int64).reshape(-1, n)
+    for row, sequence in zip(uniform, sequences, strict=True):
+        np.random.default_rng(sequence).random(out=row)
+    drawn = [_drawn_order(order, sequence, n) for sequence in sequences]
+    orders = np.array([rows for rows in drawn if rows is not None], np.int64).reshape(-1, n)
     return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)
 
 

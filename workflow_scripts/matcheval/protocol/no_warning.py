@@ -93,12 +93,12 @@ def error_ratio(errors: Floats, gap: float) -> float:
 def cross_fitted(scored: Scored, rng: np.random.Generator) -> Floats:
     """Fit the accuracy at each point's confidence on the random half that the point is not in."""
     first = rng.permutation(len(scored)) < len(scored) // 2
-    found = np.empty(len(scored))
+    fitted = np.empty(len(scored))
     for half in (first, ~first):
-        known = Scored(scored.confidence[half], scored.correct[half])
-        fit, order = isotonic_accuracy(known), known.order
-        found[~half] = np.interp(scored.confidence[~half], known.confidence[order], fit[order])
-    return found
+        of_half = Scored(scored.confidence[half], scored.correct[half])
+        fit, order = isotonic_accuracy(of_half), of_half.order
+        fitted[~half] = np.interp(scored.confidence[~half], of_half.confidence[order], fit[order])
+    return fitted
 
 
 def flip_probability(errors: Floats, ratio: float) -> Floats:
@@ -153,24 +153,14 @@ def no_warning_reference(
     accuracy: Floats | None = None,
     sets: matching.SortedSets | None = None,
 ) -> NoWarning:
-    """Measure a pair and its no-warning reference in splits.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    method : MatchingMethod
-    accuracy : float64 array, shape (n_original,), optional
-        `isotonic_accuracy` of the original, if it is known; used unless the fit is `cross`.
-    sets : SortedSets, optional
-        Source and target, if they are sorted already.
-    """
+    """Measure a pair and its no-warning reference in splits."""
     original, replication = comparison.original, comparison.replication
     sizes = len(original), len(replication)
-    found = NoWarning(*split_sizes(*sizes))
+    result = NoWarning(*split_sizes(*sizes))
     if len(original) < 2:
-        return found.without("the original set has fewer than two datapoints")
+        return result.without("the original set has fewer than two datapoints")
     if comparison.gap <= 0:
-        return found.without("the gap is not positive")
+        return result.without("the gap is not positive")
     scored = Scored(original.probability, original.correct)
     if method.no_warning_fit is NoWarningFit.CROSS:
         sequence = matching.named_sequence(
@@ -182,7 +172,7 @@ def no_warning_reference(
     errors = 1 - accuracy
     ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):
-        return found.without("no factor on the errors of the original reaches the gap")
+        return result.without("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
     name, is_original = comparison.pair.name, comparison.source_is_original
     if sets is None:
@@ -209,16 +199,16 @@ def no_warning_reference(
     )  # fmt: skip
     gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
-        return found.without("in a split, no target is matched")
-    found = NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
-    return replace(found, splits=gaps)
+        return result.without("in a split, no target is matched")
+    result = NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
+    return replace(result, splits=gaps)
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
     """Average over models: narrowings are those of the mean gaps."""
-    names = [one.name for one in fields(NoWarning)][2:-2]
-    means: Any = {name: float(np.mean([getattr(one, name) for one in models])) for name in names}
-    return replace(models[0], **means, splits=np.mean([one.splits for one in models], axis=0))
+    names = [quantity.name for quantity in fields(NoWarning)][2:-2]
+    means: Any = {k: float(np.mean([getattr(model, k) for model in models])) for k in names}
+    return replace(models[0], **means, splits=np.mean([model.splits for model in models], axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,19 +240,21 @@ def _gaps(
     source, target = sides
     if method.score.is_pooled:  # scores, and candidates, depend on what is in the parts
         pooled = matching.PooledPlans(source.predictions, target.predictions, method.criterion)
+        masks = zip(source.masks, target.masks, strict=True)
+        plans = (pooled.plan(*both, method.epsilon) for both in masks)
         rows = np.stack([
-            matching.match_once(pooled.plan(one, other, method.epsilon), method.order, sequence)
-            for one, other, sequence in zip(source.masks, target.masks, sequences, strict=True)
+            matching.match_once(of_split, method.order, sequence)
+            for of_split, sequence in zip(plans, sequences, strict=True)
         ])  # fmt: skip
     else:
         rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
-    found = np.full((len(rows), 2), np.nan)
+    gaps = np.full((len(rows), 2), np.nan)
     for split, picked in enumerate(rows):
         right = target.correct.compress(target.masks[split])
         of_source, of_target = source.accuracy(split), float(right.mean())
-        found[split, 0] = of_source - of_target if source_is_original else of_target - of_source
+        gaps[split, 0] = of_source - of_target if source_is_original else of_target - of_source
         is_matched = picked != matching.UNMATCHED
         if is_matched.any():
             matched = source.correct[picked[is_matched]].mean() - right[is_matched].mean()
-            found[split, 1] = matched if source_is_original else -matched
-    return found
+            gaps[split, 1] = matched if source_is_original else -matched
+    return gaps

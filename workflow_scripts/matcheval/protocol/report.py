@@ -262,9 +262,9 @@ def _model_table(gaps: Gaps) -> HtmlTable:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:
-                found, title = gaps[pair, matching].loc[name], matching_label(matching)
-                row[f"Matched gap, {title}"] = with_interval(found, "matched_gap")
-                row[f"Unmatched, {title}"] = percent(found["fraction_unmatched"], 1)
+                of_matching, title = gaps[pair, matching].loc[name], matching_label(matching)
+                row[f"Matched gap, {title}"] = with_interval(of_matching, "matched_gap")
+                row[f"Unmatched, {title}"] = percent(of_matching["fraction_unmatched"], 1)
             rows.append(row)
     columns = [
         TextColumn(head, [row[head] for row in rows], is_number=head not in ("Model", "Pair"))

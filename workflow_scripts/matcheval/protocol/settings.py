@@ -172,10 +172,10 @@ class MatchingSettings(Settings):
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
-        given = [key for key in _SHORT_FORM if key in self.model_fields_set]
-        if self.matchings is not None and given:
+        keys = [key for key in _SHORT_FORM if key in self.model_fields_set]
+        if self.matchings is not None and keys:
             raise ValueError(
-                f"'matchings' and {' and '.join(map(repr, given))} are given: name all matchings, "
+                f"'matchings' and {' and '.join(map(repr, keys))} are given: name all matchings, "
                 "with criterion and epsilon each, or give criteria and epsilon alone"
             )
         return self

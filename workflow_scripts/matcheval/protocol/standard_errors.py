@@ -24,15 +24,7 @@ from matcheval.statistics.intervals import LEVEL, normal_factor
 
 
 def pick_weights(rows: MatchedRows, n_source: int) -> tuple[Floats, Floats]:
-    """Weight every datapoint by how often it was matched: its part in a mean over seeds.
-
-    Parameters
-    ----------
-    rows : mapping of int to int64 array, shape (n_target,)
-        By seed, the source row matched to each target row, or -1; at least one seed.
-    n_source : int
-        Size of the source.
-    """
+    """Weight every datapoint by how often it was matched: its part in a mean over seeds."""
     source = np.zeros(n_source)
     target = np.zeros(len(next(iter(rows.values()))))
     n_seeds = 0
@@ -50,16 +42,6 @@ def isotonic_accuracy(scored: Scored) -> Floats:
     """Fit correctness on confidence by a non-decreasing function, and evaluate it at its points.
 
     Points of equal confidence are pooled; confidences are compared in float64.
-
-    Parameters
-    ----------
-    scored : Scored
-        One model's results on one whole set.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        In [0, 1].
     """
     from matcheval.statistics.isotonic import isotonic_fit
 
@@ -106,13 +88,13 @@ def error_terms(
 
 def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions of all datapoints to the error of a fall of the mean confidence."""
-    p, q = (one.confidence.astype(np.float64) for one in (source, target))
+    p, q = (side.confidence.astype(np.float64) for side in (source, target))
     return ErrorTerms(_terms_of_mean(p), -_terms_of_mean(q))
 
 
 def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute the contributions to the errors of mean confidence minus accuracy, set by set."""
-    of_sides = [one.confidence.astype(np.float64) - one.correct for one in (source, target)]
+    of_sides = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
     return ErrorTerms(*map(_terms_of_mean, of_sides))
 
 
@@ -159,18 +141,6 @@ def one_run_error(
     """Compute the standard error of the matched gap of a single run.
 
     It is the standard deviation (ddof = 1) of the pairs' differences over the root of their number.
-
-    Parameters
-    ----------
-    correct_source, correct_target : bool arrays, shapes (n_source,) and (n_target,)
-        Whether each prediction is correct.
-    rows : int64 array, shape (n_target,)
-        The source row matched to each target row, or -1.
-
-    Returns
-    -------
-    float
-        NaN for fewer than two pairs.
     """
     is_matched = rows != UNMATCHED
     difference = correct_source[rows[is_matched]].astype(np.float64) - correct_target[is_matched]

@@ -18,9 +18,10 @@ _ORIGINS = ("original", "replication")
 _MOST_NAMED = 3  # models in a sentence
 _CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
 _POWER = f"{100 * POWER:g} %"
-_SIDES_OF_MODELS = ("is overconfident", "is underconfident")
+_SIDES_OF_MODELS = tuple(
+    (f"is {side}confident", f"are {side}confident") for side in ("over", "under")
+)
 _CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
-_SIDES = {True: "overconfident", False: "underconfident"}  # by whether confidence is higher
 
 
 class VerdictText:
@@ -75,39 +76,31 @@ class VerdictText:
         digits = max(1, self._digits)
         confident, accurate = (signed(100 * v, digits) for v in (accuracy + new.value, accuracy))
         subject = "the model is" if self._n_models == 1 else f"the {self._n_models} models are"
-        text = f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate"
-        text += " on average: "
-        size = self._over(new)
-        if finding == "small":
-            seems = "apparently " * self._seems("calibration")
-            text += f"{seems}calibrated within {self._margin} ({size})"
-        elif finding == "open":
-            text += f"no difference is shown ({size})"
-        else:
-            text += "apparently " * self._seems("calibration") + size
-        return f"{text}{self._calibration_before()}{self._calibration_counts()}."
+        seems, size = "apparently " * self._seems("calibration"), self._over(new)
+        said = {
+            "small": f"{seems}calibrated within {self._margin} ({size})",
+            "open": f"no difference is shown ({size})",
+        }.get(finding, f"{seems}{size}")
+        text = (
+            f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate on "
+            f"average: {said}"
+        )
+        if math.isfinite(self._old_calibration.value):
+            text += f"; on {self._old}, {self._over(self._old_calibration)}"
+        if counts := self._judged.counts.get("calibration"):
+            sides = zip((counts.lost, counts.gained), ("over", "under"), strict=True)
+            shown = [f"{len(names)} {side}confident" for names, side in sides if names]
+            off = f"; of the {counts.n} models, {' and '.join(shown)} beyond chance"
+            text += off * bool(shown)
+        return f"{text}."
 
-    def _calibration_counts(self) -> str:
-        """Say how many of several models are off beyond chance."""
-        if not (counts := self._judged.counts.get("calibration")):
-            return ""
-        sides = zip((counts.lost, counts.gained), ("over", "under"), strict=True)
-        shown = [f"{len(names)} {side}confident" for names, side in sides if names]
-        return f"; of the {counts.n} models, {' and '.join(shown)} beyond chance" if shown else ""
-
-    def _calibration_before(self) -> str:
-        old = self._old_calibration
-        if not math.isfinite(old.value):
-            return ""
-        return f"; on {self._old}, {self._over(old)}"
-
-    @property
+    @cached_property
     def _old_calibration(self) -> Evidence:
         return measured(self._row, "overconfidence_original")
 
     def _over(self, difference: Evidence) -> str:
         """Format a difference of confidence and accuracy: `overconfident by 2.1 points [1, 3]`."""
-        side = _SIDES[difference.value > 0]
+        side = "overconfident" if difference.value > 0 else "underconfident"
         return f"{side} by {self._points(difference, unsigned=True)}"
 
     def _explained(self) -> str:
@@ -140,18 +133,17 @@ class VerdictText:
         same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
         return (
             f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}"
-            f"{self._by_model()}."
+            f"{self._by_model() if change == 'mixed' else ''}."
         )
 
     def _by_model(self) -> str:
-        """Say what confidence explains for each of a few models that differ."""
-        if self._finding["accuracy"] != "mixed" or self._n_models > _MOST_NAMED:
-            return ""
-        parts = [
-            f"{name}: a {self._as_change(evidence_on(row, 'confidence', self._level)[0])}"
+        """Say what confidence explains for each of a few models."""
+        changes = {
+            name: self._as_change(evidence_on(row, "confidence", self._level)[0])
             for name, row in self._judged.models.iterrows()
-        ]
-        return f" ({', '.join(parts)})"
+        }
+        parts = ", ".join(f"{name}: a {change}" for name, change in changes.items())
+        return f" ({parts})" if len(changes) <= _MOST_NAMED else ""
 
     def _remaining(self) -> str:
         matched, binned = self._evidence["left"]
@@ -171,7 +163,7 @@ class VerdictText:
         if finding in ("loss", "gain"):
             verb = "seems" if self._seems("left") else "is"
             return f"At equal confidence, accuracy {verb} still {directed} ({which})."
-        includes_zero = [one.low <= 0 <= one.high for one in (matched, binned)]
+        includes_zero = [estimate.low <= 0 <= estimate.high for estimate in (matched, binned)]
         if matched.is_defined and binned.is_defined and includes_zero[0] != includes_zero[1]:
             which_one = "second" if includes_zero[0] else "first"
             return (
@@ -184,20 +176,18 @@ class VerdictText:
     def _mixed(self, question: Question, counts: Counts) -> str:
         """Say by how much each of a few models changes; of more, the range."""
         is_calibration = question == "calibration"
-        verbs = _SIDES_OF_MODELS if is_calibration else ("falls", "rises")
+        verbs = _SIDES_OF_MODELS if is_calibration else (("falls", "fall"), ("rises", "rise"))
         said = []
-        for names, verb in zip((counts.lost, counts.gained), verbs, strict=True):
+        for names, (verb, plural) in zip((counts.lost, counts.gained), verbs, strict=True):
             rows = self._judged.models.loc[list(names)].iterrows()
-            found = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
-            if len(found) <= _MOST_NAMED:
-                said += [
-                    f"{name} {verb} by {self._points(one, unsigned=True)}"
-                    for name, one in found.items()
-                ]
+            of_models = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
+            if len(of_models) <= _MOST_NAMED:
+                points = {k: self._points(of, unsigned=True) for k, of in of_models.items()}
+                said += [f"{name} {verb} by {size}" for name, size in points.items()]
                 continue
-            ends = [self._rounded(f(abs(one.value) for one in found.values())) for f in (min, max)]
-            plural = f"are{verb[2:]}" if is_calibration else verb.removesuffix("s")
-            said.append(f"{len(found)} models {plural} by {' to '.join(ends)} points")
+            sizes = [abs(difference.value) for difference in of_models.values()]
+            ends = f"{self._rounded(min(sizes))} to {self._rounded(max(sizes))}"
+            said.append(f"{len(of_models)} models {plural} by {ends} points")
         n_open = counts.n - len(counts.lost) - len(counts.gained)
         rest = f"; {n_open} of {counts.n} could be chance" if n_open else ""
         differ = "seem to differ" if self._seems(question) else "differ"
@@ -255,9 +245,9 @@ class VerdictText:
         part, sized = (evidence[0], evidence[:1]) if question == "confidence" else (
             evidence[1], evidence
         )  # fmt: skip
-        if all(one.low <= 0 <= one.high for one in sized):
+        if all(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the interval includes zero"
-        if any(one.low <= 0 <= one.high for one in sized):
+        if any(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the two estimates disagree"
         of_bins = "an interval includes zero once the error of binning is allowed for"
         if judged.is_hidden(question):
@@ -405,30 +395,31 @@ class VerdictText:
     def _digits(self) -> int:
         """How many digits the widest interval of gap and parts supports."""
         shown = [of[0] for q, of in self._evidence.items() if q != "calibration"]
-        defined = [one for one in shown if one.is_defined]
-        return min((supported_digits(100 * e.low, 100 * e.high) for e in defined), default=1)
+        ends = [(100 * of.low, 100 * of.high) for of in shown if of.is_defined]
+        return min((supported_digits(*bounds) for bounds in ends), default=1)
 
     def _rounded(self, value: float) -> str:
         return signed(100 * value, self._digits)
 
-    def _points(self, found: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
+    def _points(self, estimate: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
         """Format an estimate in points with its interval; with the sign left to the words."""
-        sign = -1 if unsigned and found.value < 0 else sign
-        value = f"{self._rounded(sign * found.value)} points"
-        if not found.is_defined:
+        sign = -1 if unsigned and estimate.value < 0 else sign
+        value = f"{self._rounded(sign * estimate.value)} points"
+        if not estimate.is_defined:
             return value
-        low, high = sorted((sign * found.low, sign * found.high))
+        low, high = sorted((sign * estimate.low, sign * estimate.high))
         return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
 
-    def _directed(self, found: Evidence, where: str = "") -> str:
+    def _directed(self, estimate: Evidence, where: str = "") -> str:
         """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
-        points = self._points(found, unsigned=True)
-        lower = "lower" if found.value > 0 else "higher"
+        points = self._points(estimate, unsigned=True)
+        lower = "lower" if estimate.value > 0 else "higher"
         return points.replace(" points", f" points {lower}{where}", 1)
 
-    def _as_change(self, found: Evidence) -> str:
+    def _as_change(self, estimate: Evidence) -> str:
         """Format a signed part, such as `gain of 0.2 points`."""
-        return f"{'loss' if found.value > 0 else 'gain'} of {self._points(found, unsigned=True)}"
+        change = "loss" if estimate.value > 0 else "gain"
+        return f"{change} of {self._points(estimate, unsigned=True)}"
 
     @property
     def _accuracies(self) -> tuple[str, str]:

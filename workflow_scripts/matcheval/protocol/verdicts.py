@@ -105,7 +105,7 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return a line per claim, with its strength and what that rests on."""
-        lines = [f"{one.strength}: {one.told}" for one in self.claims]
+        lines = [f"{claim.strength}: {claim.told}" for claim in self.claims]
         return "\n".join([*lines, f"next: {self.next_step}"])
 
 
@@ -118,17 +118,8 @@ def verdicts(
 ) -> list[Verdict]:
     """Judge all pairs of a report together, each by its first matching.
 
-    Parameters
-    ----------
-    means : iterable of Series
-        Rows of `schemas.MEAN_GAPS`; of each pair, the first is judged.
-    models : mapping of (str, str) to DataFrame
-        By pair and matching, rows of `schemas.GAPS` with `accuracy_original` and
-        `accuracy_replication`, the models' names as index.
-    margin : float
-        Differences below it do not matter; a fraction.
-    level : float
-        Of the intervals. 1 minus it bounds the share of reports with a wrong established claim.
+    `means` are rows of `schemas.MEAN_GAPS`, `models` rows of `GAPS` with accuracies, by pair and
+    matching. 1 minus the level bounds the share of reports with a wrong established claim.
     """
     rows = dict[str, Any]()
     for row in means:
@@ -139,11 +130,11 @@ def verdicts(
     joint = 1 - (1 - level) / (2 if several else 1)
     scale = Scale(margin, level, joint, len(QUESTIONS) * len(rows))
     counts = {question: count_models(several, question, scale) for question in COUNTED}
-    found = []
+    judged = []
     for name, row in rows.items():
         of_pair = {question: by_pair.get(name) for question, by_pair in counts.items()}
-        found.append(_verdict(Judgement(row, tables[name], scale, of_pair)))
-    return found
+        judged.append(_verdict(Judgement(row, tables[name], scale, of_pair)))
+    return judged
 
 
 def _verdict(judgement: Judgement) -> Verdict:

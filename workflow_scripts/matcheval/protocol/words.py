@@ -104,11 +104,11 @@ def write_summary(
     rows = [row for _, row in means.iterrows()]
     warnings = [f"- {note}" for note in [*told(suspicions), *unmatched_notes(rows, titles)]]
     lines = [f"# {title}: accuracy gaps before and after matching", ""]
-    for one in judged:
-        first = next(row for row in rows if row["pair"] == one.pair)
-        claims = (f"- *{claim.strength}*: {claim.told}" for claim in one.claims)
-        lines += [f"**{one.pair}**: {subject_of(first)}", ""]
-        lines += [*claims, "", f"Next: {one.next_step}", ""]
+    for verdict in judged:
+        first = next(row for row in rows if row["pair"] == verdict.pair)
+        claims = (f"- *{claim.strength}*: {claim.told}" for claim in verdict.claims)
+        lines += [f"**{verdict.pair}**: {subject_of(first)}", ""]
+        lines += [*claims, "", f"Next: {verdict.next_step}", ""]
     lines += [
         at_level(_INTRODUCTION, level),
         "",
@@ -183,9 +183,9 @@ def _share(row: pd.Series, name: str) -> str:
 
 
 def _excess(row: pd.Series) -> str:
-    found = _share(row, "excess_narrowing").removesuffix(" %")
-    spread = "" if found == UNDEFINED else _spread(row)
-    return f"{found} ± {spread}" if spread else found
+    excess = _share(row, "excess_narrowing").removesuffix(" %")
+    spread = "" if excess == UNDEFINED else _spread(row)
+    return f"{excess} ± {spread}" if spread else excess
 
 
 Cell = Callable[[pd.Series], str]

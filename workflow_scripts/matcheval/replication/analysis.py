@@ -27,13 +27,9 @@ from matcheval.study.study import Study
 
 
 def count_correct(
-    *,
-    dataset: DatasetSpec,
-    models: Sequence[str],
-    results: Sequence[str],
-    top_k_files: Sequence[str],
-    accuracies: Path,
-) -> None:
+    *, dataset: DatasetSpec, models: Sequence[str], results: Sequence[str],
+    top_k_files: Sequence[str], accuracies: Path,
+) -> None:  # fmt: skip
     """Count each model's correct predictions on one dataset."""
     files = results if dataset.has_probabilities else ()
     table = dataset_accuracies(dataset, models, files, top_k_files)
@@ -42,17 +38,10 @@ def count_correct(
 
 
 def write_results(
-    *,
-    original: Path,
-    replication: Path,
-    pair: Pair,
-    top: int,
-    confidence: float,
-    models: Sequence[str],
-    sets: Sequence[DatasetSpec],
-    files: Sequence[Sequence[str]],
+    *, original: Path, replication: Path, pair: Pair, top: int, confidence: float,
+    models: Sequence[str], sets: Sequence[DatasetSpec], files: Sequence[Sequence[str]],
     outputs: Sequence[Path],
-) -> None:
+) -> None:  # fmt: skip
     """Tabulate accuracies, intervals, gaps and ranks of the models on one pair."""
     images = [dataset_correctness(spec, models, of) for spec, of in zip(sets, files, strict=True)]
     accuracies = ACCURACIES.read(original), ACCURACIES.read(replication)
@@ -62,18 +51,13 @@ def write_results(
 
 
 def write_fits(
-    *,
-    results: Path,
-    settings: ReplicationSettings,
-    families: Mapping[str, str],
-    outputs: Sequence[Path],
-    region: Path,
-) -> None:
+    *, results: Path, settings: ReplicationSettings, families: Mapping[str, str],
+    outputs: Sequence[Path], region: Path,
+) -> None:  # fmt: skip
     """Fit a line on every scale to the accuracies on one pair, with confidence regions."""
     table = tables.RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
-    rows = pd.DataFrame([fit.row for fit in fits])
-    tables.FITS.write(rows, outputs)
+    tables.FITS.write(pd.DataFrame([fit.row for fit in fits]), outputs)
     write_table(tables.REGION.from_frame(pd.concat([fit.region for fit in fits])), region)
     for fit in fits:
         logging.info("%s fit of %d models", fit.row["scale"], fit.row["n_models"])
@@ -90,12 +74,9 @@ def draw_fit(
 
 
 def write_changes(
-    *,
-    results: Sequence[Path],
-    selection_frequencies: Mapping[str, Path],
-    range_without: Sequence[str],
-    outputs: Sequence[Path],
-) -> None:
+    *, results: Sequence[Path], selection_frequencies: Mapping[str, Path],
+    range_without: Sequence[str], outputs: Sequence[Path],
+) -> None:  # fmt: skip
     """Write the average change and the agreement of ranks for every pair of a study."""
     frequencies = {
         name: float(read_parquet(path)["frequency"].to_numpy().mean())
@@ -142,17 +123,15 @@ class Replication(Analysis):
 
     def __init__(self, settings: ReplicationSettings, study: Study) -> None:
         super().__init__(settings, study)
-        self.each = {"pair": study.pairs, "top": settings.top}
+        self.wildcards = {"pair": study.pairs, "top": settings.top}
         stem, labels = "{pair}/top{top}", {"pair": "{pair}", "top": "{top}"}
         self.result = self.table(stem, _CAPTIONS["results"], {**labels, "what": "results"})
         self.fits = self.table(f"{stem}.fits", _CAPTIONS["fits"], {**labels, "what": "fits"})
         self.region = Artifact(f"{study.folder}/replication/{stem}.region", (".parquet",))
-        self.plot = self.figure(
-            "{pair}/replication/top{top}-{scale}", _CAPTIONS["plot"],
-            {**labels, "what": "{scale} axes"},
-        )  # fmt: skip
-        shown = {"pair": "all", "top": "all", "what": "average changes"}
-        self.changes = self.table("changes", _CAPTIONS["changes"], shown)
+        of_figure, axes = "{pair}/replication/top{top}-{scale}", {**labels, "what": "{scale} axes"}
+        self.plot = self.figure(of_figure, _CAPTIONS["plot"], axes)
+        of_all = {"pair": "all", "top": "all", "what": "average changes"}
+        self.changes = self.table("changes", _CAPTIONS["changes"], of_all)
 
     def check(self) -> None:
         """Check that as many top classes are kept as are counted."""
@@ -161,10 +140,9 @@ class Replication(Analysis):
         if has_images and most > kept:
             raise configuration_error(
                 f"top-{most} accuracies of models that are run here, of which {kept} "
-                f"class{'es are' if kept > 1 else ' is'} kept",
-                field=self.field("top"),
+                f"class{'es are' if kept > 1 else ' is'} kept", field=self.field("top"),
                 remedy=f"Put 'top' among inference.outputs, with inference.top of {most} or more",
-            )
+            )  # fmt: skip
 
     @property
     def fitted_scales(self) -> list[str]:
@@ -178,11 +156,10 @@ class Replication(Analysis):
     @property
     def targets(self) -> list[str]:
         """Tables of all pairs, and fits and figures where there are enough models."""
-        fitted = [*self.fits.expand(**self.each), *self.region.expand(**self.each)]
+        artifacts = [self.result, *([self.fits, self.region] if self.fitted_scales else [])]
         return [
-            *self.result.expand(**self.each),
-            *(fitted if self.fitted_scales else []),
-            *self.plot.expand(**self.each, scale=self.fitted_scales),
+            *(file for artifact in artifacts for file in artifact.expand(**self.wildcards)),
+            *self.plot.expand(**self.wildcards, scale=self.fitted_scales),
             *(self.changes.files if self.study.pairs else []),
         ]
 
@@ -191,60 +168,54 @@ class Replication(Analysis):
         """Accuracies of all pairs and models, besides fits and figures."""
         if not self.study.pairs:
             return self.section()
+        shown = {"results": self.result, "fits": self.fits, "regions": self.region}
         data = {
-            "results": self.all_tables(self.result),
-            "fits": self.all_tables(self.fits) if self.fitted_scales else [],
-            "regions": self.all_tables(self.region) if self.fitted_scales else [],
+            name: [f for f in artifact.expand(**self.wildcards) if f.endswith(".parquet")]
+            for name, artifact in shown.items()
         }
+        if not self.fitted_scales:
+            data |= {"fits": [], "regions": []}
         matched = any(
             all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
             for pair in self.study.pairs.values()
         )
         return self.section(data, {"is_headline": not matched}, [self.result])
 
-    def all_tables(self, artifact: Artifact) -> list[str]:
-        """Return the Parquet files of all pairs."""
-        return Artifact(artifact.file(".parquet"), ("",)).expand(**self.each)
-
     # --- inputs and arguments of jobs
 
     @property
-    def _counts_top_k(self) -> bool:
-        return max(self.settings.top) > 1
+    def _top_k_suffixes(self) -> list[str]:
+        """Endings of the files of top classes, if more than one counts."""
+        return [OUTPUT_SUFFIXES["top"]] if max(self.settings.top) > 1 else []
 
     @property
     def counted_suffixes(self) -> list[str]:
         """Suffixes of the results that correct predictions are counted in."""
-        return [".parquet", *([OUTPUT_SUFFIXES["top"]] if self._counts_top_k else [])]
+        return [".parquet", *self._top_k_suffixes]
 
     def count_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `count_correct`."""
         study, dataset = self.study, wildcards.dataset
+        suffixes = self._top_k_suffixes if study.datasets[dataset].has_images else []
+        stems = [study.predictions_stem(dataset, model) for model in study.models]
         return {
             "dataset": asdict(study.datasets[dataset]),
             "models": list(study.models),
             "results": study.probability_files(dataset, study.models),
-            "top_k_files": self._top_k_files(dataset),
+            "top_k_files": [stem + suffix for stem in stems for suffix in suffixes],
         }
-
-    def _top_k_files(self, dataset: str) -> list[str]:
-        """Files of the models' top classes on a dataset, if more than one counts."""
-        if not self._counts_top_k or not self.study.datasets[dataset].has_images:
-            return []
-        stems = (self.study.predictions_stem(dataset, model) for model in self.study.models)
-        return [stem + OUTPUT_SUFFIXES["top"] for stem in stems]
 
     def sets_of_same_images(self, pair: str) -> tuple[str, ...]:
         """Return both sets of a pair that shows the same images, if these are known one by one."""
         names = tuple(self.study.pairs[pair].datasets.values())
-        known = (self.study.datasets[name].kind_class.has_correctness for name in names)
-        return names if self.study.pairs[pair].paired and all(known) else ()
+        has_correctness = (self.study.datasets[d].kind_class.has_correctness for d in names)
+        return names if self.study.pairs[pair].paired and all(has_correctness) else ()
 
     def pair_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_results`."""
         study, same = self.study, self.sets_of_same_images(wildcards.pair)
         return {
-            "pair": vars(study.pair_of_jobs(wildcards.pair)), "confidence": study.confidence,
+            "pair": vars(study.pairs[wildcards.pair]), "confidence": study.confidence,
             "models": list(study.models) if same else [],
             "sets": [asdict(study.datasets[name]) for name in same],
             "files": [study.probability_files(name, study.models) for name in same],
@@ -261,28 +232,24 @@ class Replication(Analysis):
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw the figures of a pair."""
+        shown = {"results": self.result, "fits": self.fits, "region": self.region}
         calls = []
         for top, scale in product(self.settings.top, self.fitted_scales):
             of: dict[str, Any] = {"pair": wildcards.pair, "top": top}
-            tables = {
-                "results": self.result.file(".parquet", **of),
-                "fits": self.fits.file(".parquet", **of), "region": self.region.file(**of),
-            }  # fmt: skip
+            files = {name: artifact.file(".parquet", **of) for name, artifact in shown.items()}
             outputs = self.plot.expand(**of, scale=scale)
-            calls.append(call(draw_fit, **tables, scale=scale, outputs=outputs))
+            calls.append(call(draw_fit, **files, scale=scale, outputs=outputs))
         return {"calls": calls}
 
     @property
     def selection_frequencies(self) -> dict[str, str]:
         """Files of the selection frequencies of sampled sets in pairs, by dataset."""
-        built = self.study.built_datasets.items()
-        files = {name: one.selection_frequencies for name, one in built}
-        return {name: file for name, file in files.items() if name in self.study.paired and file}
+        built = self.study.built_datasets
+        files = {d: built[d].selection_frequencies for d in built if d in self.study.paired}
+        return {dataset: file for dataset, file in files.items() if file}
 
     @property
     def changes_arguments(self) -> dict[str, Any]:
         """The arguments of `write_changes`."""
-        range_without = self.settings.range_without
-        return {
-            "selection_frequencies": self.selection_frequencies, "range_without": range_without,
-        }  # fmt: skip
+        range_without, files = self.settings.range_without, self.selection_frequencies
+        return {"selection_frequencies": files, "range_without": range_without}

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from matcheval.errors import listed
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, scatter, square
 from matcheval.figures.many_models import point_options
@@ -16,21 +17,17 @@ from matcheval.io.text_tables import counted
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 _MARGIN = 0.04  # around points and intervals, as a fraction of their range on the scale
-_MAX_NAMED = 6
+_MAX_NAMED = 6  # models, in the note
 _MAX_TICKS = 8
 # Possible ticks of probit axes, in percent; `_probit_ticks` selects among them.
 _PROBIT_TICKS = (
     0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92, 94, 95, 96, 97, 98, 99,
     99.5, 99.9, 99.99,
 )  # fmt: skip
-_ORIGINS = ("original", "replication")
 
 
 def plot_replication(
-    results: pd.DataFrame,
-    fit: pd.Series,
-    region: pd.DataFrame,
-    scale: Scale,
+    results: pd.DataFrame, fit: pd.Series, region: pd.DataFrame, scale: Scale
 ) -> "style.Figure":
     """Plot replication against original accuracy, with intervals, fit and confidence region."""
     x, y = "accuracy_original", "accuracy_replication"
@@ -91,8 +88,8 @@ def _set_probit(axes: "style.Axes") -> None:
     def inverse(value: Any) -> Any:
         return 100 * from_scale(value, Scale.PROBIT)
 
-    axes.set_xscale("function", functions=(forward, inverse))
-    axes.set_yscale("function", functions=(forward, inverse))
+    for set_scale_of in (axes.set_xscale, axes.set_yscale):
+        set_scale_of("function", functions=(forward, inverse))
 
 
 def draw_models(
@@ -136,34 +133,24 @@ def _probit_ticks(low: float, high: float) -> list[float]:
 def _label(axes: "style.Axes", results: pd.DataFrame) -> None:
     first = results.iloc[0]
     top = "Accuracy" if first["top"] == 1 else f"Top-{first['top']} accuracy"
-    labels = {}
-    for origin in _ORIGINS:
+    for origin, set_label in (("original", axes.set_xlabel), ("replication", axes.set_ylabel)):
         n = first[f"n_{origin}"]
         size = f", n = {style.count(n)}" if n else ""
         label = f"{top} on {style.shortened(first[origin])} (%{size})"
         is_long = "\n" in style.fit_text(label, style.COLUMN_WIDTH - 0.7, style.LABEL_SIZE)
-        labels[origin] = label.replace(" (%", "\n(%") if is_long else label
-    axes.set(xlabel=labels["original"], ylabel=labels["replication"])
+        set_label(label.replace(" (%", "\n(%") if is_long else label)
 
 
 def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
     """Name the models that were not fitted or are not shown, and explain the error bars."""
     parts = [f"Fitted: {fit['n_models']} models"]
-    left_out = fit["left_out"].split()
-    if left_out:
-        parts[0] += f", without {_named(left_out)}"
-    extreme = fit["extreme"].split()
-    if extreme:
+    if left_out := fit["left_out"].split():
+        parts[0] += f", without {listed(left_out, _MAX_NAMED)}"
+    if extreme := fit["extreme"].split():
         is_clipped = fit["extremes"] == "clip"
         treatment = "clipped to (k + ½)/(n + 1)" if is_clipped else "left out of the fit"
         hidden = ", not shown" if n_hidden else ""
-        parts.append(f"{_named(extreme)}, at 0 or 100 %, {treatment}{hidden}")
+        parts.append(f"{listed(extreme, _MAX_NAMED)}, at 0 or 100 %, {treatment}{hidden}")
     if (results["n_original"] > 0).all() and (results["n_replication"] > 0).all():
         parts.append(f"bars: {100 * fit['confidence']:g} % Clopper-Pearson intervals")
     return f"{'; '.join(parts)}."
-
-
-def _named(models: list[str]) -> str:
-    if len(models) > _MAX_NAMED:
-        return f"{', '.join(models[:_MAX_NAMED])} and {len(models) - _MAX_NAMED} more"
-    return ", ".join(models)

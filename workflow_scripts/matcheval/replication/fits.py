@@ -15,20 +15,9 @@ from pydantic import BeforeValidator, Field, field_validator
 from matcheval.errors import InputError
 from matcheval.replication.tables import FITS, REGION
 from matcheval.settings import Count, Fraction, Integer, ModelNames, Settings, Unique, UniqueItems
+from matcheval.statistics import lines
 from matcheval.statistics.intervals import FloatArray
-from matcheval.statistics.lines import (
-    BootstrapLines,
-    Line,
-    Scale,
-    bootstrap_families,
-    bootstrap_lines,
-    clipped_accuracy,
-    confidence_region,
-    fit_line,
-    from_scale,
-    percentile_interval,
-    to_scale,
-)
+from matcheval.statistics.lines import Scale
 
 
 class Extremes(StrEnum):
@@ -45,9 +34,9 @@ class ModelsByScale(Settings):
     probit: ModelNames = Field((), description="Models left out of the probit fit")
 
 
-def _for_both_scales(given: Any) -> Any:
+def _for_both_scales(models: Any) -> Any:
     """Take a list of models for the models of both scales."""
-    return {"linear": given, "probit": given} if isinstance(given, list | tuple) else given
+    return {"linear": models, "probit": models} if isinstance(models, list | tuple) else models
 
 
 class ReplicationSettings(Settings):
@@ -84,9 +73,7 @@ class ReplicationSettings(Settings):
     def _is_ascending(cls, bounds: tuple[float, float]) -> tuple[float, float]:
         low, high = bounds
         if low >= high:
-            raise ValueError(
-                f"{low:g} is not below {high:g}. Give the lowest original accuracy first"
-            )
+            raise ValueError(f"{low:g} is not below {high:g}. Give the lowest accuracy first")
         return bounds
 
     def left_out(self, scale: Scale) -> tuple[str, ...]:
@@ -115,36 +102,36 @@ def fit_replication(
 ) -> Fit:
     """Fit a line to the accuracies of all models on a pair, and bootstrap it over models."""
     frame, left_out, extreme = _select(results, scale, settings)
-    x, y = (to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in _ORIGINS)
+    x, y = (lines.to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in _ORIGINS)
     try:
-        line = fit_line(x, y)
+        line = lines.fit_line(x, y)
     except InputError as error:
         raise InputError(
-            f"{error}; of {len(results)} models, {len(left_out)} are left out by "
-            f"replication.fit_range and fit_without, and {len(extreme)} have an "
-            "accuracy of 0 or 1",
+            f"{error}; of {len(results)} models, {len(left_out)} are left out by replication."
+            f"fit_range and fit_without, and {len(extreme)} have an accuracy of 0 or 1",
             file=f"{scale.value} fit of pair '{results['pair'].iloc[0]}'",
             remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
-    lines = bootstrap_lines(x, y, settings.resamples, settings.seed)
+    resampled = lines.bootstrap_lines(x, y, settings.resamples, settings.seed)
     of_models = [(families or {}).get(name, "") for name in frame["model"]]
     n_families = len(set(of_models)) if all(of_models) else 0  # 0 if not all are known
     over_families = None
     if n_families > 1:
-        over_families = bootstrap_families(x, y, of_models, settings.resamples, settings.seed)
+        over_families = lines.bootstrap_families(x, y, of_models, settings.resamples, settings.seed)
     first = results.iloc[0]
     confidence = float(first["confidence"])
     row = {
         **first[["pair", "top", "original", "replication"]], "scale": scale.value,
         "slope": line.slope, "offset": line.offset, "r_squared": line.r_squared,
-        "residual_sd": line.residual_sd, "slopes_at_most_1": float((lines.slope <= 1).mean()),
-        **_bounds("", lines, confidence), "n_families": n_families,
+        "residual_sd": line.residual_sd, "slopes_at_most_1": float((resampled.slope <= 1).mean()),
+        **_bounds("", resampled, confidence), "n_families": n_families,
         **_bounds("family_", over_families, confidence), "n_models": len(x),
         "left_out": " ".join(left_out), "extreme": " ".join(extreme),
         "extremes": settings.extremes.value, "confidence": confidence,
-        "resamples": settings.resamples, "n_degenerate": lines.n_degenerate, "seed": settings.seed,
+        "resamples": settings.resamples, "n_degenerate": resampled.n_degenerate,
+        "seed": settings.seed,
     }  # fmt: skip
-    region = _region(x, line, lines, scale, confidence)
+    region = _region(x, line, resampled, scale, confidence)
     return Fit({name: row[name] for name in FITS.names}, region)
 
 
@@ -175,33 +162,34 @@ def _clipped(frame: pd.DataFrame, origin: str) -> FloatArray:
     if (n[here] == 0).any():
         raise InputError(
             f"the accuracy of {frame['model'].to_numpy()[here & (n == 0)][0]} cannot be clipped: "
-            "the number of datapoints is unknown",
-            field="replication.extremes",
+            "the number of datapoints is unknown", field="replication.extremes",
             remedy="Give 'n' with the accuracies, or set it to leave_out",
-        )
-    return np.where(here, clipped_accuracy(correct, n), accuracy)
+        )  # fmt: skip
+    return np.where(here, lines.clipped_accuracy(correct, n), accuracy)
 
 
-def _bounds(prefix: str, lines: BootstrapLines | None, confidence: float) -> dict[str, float]:
+def _bounds(
+    prefix: str, resampled: lines.BootstrapLines | None, confidence: float
+) -> dict[str, float]:
     """Intervals of slope and offset; NaN without resamples."""
     bounds: dict[str, float] = {}
     for name in ("slope", "offset"):
         low = high = np.nan
-        if lines is not None:
-            low, high = percentile_interval(getattr(lines, name), confidence)
+        if resampled is not None:
+            low, high = lines.percentile_interval(getattr(resampled, name), confidence)
         bounds |= {f"{prefix}{name}_low": low, f"{prefix}{name}_high": high}
     return bounds
 
 
 def _region(
-    x: FloatArray, line: Line, lines: BootstrapLines, scale: Scale, confidence: float
+    x: FloatArray, line: lines.Line, resampled: lines.BootstrapLines, scale: Scale, level: float
 ) -> pd.DataFrame:
     reach = _MARGIN * np.ptp(x)
     low, high = x.min() - reach, x.max() + reach
     if scale is Scale.LINEAR:  # accuracies lie within 0 and 100 %
         low, high = max(low, 0.0), min(high, 100.0)
     grid = np.linspace(low, high, GRID_POINTS)
-    bounds = confidence_region(lines, grid, confidence)
+    bounds = lines.confidence_region(resampled, grid, level)
     values = (grid, line.at(grid), bounds.low, bounds.high)
-    columns = [from_scale(each, scale) for each in values]
+    columns = [lines.from_scale(points, scale) for points in values]
     return pd.DataFrame(dict(zip(REGION.names, (scale.value, *columns), strict=True)))

@@ -1,7 +1,7 @@
-"""Schemas of the replication tables: columns, types, units, meanings."""
+"""The replication tables: their columns, and the accuracies, gaps and ranks in them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,17 +9,9 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
-from matcheval.errors import InputError
-from matcheval.io.tables import (
-    CONFIDENCE_LEVEL,
-    MODEL,
-    PAIR,
-    Column,
-    TableSchema,
-    accuracy,
-    fraction,
-    text,
-)
+from matcheval.errors import InputError, listed
+from matcheval.io import tables
+from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import counted, outward, signed, with_interval
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
@@ -38,19 +30,18 @@ def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -
 
 
 def _with_ranges(results: pd.DataFrame) -> pd.DataFrame:
-    return results.assign(
-        **{part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
-    )
+    ranges = {part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
+    return results.assign(**ranges)
 
 
 RESULTS = TableSchema(
     "replication results",
     (
         Column("original_rank", pa.int32(), "1", "rank on the original, ties by name"),
-        MODEL,
+        tables.MODEL,
         *PAIR,
-        *accuracy("original", "size of the original; 0 if unknown"),
-        *accuracy("replication", "size of the replication; 0 if unknown"),
+        *tables.accuracy("original", "size of the original; 0 if unknown"),
+        *tables.accuracy("replication", "size of the replication; 0 if unknown"),
         fraction("gap", "accuracy, original minus replication"),
         fraction("gap_low", "lower bound of its normal interval; NaN if n is unknown"),
         fraction("gap_high", "upper bound"),
@@ -190,33 +181,51 @@ _ORIGINS = ("original", "replication")
 _CONSTANT = ("pair", "top", "original", "replication")
 
 
-def tabulate_replication(
-    original: pa.Table,
-    replication: pa.Table,
-    pair: Pair,
-    top: int = 1,
-    confidence: float = 0.95,
-    images: Sequence[Correctness] = (),
+def top_accuracies(
+    table: pa.Table, top: int, models: Iterable[str], dataset: str, *, field: str, remedy: str
 ) -> pd.DataFrame:
+    """Return the accuracies of models at one k of top-k, in their order; all must have one."""
+    frame: pd.DataFrame = table.to_pandas()
+    of_top, models = frame[frame["top"] == top].set_index("model"), list(models)
+    if absent := [model for model in models if model not in of_top.index]:
+        problem = f"no top-{top} accuracy of {counted(len(absent), 'model')} ({listed(absent, 3)})"
+        raise InputError(problem, file=dataset, field=field, remedy=remedy)
+    return of_top.loc[models]
+
+
+def accuracy_intervals(frame: pd.DataFrame, part: str, confidence: float) -> dict[str, Any]:
+    """Return the columns that `tables.accuracy` declares for a part, from counts and accuracies."""
+    bounds = clopper_pearson(frame["n_correct"], frame["n"], confidence)
+    end = f"_{part}" if part else ""
+    return {
+        f"n{end}": frame["n"].to_numpy(np.int64),
+        f"n_correct{end}": frame["n_correct"].to_numpy(np.int64),
+        f"accuracy{end}": frame["accuracy"].to_numpy(np.float64),
+        f"accuracy{end}_low": bounds.low, f"accuracy{end}_high": bounds.high,
+    }  # fmt: skip
+
+
+def tabulate_replication(
+    original: pa.Table, replication: pa.Table, pair: Pair, top: int = 1, confidence: float = 0.95,
+    images: Sequence[Correctness] = (),
+) -> pd.DataFrame:  # fmt: skip
     """Tabulate the accuracies of all models on both sets of a pair."""
-    sets = {
-        "original": _of_top(original, top, pair.original),
-        "replication": _of_top(replication, top, pair.replication),
-    }
-    alone = set(sets["original"].index) ^ set(sets["replication"].index)
-    if alone:
+    models, others = (list(dict.fromkeys(t["model"].to_pylist())) for t in (original, replication))
+    if alone := set(models) ^ set(others):
         raise InputError(
             f"models with results on only one of the two sets: {', '.join(sorted(alone))}",
             field=f"pairs.{pair.name}",
             remedy="Leave them out of the catalogue, or give their results on both sets",
         )
-    models = list(sets["original"].index)
     columns: dict[str, Any] = {
         "model": models, "pair": pair.name, "top": top, "original": pair.original,
         "replication": pair.replication, "confidence": confidence,
     }  # fmt: skip
-    for origin, frame in sets.items():
-        columns |= _accuracies(frame.loc[models], origin, confidence)
+    remedy = f"Leave {top} out, or give the {top} most probable classes of every datapoint"
+    for origin, table in zip(_ORIGINS, (original, replication), strict=True):
+        dataset = pair.datasets[origin]
+        frame = top_accuracies(table, top, models, dataset, field="replication.top", remedy=remedy)
+        columns |= accuracy_intervals(frame, origin, confidence)
         columns[f"{origin}_rank"] = ordinal_ranks(columns[f"accuracy_{origin}"], models)
     columns["gap"] = columns["accuracy_original"] - columns["accuracy_replication"]
     for end, other in (("low", "high"), ("high", "low")):
@@ -255,8 +264,8 @@ def _paired_errors(
         )
     if columns["top"] != 1:
         return np.full(len(columns["model"]), np.nan)
-    right = (one.right[[one.models.index(m) for m in columns["model"]]] for one in (first, second))
-    return paired_error(*right)
+    sets = first, second
+    return paired_error(*(s.right[[s.models.index(m) for m in columns["model"]]] for s in sets))
 
 
 def summarize_changes(
@@ -282,42 +291,11 @@ def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> 
     ranged, z = original[~left_out], results["z"].to_numpy(np.float64)
     row: dict[str, Any] = {name: results[name].iloc[0] for name in _CONSTANT}
     return row | {
-        "n_models": len(results),
-        "accuracy_original": original.mean(),
-        "accuracy_replication": new.mean(),
-        "change": (new - original).mean(),
+        "n_models": len(results), "accuracy_original": original.mean(),
+        "accuracy_replication": new.mean(), "change": (new - original).mean(),
         "range_original": float(np.ptp(ranged)) if len(ranged) else np.nan,
         "range_without": " ".join(results.loc[left_out, "model"]),
         "least_z": np.nan if np.isnan(z).all() else float(z[np.nanargmin(np.abs(z))]),
         "n_significant": count_significant(z, float(results["confidence"].iloc[0])),
-        "spearman": spearman,
-        "kendall": kendall,
-    }
-
-
-def _of_top(table: pa.Table, top: int, dataset: str) -> pd.DataFrame:
-    """Select the rows for a value of `top`, by model; every model must have one."""
-    frame: pd.DataFrame = table.to_pandas()
-    chosen: pd.DataFrame = frame[frame["top"] == top].set_index("model")
-    without = [model for model in dict.fromkeys(frame["model"]) if model not in chosen.index]
-    if without:
-        named = ", ".join(without[:3]) + (", ..." if len(without) > 3 else "")
-        raise InputError(
-            f"no top-{top} accuracy of {counted(len(without), 'model')} ({named}): "
-            "their files do not contain enough classes",
-            file=dataset,
-            field="replication.top",
-            remedy=f"Leave {top} out, or give the {top} most probable classes of every datapoint",
-        )
-    return chosen
-
-
-def _accuracies(frame: pd.DataFrame, origin: str, confidence: float) -> dict[str, Any]:
-    """Compute the columns of one set: counts, accuracy and interval."""
-    interval = clopper_pearson(frame["n_correct"], frame["n"], confidence)
-    return {
-        f"n_{origin}": frame["n"].to_numpy(np.int64),
-        f"n_correct_{origin}": frame["n_correct"].to_numpy(np.int64),
-        f"accuracy_{origin}": frame["accuracy"].to_numpy(np.float64),
-        f"accuracy_{origin}_low": interval.low, f"accuracy_{origin}_high": interval.high,
+        "spearman": spearman, "kendall": kendall,
     }  # fmt: skip

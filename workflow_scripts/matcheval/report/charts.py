@@ -148,7 +148,7 @@ class Chart:
 
     @cached_property
     def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        points = [p for each in self.series for p in each.defined]
+        points = [p for series in self.series for p in series.defined]
         x = [v for p in points for v in (p.x, *p.x_bounds) if math.isfinite(v)]
         y = [v for p in points for v in (p.y, *p.y_bounds) if math.isfinite(v)]
         x, y = x + [0.0] * (self.zero == "x"), y + [0.0] * (self.zero == "y")
@@ -168,7 +168,7 @@ class Chart:
     @property
     def marks(self) -> list[list[Mark]]:
         """The points of every series, as drawn."""
-        return [[self._mark(point) for point in each.defined] for each in self.series]
+        return [[self._mark(point) for point in series.defined] for series in self.series]
 
     def _mark(self, point: Point) -> Mark:
         ends = []

@@ -19,8 +19,8 @@ import pyarrow.parquet as pq
 from matcheval.errors import InputError
 from matcheval.figures.style import PAGE_COLORS
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json
 from matcheval.io.provenance import software_versions
+from matcheval.io.self_digests import read_json
 from matcheval.io.text_tables import TextColumn
 from matcheval.report.sections import Content, Section, ShownFile
 
@@ -199,7 +199,7 @@ def render_report(
     return template.render(
         title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
         colors=PAGE_COLORS,
-        headlines=[line for one in rendered for line in one.content.headlines], notes=notes,
+        headlines=[line for section in rendered for line in section.content.headlines], notes=notes,
     )  # fmt: skip
 
 
@@ -213,7 +213,7 @@ def _render_section(section: Section, space: FigureSpace) -> Rendered:
     content = Content()
     if section.data:
         content = import_module(f"{section.room}.report").content(section.data, section.values)
-    tables = [one for shown in section.shown if shown.is_table for one in _tables(shown)]
+    tables = [table for shown in section.shown if shown.is_table for table in _tables(shown)]
     figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
     own = "/".join(section.room.split(".")[1:]) + "/report.html"
     name = own if (_LIBRARY / own).is_file() else "report/section.html"
@@ -225,12 +225,12 @@ def _render_section(section: Section, space: FigureSpace) -> Rendered:
 def _tables(shown: ShownFile) -> list[tuple[HtmlTable, list[str]]]:
     """Read the tables of a file with the paragraphs around them; the caption follows the last."""
     path = shown.paths[0]
-    found = read_markdown(read_result(path).decode("utf-8"), path)
+    pieces = read_markdown(read_result(path).decode("utf-8"), path)
     tables = []
-    for number, one in enumerate(found, 1):
-        title = f"{shown.title}: {one.heading}" if one.heading else shown.title
-        caption = [_caption(shown)] if number == len(found) else []
-        tables.append((HtmlTable(title, one.columns, path), [*one.paragraphs, *caption]))
+    for number, table in enumerate(pieces, 1):
+        title = f"{shown.title}: {table.heading}" if table.heading else shown.title
+        caption = [_caption(shown)] if number == len(pieces) else []
+        tables.append((HtmlTable(title, table.columns, path), [*table.paragraphs, *caption]))
     return tables
 
 
@@ -275,8 +275,8 @@ _OF_MODEL = {
 
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
     """List files with the SHA-256 of their bytes."""
-    found = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
-    return listed(caption, {"File": [str(path) for path in files], "SHA-256": found})
+    sums = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
+    return listed(caption, {"File": [str(path) for path in files], "SHA-256": sums})
 
 
 def listed(
@@ -289,31 +289,32 @@ def listed(
 
 def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     """List models with where they come from, and what their prediction files tell of them."""
-    found = []
-    for one in models.values():
-        path = one["predictions"]
+    of_files = []
+    for model in models.values():
+        path = model["predictions"]
         stored = pq.read_schema(path).metadata if path.endswith(".parquet") else None
-        found.append(
+        of_files.append(
             {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
         )
     columns = {
-        head: [metadata.get(key, _UNKNOWN) for metadata in found] for key, head in _OF_MODEL.items()
+        head: [metadata.get(key, _UNKNOWN) for metadata in of_files]
+        for key, head in _OF_MODEL.items()
     }
-    told = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
-    sources = [one["source"] for one in models.values()]
-    return listed("Models", {"Model": list(models), "From": sources, **told})
+    filled = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
+    sources = [model["source"] for model in models.values()]
+    return listed("Models", {"Model": list(models), "From": sources, **filled})
 
 
 def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     """List datasets; images may be deleted once all models have seen them."""
-    paths = [Path(one["description"]) for one in datasets.values()]
-    found = [read_json(path) if path.is_file() else {} for path in paths]
+    paths = [Path(dataset["description"]) for dataset in datasets.values()]
+    described = [read_json(path) if path.is_file() else {} for path in paths]
     columns = {
         "Dataset": list(datasets),
-        "Kind": [one["kind"] for one in datasets.values()],
-        "Options": [one["options"] for one in datasets.values()],
-        "Images": [f"{one['n']:,}" if one else _UNKNOWN for one in found],
-        "SHA-256 of the images": [one.get("sha256", _UNKNOWN) for one in found],
+        "Kind": [dataset["kind"] for dataset in datasets.values()],
+        "Options": [dataset["options"] for dataset in datasets.values()],
+        "Images": [f"{dataset['n']:,}" if dataset else _UNKNOWN for dataset in described],
+        "SHA-256 of the images": [dataset.get("sha256", _UNKNOWN) for dataset in described],
     }
     return listed("Datasets", columns, numbers=["Images"])
 

@@ -89,23 +89,7 @@ def wilson(p: float, n: float, level: float) -> tuple[float, float]:
 def accuracy_columns(
     part: str, correct: npt.NDArray[np.bool_], confidence: float
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute count, accuracy and Clopper-Pearson interval of a subset, by column name.
-
-    Parameters
-    ----------
-    part : str
-        Suffix of the column names, such as `group` in `n_group`; may be empty.
-    correct : bool array, shape (n,)
-        Whether each datapoint of the subset was classified correctly; n may be 0.
-    confidence : float
-        Confidence level of the interval, in (0, 1).
-
-    Returns
-    -------
-    dict
-        `n_<part>`, `n_correct_<part>`, `accuracy_<part>`, `accuracy_<part>_low` and
-        `accuracy_<part>_high`; accuracies are fractions, NaN if the subset is empty.
-    """
+    """Compute count, accuracy and Clopper-Pearson interval of a subset, by column name."""
     n, n_correct, end = len(correct), int(correct.sum()), f"_{part}" if part else ""
     interval = clopper_pearson(n_correct, n, confidence)
     return {

@@ -55,22 +55,7 @@ class BootstrapLines:
 
 
 def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
-    """Fit a line by ordinary least squares.
-
-    Parameters
-    ----------
-    x, y : array-like, shape (n_models,)
-        At least three finite values each; the values of x must not all be equal.
-
-    Returns
-    -------
-    Line
-
-    Raises
-    ------
-    InputError
-        If there are fewer than three models, or all x are equal.
-    """
+    """Fit a line by ordinary least squares."""
     x, y = _checked(x, y)
     dx, dy = x - x.mean(), y - y.mean()
     slope = (dx @ dy) / (dx @ dx)
@@ -87,30 +72,11 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines to models drawn with replacement.
+    """Fit lines to models drawn with replacement: O(resamples · n_models).
 
-    Parameters
-    ----------
-    x, y : array-like, shape (n_models,)
-        As for `fit_line`.
-    resamples : int
-        Number of resamples, at least 1.
-    seed : int
-        Seed of NumPy's `RandomState`, in [0, 2**32 - 1]. Resamples are those of repeated calls of
-        `RandomState(seed).choice(m, m)`, as in the code of Recht et al. (2019). Unlike a
-        `Generator`, a `RandomState` has the same stream in all versions of NumPy.
-
-    Returns
-    -------
-    BootstrapLines
-        A resample in which all x are equal determines no line; it is left out and counted, so
-        that intervals are conditional on the resample determining a line. With three models of
-        different x, one resample in nine is left out.
-
-    Raises
-    ------
-    InputError
-        For the reasons given in `fit_line`, or if no resample determines a line.
+    Draws are those of repeated `RandomState(seed).choice(m, m)`, as in the code of Recht et al.
+    (2019), which has one stream in all versions of NumPy. A resample in which all x are equal
+    determines no line: intervals are conditional on those that do.
 
     Notes
     -----
@@ -145,28 +111,6 @@ def bootstrap_families(
     Models of one family err alike, so that a bootstrap over models is far too narrow. This one is
     too narrow as well with few families: below 20 of them, simulated intervals of 95 % covered the
     truth in 84 to 90 %.
-
-    Parameters
-    ----------
-    x, y : array-like, shape (n_models,)
-        As for `fit_line`.
-    families : sequence of str, length n_models
-        Family of each model; at least two.
-    resamples : int
-        Number of resamples, each of as many families as there are.
-    seed : int
-        Seed of NumPy's default generator.
-
-    Returns
-    -------
-    BootstrapLines
-        Resamples in which all x are equal determine no line; they are left out and counted.
-
-    Raises
-    ------
-    InputError
-        For the reasons given in `fit_line`, if there is one family only, or if no resample
-        determines a line.
     """
     x, y = _checked(x, y)
     names, family = np.unique(np.asarray(families), return_inverse=True)
@@ -197,17 +141,6 @@ def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float,
     Bounds are order statistics: the lower quantile is rounded down and the upper quantile rounded
     up to a value that occurs (NumPy's methods `lower` and `higher`), as in the code of
     Recht et al. (2019).
-
-    Parameters
-    ----------
-    values : float64 array, shape (n,)
-        Bootstrap estimates, at least one.
-    level : float
-        Fraction of the values between the bounds, in (0, 1).
-
-    Returns
-    -------
-    low, high : float
     """
     tail = (1 - level) / 2
     low = np.quantile(values, tail, method="lower")
@@ -216,22 +149,7 @@ def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float,
 
 
 def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.95) -> Interval:
-    """Compute pointwise percentile intervals of bootstrapped lines on a grid.
-
-    Parameters
-    ----------
-    lines : BootstrapLines
-    grid : float64 array, shape (n_points,)
-        Values of x.
-    level : float
-        Confidence level at each point, in (0, 1). The intervals are not simultaneous: a whole
-        line lies within them with lower probability.
-
-    Returns
-    -------
-    Interval
-        Bounds of y, of shape (n_points,).
-    """
+    """Compute pointwise percentile intervals of bootstrapped lines on a grid."""
     bounds = [percentile_interval(lines.offset + lines.slope * x, level) for x in grid]
     low, high = np.array(bounds, dtype=np.float64).reshape(-1, 2).T
     return Interval(low, high)

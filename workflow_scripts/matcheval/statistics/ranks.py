@@ -9,18 +9,6 @@ import numpy.typing as npt
 def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[np.int64]:
     """Rank models by decreasing accuracy, from 1; ties are broken by model name.
 
-    Parameters
-    ----------
-    accuracy : array-like, shape (n_models,)
-        Accuracies on any scale.
-    names : sequence of str
-        Distinct model names, in the order of `accuracy`.
-
-    Returns
-    -------
-    int64 array, shape (n_models,)
-        Ranks 1 to n_models, each given once.
-
     Notes
     -----
     Recht et al. (2019) do not say how they rank ties. Of the simple rules this is the only one
@@ -35,17 +23,7 @@ def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[
 
 
 def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:
-    """Compute Spearman's ρ and Kendall's τ-b between two series.
-
-    Parameters
-    ----------
-    x, y : array-like, shape (n,)
-
-    Returns
-    -------
-    spearman, kendall : float
-        NaN if there are fewer than two values or either series is constant.
-    """
+    """Compute Spearman's ρ and Kendall's τ-b; NaN of fewer than two values or a constant series."""
     from scipy.stats import kendalltau, spearmanr
 
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -55,17 +33,7 @@ def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]
 
 
 def linear_correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-    """Compute Pearson's r between two series.
-
-    Parameters
-    ----------
-    x, y : array-like, shape (n,)
-
-    Returns
-    -------
-    float
-        NaN if there are fewer than two values or either series is constant.
-    """
+    """Compute Pearson's r; NaN of fewer than two values or a constant series."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     if not _are_varied(x, y):
         return float("nan")

@@ -31,20 +31,9 @@ def evaluate_without_each(
     The fit without a model follows from that with it, by its leverage (Cook & Weisberg 1982,
     *Residuals and Influence in Regression*, section 2.2).
 
-    Parameters
-    ----------
-    x : float64 array, shape (n_fits or 1, n_models, n_terms)
-        Terms of the fit, of which one is constant.
-    y : float64 array, shape (n_fits or 1, n_models)
-    counts : float64 array, shape (n_fits, n_models)
-        How often each model counts; 0 for those that are not fitted.
-    at : float64 array, shape (n_fits or 1, n_models, n_terms)
-        Terms at which the fit without a model is evaluated.
-
-    Returns
-    -------
-    float64 array, shape (n_fits, n_models)
-        NaN where the other models do not determine a fit.
+    Terms of the fit `x`, and those `at` which it is evaluated, have shape (n_fits or 1, n_models,
+    n_terms); `counts`, how often each model counts, and the result (n_fits, n_models). It is NaN
+    where the other models do not determine a fit.
     """
     squares = (x[..., :, None] * x[..., None, :]).reshape(*x.shape[:2], -1)
     grams = (counts[:, None, :] @ squares).reshape(len(counts), x.shape[2], x.shape[2])
@@ -72,31 +61,22 @@ def draw_accuracies(
 ) -> FloatArray:
     """Draw accuracies of models on other test sets of the same sizes.
 
-    Parameters
-    ----------
-    accuracy, n : float64 and int64 arrays, shape (n_sets, n_models)
-        Accuracies, as fractions, and sizes of the sets; a size of 0 if unknown.
-    right : sequence of bool array, shape (n_models, size of the set), or None
-        By set, which datapoints models predict correctly. These are drawn with replacement, the
-        same for all models; of None, each model's count is drawn from a binomial distribution.
-    resamples, seed : int
-        Number and seed of the draws.
-
-    Returns
-    -------
-    float64 array, shape (resamples, n_sets, n_models)
-        At least half a datapoint from 0 and 1, which have no probit; empty if a size is unknown.
+    Accuracies and sizes have shape (n_sets, n_models). Where it is known which datapoints models
+    predict correctly, these are drawn with replacement, the same for all models; otherwise each
+    model's count is drawn from a binomial distribution. What is returned, of shape (resamples,
+    n_sets, n_models), is at least half a datapoint from 0 and 1, which have no probit; it is empty
+    if a size is unknown (0).
     """
     if (n == 0).any():
         return np.empty((0, *n.shape))
     rng, drawn = np.random.default_rng(seed), np.empty((resamples, *n.shape))
     ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
     chance = np.clip(accuracy, *ends)
-    for i, known in enumerate(right):
-        if known is None:
+    for i, of_set in enumerate(right):
+        if of_set is None:
             drawn[:, i] = rng.binomial(n[i], chance[i], (resamples, n.shape[1]))
         else:
-            drawn[:, i] = _resampled_counts(known, resamples, rng)
+            drawn[:, i] = _resampled_counts(of_set, resamples, rng)
     drawn /= n
     return np.clip(drawn, *ends, out=drawn)
 
@@ -161,9 +141,9 @@ def effective_robustness(
         If too few models are fitted, or they determine no fit.
     """
     y, *base = to_scale(accuracy, scale)
-    given = np.transpose(base)
+    bases = np.transpose(base)
     # On the probit scale, an accuracy of 0 or 1 is infinite: neither fitted, nor a base.
-    is_known = np.isfinite(given).all(axis=1)
+    is_known = np.isfinite(bases).all(axis=1)
     is_standard = is_chosen & is_known & np.isfinite(y)
     n_fitted = int(is_standard.sum())
     if n_fitted < (needed := least_models(len(base))):
@@ -172,15 +152,15 @@ def effective_robustness(
             f"scale, of {needed} needed", field="effective_robustness.standard",
             remedy="Name more models, or leave the scale out of effective_robustness.scales",
         )  # fmt: skip
-    centre, spread = given[is_standard].mean(axis=0), given[is_standard].std(axis=0)
+    centre, spread = bases[is_standard].mean(axis=0), bases[is_standard].std(axis=0)
 
     def terms(values: FloatArray) -> FloatArray:
         """Return a constant, and values on the bases in standard deviations of the models."""
         scaled = (values - centre) / np.where(spread > 0, spread, 1.0)
         return np.concatenate([np.ones_like(scaled[..., :1]), scaled], axis=-1)
 
-    given, y = np.where(is_known[:, None], given, centre), np.where(is_standard, y, 0.0)
-    x, counts = terms(given), is_standard.astype(np.float64)
+    bases, y = np.where(is_known[:, None], bases, centre), np.where(is_standard, y, 0.0)
+    x, counts = terms(bases), is_standard.astype(np.float64)
     expected = from_scale(evaluate_without_each(x[None], y[None], counts[None], x[None])[0], scale)
     if np.isnan(expected).all():
         raise InputError(
@@ -192,19 +172,19 @@ def effective_robustness(
     by_fit = np.array([from_scale(x @ coefficients, scale), expected])
     fitted, expected = np.where(is_known, by_fit, np.nan)
     rng = np.random.default_rng([seed, 1])  # not the stream of `drawn`
-    found = np.empty((len(drawn), len(y)))
+    rhos = np.empty((len(drawn), len(y)))
     block = max(1, _BLOCK // (len(y) * x.shape[1] ** 2))
     for first in range(0, len(drawn), block):
-        each = drawn[first : first + block]
-        times = rng.multinomial(n_fitted, counts / n_fitted, len(each)).astype(np.float64)
-        own = to_scale(np.swapaxes(each, 1, 2), scale)
-        others = np.where(is_shared, own, np.column_stack([y, given]))
+        resampled = drawn[first : first + block]
+        times = rng.multinomial(n_fitted, counts / n_fitted, len(resampled)).astype(np.float64)
+        own = to_scale(np.swapaxes(resampled, 1, 2), scale)
+        others = np.where(is_shared, own, np.column_stack([y, bases]))
         of_fits = evaluate_without_each(
             terms(others[..., 1:]), others[..., 0], times, terms(own[..., 1:])
         )
-        rho = each[:, 0] - from_scale(of_fits, scale)
-        found[first : first + block] = np.where(is_known, rho, np.nan)
-    kept = [values[~np.isnan(values)] for values in found.T]
+        rho = resampled[:, 0] - from_scale(of_fits, scale)
+        rhos[first : first + block] = np.where(is_known, rho, np.nan)
+    kept = [values[~np.isnan(values)] for values in rhos.T]
     pairs = [percentile_interval(v, confidence) if len(v) else (np.nan, np.nan) for v in kept]
     low, high = np.transpose(pairs)
     return {

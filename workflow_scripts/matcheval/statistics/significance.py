@@ -24,17 +24,7 @@ def paired_error(right: npt.ArrayLike, other_right: npt.ArrayLike) -> FloatArray
     """Compute the standard error of the difference between two accuracies on the same images.
 
     The difference over this error is the z statistic of McNemar's test, but for its error, which
-    is not taken under the hypothesis of no difference.
-
-    Parameters
-    ----------
-    right, other_right : array-like of bool, shape (n_models, n)
-        Whether each model is right on each image, in both sets.
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-        Standard deviation of the images' differences (ddof = 1) over √n; NaN for n < 2.
+    is not taken under the hypothesis of no difference; NaN for fewer than two images.
     """
     difference = np.asarray(right, np.int8) - np.asarray(other_right, np.int8)
     n = difference.shape[1]
@@ -49,18 +39,6 @@ def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
     Tests are two-sided. The family-wise error rate, the probability of counting at least one
     pair of equal accuracies, is at most 1 - `level`, however the tests depend on each other. It
     covers the tests of one call only.
-
-    Parameters
-    ----------
-    z : array-like, shape (n_tests,)
-        Standard normal test statistics; NaN is left out and does not count as a test.
-    level : float
-        1 minus the family-wise error rate, in (0, 1).
-
-    Returns
-    -------
-    int
-        Number of tests whose |z| exceeds the corrected threshold.
     """
     values = np.asarray(z, np.float64)
     values = values[~np.isnan(values)]
@@ -90,8 +68,8 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
 
     def log_choose(of: int, some: npt.ArrayLike) -> FloatArray:
         chosen = np.asarray(some, np.float64)
-        found: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
-        return found
+        logarithm: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+        return logarithm
 
     p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(both, total))
     return min(1.0, 2 * float(min(p[k <= correct].sum(), p[k >= correct].sum())))
@@ -99,17 +77,6 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
 
 def holm(p: npt.ArrayLike) -> FloatArray:
     """Correct p-values such that the chance of any false rejection is at most the level.
-
-    Parameters
-    ----------
-    p : array-like, shape (n,)
-        NaN is left out and does not count as a test.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        The running maximum, from the smallest, of the k-th smallest value times n - k + 1; at most
-        1. NaN where `p` is.
 
     References
     ----------

@@ -16,8 +16,8 @@ from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Need, Settings
 from matcheval.statistics.intervals import at_level
+from matcheval.study.checks import check_need
 from matcheval.study.contents import StudyPart
-from matcheval.study.references import check_need
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
 
@@ -25,21 +25,10 @@ from matcheval.study.study import Study
 class Analysis(StudyPart):
     """Base class of the analyses: what one computes from a study, its files, and its settings.
 
-    Parameters
-    ----------
-    settings : Settings
-        Its block of the study file.
-    study : Study
-        Analyses that precede this one in the registry are loaded already.
-
-    Attributes
-    ----------
-    name : str
-        Its key in the configuration, and the name of its target, folder of results and page.
-    Settings : type of Settings
-        Class of its settings, with defaults for all that can be left out.
-    dataset_kinds : mapping
-        Kinds of dataset that it builds, by name.
+    `name` is its key in the configuration, and the name of its target, folder of results and page.
+    `Settings` is the class of its block of the study file, with defaults for all that can be left
+    out. `dataset_kinds` are kinds of dataset that it builds. When one is made, those that precede
+    it in the registry are in the study already.
     """
 
     name: ClassVar[str]
@@ -99,14 +88,7 @@ class Analysis(StudyPart):
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
         """Declare a table, written as Parquet, CSV, LaTeX and Markdown; reports show the latter.
 
-        Parameters
-        ----------
-        stem : str
-            Path below the analysis's folder, with wildcards.
-        caption : str
-            See `ReportEntry`.
-        labels : mapping
-            See `ReportEntry`.
+        `stem` is a path below the analysis's folder, with wildcards; the others: `ReportEntry`.
         """
         entry = ReportEntry(self.title(), at_level(caption, self.study.confidence), labels)
         return Artifact(f"{self.study.folder}/{self.name}/{stem}", TABLE_SUFFIXES, entry, (".md",))
@@ -175,3 +157,57 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
             title = title or entry.category
             shown.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
     return tuple(shown)
+
+
+# --- what the report of a study shows besides
+
+
+def study_sections(study: Study) -> list[Section]:
+    """Return the sections of a study's report, in the order of the registry."""
+    sections = (analysis.report_section for analysis in study.analyses.values())
+    return [section for section in sections if section.shown or section.data]
+
+
+def section_files(sections: Iterable[Section]) -> list[str]:
+    """Return the files that sections are made from, one format of each figure."""
+    shown = [path for one in sections for file in one.shown for path in file.paths]
+    data = [path for one in sections for paths in one.data.values() for path in paths]
+    return list(dict.fromkeys([*data, *shown]))
+
+
+def described_models(study: Study) -> dict[str, dict[str, str]]:
+    """Return where each model comes from, and a prediction file that tells its weights."""
+    with_files = [name for name in study.paired if study.datasets[name].has_probabilities]
+    described = {}
+    for name, model in study.models.items():
+        source = model.source
+        text = "predictions on file" if source is None else f"{source.kind} {source.source}".strip()
+        files = [study.predictions_file(dataset, name) for dataset in with_files[:1]]
+        described[name] = {"source": text, "predictions": files[0] if files else ""}
+    return described
+
+
+def described_datasets(study: Study) -> dict[str, dict[str, Any]]:
+    """Return what each dataset of pairs and suites is, and the file that describes its images."""
+    described = {}
+    for name in study.evaluated:
+        spec = study.datasets[name]
+        description = study.description_files(name)[0] if spec.has_images else ""
+        described[name] = {
+            "kind": spec.kind, "options": spec.options_json, "description": description,
+        }  # fmt: skip
+    return described
+
+
+def left_out(study: Study) -> list[str]:
+    """Say which pairs and analyses the results do not have, and why."""
+    notes = [
+        f"Pair `{name}` is not matched: one of its sets has no probabilities."
+        for name, pair in study.pairs.items()
+        if not all(study.datasets[d].has_probabilities for d in pair.datasets.values())
+    ]
+    idle = [name for name, analysis in study.analyses.items() if not analysis.targets]
+    if idle:
+        names = ", ".join(f"`{name}`" for name in idle)
+        notes.append(f"Analyses that the study does not ask for: {names}.")
+    return notes

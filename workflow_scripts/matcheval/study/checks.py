@@ -1,12 +1,19 @@
-"""Check a study's core settings for consistency and for files that exist.
+"""Check a study's core settings: for consistency, references, and files that exist and can be read.
 
-Every analysis checks its own settings.
+Every analysis checks its own settings. A setting that names models, datasets, pairs or suites says
+so in its type, with what is needed of them (`settings.Ref`), so that all references are checked
+here.
 """
 
 import ast
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
+
+from pydantic import BaseModel
 
 from matcheval.datasets.custom import ImageFolder
+from matcheval.datasets.decoding import UnreadableImageError, inspect_image
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import PREDICTIONS_KIND, DatasetSpec
 from matcheval.datasets.label_spaces import compare_classes
@@ -19,12 +26,18 @@ from matcheval.errors import (
     listed,
     suggest,
 )
-from matcheval.io.files import readable
+from matcheval.io.files import files_below, readable
+from matcheval.io.text_tables import counted
 from matcheval.io.user_files import check_header
 from matcheval.models.packages import is_file_of_weights, pretrained_weights
 from matcheval.models.rows import CALLABLE
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.predictions.datapoints import GROUP
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import layout_of
+from matcheval.predictions.suspicions import suspicions
+from matcheval.settings import Need, Ref
+from matcheval.study.contents import StudyContents
 from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.training.options import check_n_sources
@@ -282,3 +295,131 @@ def _check_files_of_results(study: Study, spec: DatasetSpec, field: str) -> None
     is_there = labels in study.downloaded or Path(labels or "").is_file()
     if "files" in spec.options and labels and not is_there:
         raise configuration_error(f"no labels at {labels}", field=f"{field}.labels")
+
+
+# --- references
+
+_Reference = tuple[Ref, str, str]  # with the name, and the key that names it
+
+
+def references(settings: BaseModel, field: str) -> Iterator[_Reference]:
+    """Return all references in settings, whose own key is `field`."""
+    for key, info in type(settings).model_fields.items():
+        kind: Any = info.annotation
+        for metadata in info.metadata:
+            kind = Annotated[kind, metadata]
+        yield from _references(kind, getattr(settings, key), f"{field}.{key}")
+
+
+def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
+    """Return the references in a value of a type."""
+    if get_origin(kind) is Annotated:
+        inner, *metadata = get_args(kind)
+        yield from ((one, value, field) for one in metadata if isinstance(one, Ref))
+        yield from _references(inner, value, field)
+    elif isinstance(value, BaseModel):
+        yield from references(value, field)
+    elif isinstance(value, Mapping) and get_args(kind):
+        of_key, of_value = get_args(kind)
+        for key, inside in value.items():
+            yield from _references(of_key, key, field)
+            yield from _references(of_value, inside, f"{field}.{key}")
+    elif isinstance(value, tuple) and get_origin(kind) is tuple:
+        for inside in value:
+            yield from _references(get_args(kind)[0], inside, field)
+    elif value is not None:  # of a union, the alternatives
+        for alternative in get_args(kind):
+            yield from _references(alternative, value, field)
+
+
+def check_names(study: StudyContents, settings: BaseModel, field: str) -> None:
+    """Check that all that settings refer to is there."""
+    known = {
+        "model": study.models, "dataset": study.datasets, "pair": study.pairs,
+        "suite": study.suites,
+    }  # fmt: skip
+    for ref, name, key in references(settings, field):
+        check_known(ref.kind, [name], known[ref.kind], file="configuration", field=key)
+
+
+def check_needs(study: StudyContents, settings: BaseModel, field: str) -> None:
+    """Check that there is what is needed of datasets, once all analyses are known."""
+    for ref, name, key in references(settings, field):
+        if ref.needs is not None:
+            names = study.pairs[name].datasets.values() if ref.kind == "pair" else [name]
+            for dataset in names:
+                check_need(study, dataset, ref.needs, key)
+
+
+def check_need(study: StudyContents, dataset: str, need: Need, field: str) -> None:
+    """Check that a dataset of the study has what is needed of it."""
+    check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
+    spec, problem = study.datasets[dataset], ""
+    if need is Need.IMAGES:
+        problem = "" if spec.has_images else "has predictions only, no images"
+    elif dataset not in study.evaluated:
+        problem = "is in no pair and no suite, so that no model is run on it"
+    elif need is Need.CORRECTNESS and not spec.kind_class.has_correctness:
+        problem = "has accuracies only, not the correctness of each datapoint"
+    elif need is Need.PROBABILITIES and not spec.has_probabilities:
+        problem = "has no probabilities"
+    if problem:
+        raise configuration_error(f"'{dataset}' {problem}", field=field)
+
+
+# --- a look into some of the user's files
+
+_N_IMAGES = 20  # of each set
+
+
+def open_some(study: Study) -> tuple[str, list[str]]:
+    """Open some images and prediction files of each set; say which, and what looks wrong."""
+    problems, noticed = ErrorCollector(), list[str]()
+    opened = [*_open_images(study, problems, noticed), *_open_predictions(study, problems, noticed)]
+    problems.raise_any()
+    return ", ".join(opened), noticed
+
+
+def _open_images(study: Study, problems: ErrorCollector, noticed: list[str]) -> Iterator[str]:
+    """Decode images of folders that are there, evenly spread."""
+    callables = [m for m in study.models.values() if m.source and m.source.kind == CALLABLE]
+    for name in study.used:
+        settings = study.datasets[name].settings
+        if not isinstance(settings, ImageFolder) or settings.unreadable == "skip":
+            continue
+        if not (folder := settings.custom_paths["path"][0]).is_dir():
+            continue
+        files = files_below(folder)
+        chosen = files[:: -(-len(files) // _N_IMAGES) or 1]
+        sizes = set[str]()
+        for file in chosen:
+            with problems.collected():
+                try:
+                    image = inspect_image(file.read_bytes())
+                    sizes.add(f"{image.height} × {image.width}")
+                except UnreadableImageError as error:
+                    problem = f"is not a readable image ({error})"
+                    remedy = "Replace it, or leave such files out with 'unreadable: skip'"
+                    raise InputError(problem, file=file, remedy=remedy) from error
+        if callables and len(sizes) > 1 and settings.resize is None:
+            noticed.append(
+                f"{name}: images have several sizes ({listed(sorted(sizes), 3)} pixels): functions "
+                "of models must return a transform with the model (docs/models.md), or the sets "
+                "need `resize`"
+            )
+        yield f"{len(chosen)} of {counted(len(files), 'image')} of {name}"
+
+
+def _open_predictions(study: Study, problems: ErrorCollector, noticed: list[str]) -> Iterator[str]:
+    """Read the first model's predictions on each set that is known by such files."""
+    for name in study.evaluated if study.models else ():
+        spec = study.datasets[name]
+        if spec.kind == PREDICTIONS_KIND:
+            file = Path(study.predictions_file(name, next(iter(study.models))))
+            if str(file) in study.downloaded and not file.exists():
+                continue
+            with problems.collected():
+                read = read_predictions(file, layout_of(spec))
+                wrong = suspicions(read.label, read.prediction, read.probability, read.metadata)
+                noticed += [f"{file}: {text}" for text in wrong]
+            yield f"the predictions of 1 of {counted(len(study.models), 'model')} on {name}"

@@ -1,6 +1,6 @@
 """A study's configuration: the core's typed settings, and those of the analyses.
 
-The JSON schema in `rules/schemas` is generated from these classes (``make settings``), for editors.
+The JSON schema in `rules/schemas` is generated from these classes, for editors (`make settings`).
 """
 
 import os
@@ -23,9 +23,8 @@ from matcheval.names import MODEL, PREDICTIONS_KIND
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_study
+from matcheval.study.checks import check_names, check_needs, check_study
 from matcheval.study.contents import SHARED_FOLDERS
-from matcheval.study.references import check_names, check_needs
 from matcheval.study.study import Study
 from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
@@ -121,35 +120,6 @@ def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfigur
     return create_model(
         "Configuration", __base__=CoreConfiguration, datasets=(datasets, ...), **blocks
     )
-
-
-# What pydantic calls bounds of a value that a function of ours looks at first.
-_BOUND_KEYWORDS = {
-    "gt": "exclusiveMinimum", "ge": "minimum", "lt": "exclusiveMaximum", "le": "maximum",
-}  # fmt: skip
-_LENGTH_KEYWORDS = {"array": "minItems", "object": "minProperties"}
-
-
-def json_schema(analyses: Sequence[type[Analysis]]) -> dict[str, Any]:
-    """Return the JSON Schema of study files, by which editors complete and check them."""
-    schema = _with_standard_bounds(configuration_model(analyses).model_json_schema())
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        **schema,
-        "title": "Configuration of a study",
-    }
-
-
-def _with_standard_bounds(schema: Any) -> Any:
-    """Give bounds the names that JSON Schema has for them."""
-    if isinstance(schema, list):
-        return [_with_standard_bounds(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    keywords = dict(_BOUND_KEYWORDS)
-    if schema.get("type") in _LENGTH_KEYWORDS:
-        keywords["minLength"] = _LENGTH_KEYWORDS[schema["type"]]
-    return {keywords.get(key, key): _with_standard_bounds(value) for key, value in schema.items()}
 
 
 def complete_configuration(

@@ -1,28 +1,21 @@
 """What a study holds, and where the files of its stages lie."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.downloads.sources import PublishedFile, published_file
-from matcheval.errors import InputError, check_known, configuration_error
+from matcheval.errors import check_known, configuration_error
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
-from matcheval.names import PREDICTIONS_KIND
-from matcheval.predictions.layout import layout_of
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
-from matcheval.study.rules import Rule
 from matcheval.training.settings import TrainingSettings
 
 APart = TypeVar("APart", bound="StudyPart")
@@ -38,23 +31,14 @@ SHARED_FOLDERS = (
 class BuiltDataset:
     """A dataset of the configuration that an analysis builds from other datasets.
 
-    Attributes
-    ----------
-    sources : tuple of str
-        Names of the datasets it is built from; the first tells how large it can be.
-    version : int
-        Raised by hand when an edit changes what is built.
-    selection_frequencies : str
-        File with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images;
-        empty if there is none.
-    is_vectors : bool
-        Whether its datapoints are feature vectors, not images.
+    `version` is raised by hand when an edit changes what is built. `selection_frequencies` is a
+    file with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images.
     """
 
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # of which the first tells how large it can be
     version: int
     selection_frequencies: str = ""
-    is_vectors: bool = False
+    is_vectors: bool = False  # whether its datapoints are feature vectors, not images
 
 
 class StudyPart:
@@ -64,18 +48,7 @@ class StudyPart:
     added: Sequence[str] = ()  # files of rules that `targets` does not list (rules/report.smk)
 
     def check(self) -> None:
-        """Check that the names, choices and files in the settings are valid, before any job starts.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
-
-    @property
-    def rule(self) -> Rule | None:
-        """Its rule, if it is one of the tables that `rules/analyses.smk` makes in a loop."""
-        return None
+        """Check names, choices and files in the settings before any job; raise `InputError`."""
 
     @property
     def report_section(self) -> Section:
@@ -170,7 +143,7 @@ class StudyContents:
     @cached_property
     def derivations(self) -> dict[str, Derivation]:
         """Datasets that analyses derive from the study's, by name."""
-        return {k: v for each in self.analyses.values() for k, v in each.derivations.items()}
+        return {k: v for one in self.analyses.values() for k, v in one.derivations.items()}
 
     @cached_property
     def built_datasets(self) -> dict[str, BuiltDataset]:
@@ -270,47 +243,6 @@ class StudyContents:
                 late.append(name)
         return late
 
-    def dataset_identity(self, dataset: str) -> str:
-        """Return what a dataset is built from and how, as text."""
-        if dataset in self.derivations:
-            return self.derivations[dataset].json
-        spec, built = self.datasets[dataset], self.built_datasets.get(dataset)
-        version = built.version if built else spec.settings.builder_version
-        of = "".join(f" of {self.dataset_identity(name)}" for name in spec.settings.sources)
-        return f"{spec.kind} {spec.options_json} {version}{of}"
-
-    def pair_of_jobs(self, name: str) -> Pair:
-        """Return a pair as a parameter: a source that is the default one repeats no job.
-
-        Sizes are those of predictions: when a job can start, Snakemake asks anew.
-        """
-        pair = self.pairs[name]
-        if pair.source is None:
-            return pair
-        sizes = [self._n_predictions(dataset) for dataset in pair.datasets.values()]
-        if 0 in sizes:
-            return pair
-        default = replace(pair, source=None)
-        same = default.source_is_original(*sizes) == pair.source_is_original(*sizes)
-        return default if same else pair
-
-    def _n_predictions(self, dataset: str) -> int:
-        """Return the length of the first file of predictions that can be read; 0 without any."""
-        for file in (Path(self.predictions_file(dataset, model)) for model in self.models):
-            with suppress(OSError, pa.ArrowInvalid, InputError):  # whoever reads the file says so
-                if file.suffix == ".parquet":
-                    return int(pq.read_metadata(file).num_rows)
-                if self.datasets[dataset].kind == PREDICTIONS_KIND:
-                    return self._n_read(dataset, str(file), tuple(file_states([str(file)])))
-        return 0
-
-    @cache  # noqa: B019 - lives as long as the study; each job of a pair asks
-    def _n_read(self, dataset: str, file: str, _state: tuple[tuple[int, int], ...]) -> int:
-        """Return the length of a file that has to be read for it."""
-        from matcheval.predictions.files import read_predictions  # few plans need it
-
-        return len(read_predictions(Path(file), layout=layout_of(self.datasets[dataset])))
-
     # --- checks that analyses share
 
     def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
@@ -383,13 +315,7 @@ class StudyContents:
         return self.description_files(dataset)
 
     def files_before(self, dataset: str) -> list[str]:
-        """Return the files that a dataset is prepared from: downloads, and other datasets' files.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset that no analysis builds.
-        """
+        """Return what a dataset is prepared from: downloads, and files of other datasets."""
         settings = self.datasets[dataset].settings
         downloads = [self.download(file) for file in settings.published_files]
         return downloads + [one for name in settings.sources for one in self.dataset_inputs(name)]
@@ -407,10 +333,6 @@ class StudyContents:
         if source.kind in PUBLISHED and not source.own_weights:
             return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
         return source.own_weights or f"{self.folder}/checkpoints/{model}.safetensors"
-
-    def history_file(self, model: str) -> str:
-        """Return the path of a model's training history, a CSV file with a row per epoch."""
-        return f"{self.folder}/checkpoints/{model}.history.csv"
 
     @cached_property
     def suite_of(self) -> dict[str, str]:
@@ -442,13 +364,7 @@ class StudyContents:
 
     @cache  # noqa: B019 - lives as long as the study; to look at many files may take seconds
     def dataset_state(self, dataset: str) -> str:
-        """Return a digest of the names, sizes and times of the user's files of a dataset's images.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of a dataset, perhaps a derived one, which has no files of the user's.
-        """
+        """Return a digest of names, sizes and times of the user's files of a dataset's images."""
         spec = self.datasets.get(dataset)
         if spec is None:
             return ""

@@ -7,7 +7,6 @@ is repeated with more, and one whose time was over goes on.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -22,6 +21,7 @@ from matcheval.study.sizes import (
     ModelSize,
     dataset_size,
     model_size,
+    total_sizes,
 )
 from matcheval.study.study import Study
 
@@ -159,9 +159,9 @@ class Requests:
 
         def threads(wildcards: Wildcards) -> int:
             asked = self.of(rule, named or wildcards)
-            if asked.gpu and machine.n_gpus and machine.is_local:
-                return min(asked.threads, max(1, machine.cores // machine.n_gpus))
-            return asked.threads
+            shares = asked.gpu and machine.n_gpus and machine.is_local
+            most = max(1, machine.cores // machine.n_gpus) if shares else asked.threads
+            return min(asked.threads, most)
 
         return threads
 
@@ -228,11 +228,7 @@ class Requests:
 
     @cache  # noqa: B019
     def _sizes(self, datasets: tuple[str, ...]) -> list[ImageSet]:
-        """Sizes of datasets; those with images of one shape and kind count as one."""
-        images = Counter[ImageSet]()
-        for data in map(self._size, datasets):
-            images[replace(data, images=1)] += data.images
-        return [replace(data, images=n) for data, n in images.items()]
+        return total_sizes(self._study, datasets)
 
     @cache  # noqa: B019 - lives as long as the study
     def _size(self, dataset: str) -> ImageSet:

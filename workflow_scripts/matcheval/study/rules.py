@@ -1,8 +1,8 @@
-"""What rules write: files, how they appear in reports, and the rules of tables."""
+"""What rules write: files, how they appear in reports, and the calls that make them."""
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -11,37 +11,18 @@ from matcheval.io.kept import FOLDER as KEPT
 
 @dataclass(frozen=True)
 class ReportEntry:
-    """How an artifact appears in Snakemake's report.
+    """How an artifact appears in Snakemake's report."""
 
-    Attributes
-    ----------
-    category : str
-        The section it is listed in.
-    caption : str
-        What it shows, in reStructuredText; `{{ snakemake.wildcards.pair }}` is a wildcard's value.
-    labels : mapping
-        Columns of the list; values may hold wildcards.
-    """
-
-    category: str
-    caption: str
-    labels: Mapping[str, str] = field(default_factory=dict)
+    category: str  # the section it is listed in
+    caption: str  # in reStructuredText, with values such as `{{ snakemake.wildcards.pair }}`
+    labels: Mapping[str, str] = field(default_factory=dict)  # columns; values may hold wildcards
 
 
 @dataclass(frozen=True)
 class Artifact:
-    """Files of one kind: a path with wildcards in braces, and a suffix for each file.
+    """Files of one kind: a path with wildcards, such as `results/digits/tables/{pair}/{matching}`.
 
-    Attributes
-    ----------
-    stem : str
-        The path without suffix, such as ``results/digits/tables/{pair}/{criterion}``.
-    suffixes : tuple of str
-        One file each.
-    report : ReportEntry or None
-        How it appears in the report; None if it does not.
-    reported : tuple of str
-        Suffixes of the files that appear there.
+    There is a file for each suffix; those with `reported` suffixes appear in Snakemake's report.
     """
 
     stem: str
@@ -55,28 +36,14 @@ class Artifact:
         return [self.stem + suffix for suffix in self.suffixes]
 
     def file(self, suffix: str = "", **wildcards: object) -> str:
-        """Return one path.
-
-        Parameters
-        ----------
-        suffix : str
-            Which file; the first one by default.
-        **wildcards
-            Values of wildcards; the others stay in braces.
-        """
+        """Return one path, by default with the first suffix; wildcards without value stay."""
         path = self.stem + (suffix or self.suffixes[0])
         for name, value in wildcards.items():
             path = path.replace(f"{{{name}}}", str(value))
         return path
 
     def expand(self, **wildcards: object) -> list[str]:
-        """Return all paths for every combination of values.
-
-        Parameters
-        ----------
-        **wildcards
-            For each wildcard a value, or several as a list, tuple or other collection.
-        """
+        """Return all paths for every combination of values: of each wildcard one or several."""
         choices = [
             [value] if isinstance(value, str | int) else list(value)  # type: ignore[call-overload]
             for value in wildcards.values()
@@ -104,41 +71,6 @@ class Wildcards(Protocol):
 
     def __getattr__(self, name: str) -> str:
         """Return the value of the wildcard that has this name."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """An analysis whose rule writes a table per pair, dataset or suite (rules/analyses.smk).
-
-    Attributes
-    ----------
-    name : str
-        Such as `tabulate_severity`.
-    wildcard : str
-        What there is a table for each of.
-    values : sequence of str
-        The values of the wildcard.
-    inputs, arguments, custom_files : callable
-        Functions of the wildcards that return the paths that are read, the arguments of
-        `study.tables.make_table`, and size and time of the user's files.
-    table : Artifact
-    figure : Artifact or None
-    code : sequence of str
-        What the job runs, as for `io.provenance.code_digest`.
-    message : str
-        What a run says of it; `{wildcards.pair}` is a wildcard's value.
-    """
-
-    name: str
-    wildcard: str
-    values: Sequence[str]
-    inputs: Callable[[Any], list[str]]
-    arguments: Callable[[Any], Mapping[str, Any]]
-    custom_files: Callable[[Any], Any]
-    table: Artifact
-    figure: Artifact | None
-    code: Sequence[str]
-    message: str
 
 
 def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:

@@ -5,6 +5,8 @@ networks are about right, all others generous: a job whose request was too small
 more. They change no results.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -15,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from matcheval.datasets.corruptions.names import SEVERITIES
+from matcheval.datasets.corruptions import SEVERITIES
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
-from matcheval.io.json_files import read_json
+from matcheval.io.self_digests import read_json
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
 
@@ -30,24 +32,14 @@ _FEATURES = 2048  # of a model, before it is run
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Size of a dataset.
-
-    Attributes
-    ----------
-    images, side, channels, classes : int
-        Number of images, height and width in pixels, channels, and number of classes.
-    encoded : bool
-        Whether the images are stored as files, which are decoded when they are read.
-    made : bool
-        Whether they are made from other images when they are read.
-    """
+    """Size of a dataset: number of images, height and width in pixels, channels, and classes."""
 
     images: int
     side: int
     channels: int = 3
     classes: int = 10
-    encoded: bool = False
-    made: bool = False
+    encoded: bool = False  # stored as files, which are decoded when they are read
+    made: bool = False  # from other images when they are read
 
     @property
     def pixel_bytes(self) -> int:
@@ -96,6 +88,16 @@ def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> I
     else:
         guess = _guess(study.datasets[source].kind, settings)
     return guess if planned else _prepared_size(Path(study.dataset_folder(name)), guess)
+
+
+def total_sizes(
+    study: StudyContents, names: Iterable[str], *, planned: bool = False
+) -> list[ImageSet]:
+    """Return the sizes of datasets; those with images of one shape and kind count as one."""
+    images = Counter[ImageSet]()
+    for size in (dataset_size(study, name, planned=planned) for name in names):
+        images[replace(size, images=1)] += size.images
+    return [replace(size, images=n) for size, n in images.items()]
 
 
 def _source(study: StudyContents, name: str) -> str:

@@ -25,7 +25,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
-from matcheval.io.json_files import read_json, write_json
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.study.contents import STUDIES_FOLDER
 from matcheval.study.study import Study
 
@@ -119,13 +119,7 @@ def settings_of(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
-    """Refuse results of other settings that Snakemake knows nothing of.
-
-    Raises
-    ------
-    InputError
-        Naming the setting, and both values.
-    """
+    """Refuse results of other settings that Snakemake knows nothing of."""
     file, own = Path(study.folder, _RECORD), Path(study.folder)
     if not file.is_file():
         # Of version 0.3, all that depends on predictions is made again.
@@ -177,11 +171,6 @@ def check_restored(study: Study) -> None:
     """Refuse predictions that were put in the place of later ones, as from a backup.
 
     Their times are older than those of the weights that the study's own are of.
-
-    Raises
-    ------
-    InputError
-        Naming the file.
     """
     for model in study.predicting.models:
         place, source = study.weights_file(model), study.runnable[model].source
@@ -209,13 +198,7 @@ def check_restored(study: Study) -> None:
 
 
 def check_links(study: Study) -> None:
-    """Refuse links to kept files that are no more, which Snakemake takes for files.
-
-    Raises
-    ------
-    InputError
-        Naming a missing file, and the folder of links to delete.
-    """
+    """Refuse links to kept files that are no more, which Snakemake takes for files."""
     own, kept = Path(study.folder), Path(study.results)
     names_in = cache(lambda folder: set(os.listdir(folder)) if folder.is_dir() else set())  # noqa: PTH208
     places = [(own / "checkpoints", kept / "checkpoints")]  # of links, and of the files

@@ -5,14 +5,12 @@ small models, are therefore run together: sizes decide, not the machine. On a GP
 networks, a job per training stays: it can be repeated, and run elsewhere, by itself.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size
+from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size, total_sizes
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.
@@ -122,17 +120,12 @@ class Predicting:
 
     def _seconds(self, model: str) -> float:
         """Return how long a slow core needs for a model on all datasets."""
-        of_image = ((model_size(self._study, model, one), n) for one, n in self._images.items())
-        return 2 * sum(n * size.multiply_adds for size, n in of_image) / CORE_FLOPS
+        sizes = [(data.images, model_size(self._study, model, data)) for data in self._sizes]
+        return 2 * sum(images * size.multiply_adds for images, size in sizes) / CORE_FLOPS
 
     @cached_property
-    def _images(self) -> Counter[ImageSet]:
-        """Number of the images of all datasets, by what else their sizes are."""
-        found = Counter[ImageSet]()
-        for name in self.datasets:
-            size = dataset_size(self._study, name, planned=True)
-            found[replace(size, images=1)] += size.images
-        return found
+    def _sizes(self) -> list[ImageSet]:
+        return total_sizes(self._study, self.datasets, planned=True)
 
     # --- datasets and files
 

@@ -19,7 +19,7 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
-from matcheval.execution.calls import Call, converted, named_function
+from matcheval.execution.entry_points import Call, converted, named_function
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
 from matcheval.io.tables import TableSchema
@@ -37,7 +37,7 @@ from matcheval.settings import (
     UniqueTuple,
 )
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Rule, Wildcards, call, function_name
+from matcheval.study.rules import Wildcards, call, function_name
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
@@ -46,17 +46,9 @@ if TYPE_CHECKING:
 class TableAnalysis(Analysis):
     """An analysis with one table, and perhaps a figure, for each pair, dataset or suite.
 
-    Attributes
-    ----------
-    per : str
-        `pair`, `dataset` or `suite`: the wildcard of its files.
-    read : callable
-        The function that reads the files of a table, with the arguments of `arguments`; `tabulate`
-        is called with the tuple that it returns.
-    has_figure : bool
-        Whether its file has `plot(table)`.
-    caption : str
-        What table and figure show, for reports (`ReportEntry`).
+    `per` is one of these words, the wildcard of its files. `read` is called with `arguments`, and
+    `tabulate` with the tuple that it returns; if there is a figure, its file has `plot(table)`. The
+    caption says what they show, for reports (`ReportEntry`).
     """
 
     per: ClassVar[str]
@@ -66,15 +58,11 @@ class TableAnalysis(Analysis):
 
     def __init__(self, settings: Any, study: "Study") -> None:
         super().__init__(settings, study)
+        self.module = type(self).__module__
         place = f"{{{self.per}}}"
         labels = {"table": self.name, "of": place}
         self.result = self.table(place, self.caption, labels)
         self.plot = self.figure(f"{self.name}/{place}", self.caption, labels)
-
-    @property
-    def module(self) -> str:
-        """The file that it lies in."""
-        return type(self).__module__
 
     @property
     def subjects(self) -> list[str]:
@@ -116,28 +104,20 @@ class TableAnalysis(Analysis):
         """Return further options of `tabulate`, of one subject."""
         return {}
 
+    def job_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `make_table`."""
+        return {
+            "read": call(type(self).read, **self.arguments(wildcards)),
+            "analysis": self.module,
+            "options": self.options | self.subject_options(wildcards),
+            "confidence": self.study.confidence,
+        }
+
     @property
-    def rule(self) -> Rule:
-        """The rule of the table, and of the figure if there is one."""
+    def code(self) -> list[str]:
+        """What a job runs besides `make_table`, as for `io.provenance.code_digest`."""
         names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
-        read = type(self).read
-        return Rule(
-            name=f"tabulate_{self.name}",
-            wildcard=self.per,
-            values=self.subjects,
-            inputs=self.inputs,
-            arguments=lambda wildcards: {
-                "read": call(read, **self.arguments(wildcards)),
-                "analysis": self.module,
-                "options": self.options | self.subject_options(wildcards),
-                "confidence": self.study.confidence,
-            },
-            custom_files=self.custom_files_state,
-            table=self.result,
-            figure=self.plot if self.has_figure else None,
-            code=[function_name(read), *(f"{self.module}:{name}" for name in names)],
-            message=f"Tabulating {self.title().lower()}: {{wildcards.{self.per}}}",
-        )
+        return [function_name(type(self).read), *(f"{self.module}:{name}" for name in names)]
 
 
 def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
@@ -188,12 +168,7 @@ class DatasetTableAnalysis(TableAnalysis):
     """An analysis with one table per dataset, from the datapoints that models classify correctly.
 
     `tabulate(known, dataset, file, **options)` makes the table from a `Correctness`, the dataset's
-    name and the user's file (empty if there is none).
-
-    Attributes
-    ----------
-    file_columns : tuple of str
-        Columns that the user's files must have.
+    name and the user's file, which has the columns `file_columns` (empty if there is no file).
     """
 
     per = "dataset"
@@ -244,27 +219,13 @@ class DatasetTableAnalysis(TableAnalysis):
 
 @dataclass(frozen=True)
 class SuiteFiles:
-    """The predictions of some models on a suite and its base.
-
-    Attributes
-    ----------
-    suite : Suite
-    base : str
-        Name of the set that its sets are compared with.
-    specs : mapping of str to DatasetSpec
-        The base and all sets, by name.
-    folders : mapping of str to Path
-        Folders of those that have images.
-    stems : mapping of str to str
-        Paths without suffix of the predictions on those that have images, with `{model}`.
-    models : sequence of str
-    """
+    """The predictions of some models on a suite and its base, with which its sets are compared."""
 
     suite: Suite
     base: str
-    specs: Mapping[str, DatasetSpec]
-    folders: Mapping[str, Path]
-    stems: Mapping[str, str]
+    specs: Mapping[str, DatasetSpec]  # of the base and all sets, by name
+    folders: Mapping[str, Path]  # of those that have images
+    stems: Mapping[str, str]  # of predictions on those: paths without suffix, with `{model}`
     models: Sequence[str]
 
     def paths(self, dataset: str) -> list[str]:
@@ -279,12 +240,12 @@ class SuiteFiles:
 
     def read(self, dataset: str) -> list[Predictions]:
         """Read the predictions of all models on a set."""
-        problems, found, layout = ErrorCollector(), [], self.layout(dataset)
+        problems, predictions, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
-                found.append(read_predictions(Path(path), layout=layout))
+                predictions.append(read_predictions(Path(path), layout=layout))
         problems.raise_any()
-        return found
+        return predictions
 
 
 class SuiteTableSettings(Settings):
@@ -321,18 +282,7 @@ class SuiteTableAnalysis(TableAnalysis):
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that a suite and its base can be compared.
-
-        Parameters
-        ----------
-        name, base : str
-            Names of the suite and of the base.
-
-        Raises
-        ------
-        InputError
-            Naming the key and the value.
-        """
+        """Check that a suite and its base, given by name, can be compared."""
         raise NotImplementedError
 
     def collection(self, name: str) -> tuple[Suite, str]:
@@ -341,8 +291,8 @@ class SuiteTableAnalysis(TableAnalysis):
 
     def datasets_of(self, suite: str) -> list[str]:
         """Return the names of the base and of the sets of a suite, each once."""
-        found, base = self.collection(suite)
-        return list(dict.fromkeys([base, *found.datasets]))
+        collection, base = self.collection(suite)
+        return list(dict.fromkeys([base, *collection.datasets]))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
         """Return what the table of a suite waits for."""

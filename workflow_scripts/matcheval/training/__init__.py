@@ -3,6 +3,8 @@
 This file does not import torch, so that configurations are checked quickly.
 """
 
+import hashlib
+
 # Increase it by hand when an edit changes the result of training. A `shell:` rule runs the
 # training; Snakemake runs such a rule again when its parameters change, but does not see changes of
 # the library. The rule's parameters therefore contain this number. An edit that changes no result
@@ -28,3 +30,9 @@ DECAYED = ("all", "weights")
 PRECISIONS = ("fp32", "bf16", "fp16")
 # Which weights of a training are saved.
 KEPT = ("last", "best")
+
+
+def derived_seed(*parts: str | int) -> int:
+    """Derive a seed from names and numbers: 63 bits of the SHA-256 of their joined text."""
+    text = "\x1f".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1

@@ -17,67 +17,33 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Minibatch(NamedTuple):
-    """A batch of one training set.
+    """A batch of one training set."""
 
-    Attributes
-    ----------
-    images : float32 tensor, shape (n, channels, height, width)
-        Augmented and normalised.
-    targets : float32 tensor, shape (n, n_classes)
-        Distributions over the classes.
-    """
-
-    images: Tensor
-    targets: Tensor
+    images: Tensor  # float32, shape (n, channels, height, width), augmented and normalised
+    targets: Tensor  # distributions over the classes, float32, shape (n, n_classes)
 
 
 class Update(NamedTuple):
-    """What the history records of a training step.
+    """What the history records of a training step."""
 
-    Attributes
-    ----------
-    loss : tensor, shape ()
-        Mean loss of the batches before the update, without gradient.
-    logits : float32 tensor, shape (n, n_classes)
-        Logits of all batches, one after the other, before the update, without gradient.
-    """
-
-    loss: Tensor
-    logits: Tensor
+    loss: Tensor  # mean loss of the batches before the update, without gradient
+    logits: Tensor  # of all batches before the update, shape (n, n_classes), without gradient
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What an algorithm is built with, besides network and recipe.
+    """What an algorithm is built with, besides network and recipe."""
 
-    Attributes
-    ----------
-    n_domains : int
-        Number of training sets, and of the batches of every step.
-    generator : torch.Generator
-        Source of the algorithm's own randomness, on the CPU; its state is resumed.
-    compiled : bool
-        Whether the forward pass in training is compiled by `torch.compile`.
-    """
-
-    n_domains: int
-    generator: Generator
-    compiled: bool = False
+    n_domains: int  # training sets, and batches of every step
+    generator: Generator  # of the algorithm's own random numbers, on the CPU; it is resumed
+    compiled: bool = False  # whether the forward pass in training is
 
 
 class Outputs(NamedTuple):
-    """What the network makes of the batch of one training set, with its graph.
+    """What the network makes of the batch of one training set, with its graph."""
 
-    Attributes
-    ----------
-    logits : float32 tensor, shape (n, n_classes)
-    features : float32 tensor, shape (n, n_features)
-        The head's input; of width 0 unless the algorithm `needs_features`.
-    targets : float32 tensor, shape (n, n_classes)
-    """
-
-    logits: Tensor
-    features: Tensor
+    logits: Tensor  # float32, shape (n, n_classes)
+    features: Tensor  # the head's input, (n, n_features); of width 0 unless `needs_features`
     targets: Tensor
 
 
@@ -154,41 +120,19 @@ class Algorithm(nn.Module):
         """Add what a subclass has besides the network: modules, buffers, optimisers."""
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step: the recipe's, over all images, unless a subclass replaces it.
-
-        Parameters
-        ----------
-        domains : sequence of Outputs
-            One per training set, in their order.
-
-        Returns
-        -------
-        tensor, shape ()
-        """
+        """Compute the loss of a step, shape (): the recipe's, over all images, unless replaced."""
         every = joined(domains)
         return self.loss(every.logits, every.targets)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update network and state by a batch of each training set.
-
-        Parameters
-        ----------
-        minibatches : sequence of Minibatch
-            One per training set, in their order; sizes may differ.
-        factor : float
-            Factor of every optimiser's learning rate, by the schedule.
-
-        Returns
-        -------
-        Update
-        """
+        """Update network and state by a batch of each set; `factor` scales learning rates."""
         if int(self.n_updates) == self._burn_in:
             self.optimizers["network"] = self.late_optimizer()
         domains = self._outputs(minibatches)
         loss = self.objective(domains)
         self.optimizers["network"].step(loss, factor)
         self.n_updates += 1
-        return Update(loss.detach(), torch.cat([each.logits for each in domains]).detach())
+        return Update(loss.detach(), torch.cat([domain.logits for domain in domains]).detach())
 
     def late_optimizer(self) -> Optimizer:
         """Build the optimiser of the steps after the burn-in."""
@@ -201,7 +145,7 @@ class Algorithm(nn.Module):
 
     def risks(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the recipe's loss of each training set, shape (n_domains,)."""
-        return torch.stack([self.loss(each.logits, each.targets) for each in domains])
+        return torch.stack([self.loss(domain.logits, domain.targets) for domain in domains])
 
     def _outputs(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
         if not self.joint:
@@ -218,37 +162,14 @@ class Algorithm(nn.Module):
         return Outputs(logits, logits[:, :0], targets)
 
     def update(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Take one optimisation step, then update the moving average of the weights, if any.
-
-        Parameters
-        ----------
-        minibatches : sequence of Minibatch
-        factor : float
-            As for `step`.
-
-        Returns
-        -------
-        Update
-        """
+        """Take one optimisation step, then update the moving average of the weights, if any."""
         done = self.step(minibatches, factor)
         if self.average is not None:
             self.average.update_parameters(self.network)
         return done
 
     def logits_and_features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Run the network in training, in the recipe's precision, if it `needs_features`.
-
-        Parameters
-        ----------
-        images : float32 tensor, shape (n, channels, height, width)
-            Normalised images.
-
-        Returns
-        -------
-        logits : float32 tensor, shape (n, n_classes)
-        features : float32 tensor, shape (n, n_features)
-            The head's input.
-        """
+        """Run the network in training, in the recipe's precision, if it `needs_features`."""
         logits, features = self.in_precision(self._training_network[0], images)
         return logits.float(), features.float()
 
@@ -263,18 +184,7 @@ class Algorithm(nn.Module):
         return next(self.network.parameters()).device
 
     def train(self, mode: bool = True) -> "Algorithm":
-        """Change between training and evaluation; frozen batch norm stays in evaluation.
-
-        Parameters
-        ----------
-        mode : bool
-            Whether to train.
-
-        Returns
-        -------
-        Algorithm
-            This one.
-        """
+        """Change between training and evaluation; frozen batch norm stays in evaluation."""
         super().train(mode)
         if self.recipe.frozen_batch_norm:
             for module in self.network.modules():
@@ -283,17 +193,7 @@ class Algorithm(nn.Module):
         return self
 
     def predict(self, images: Tensor) -> Tensor:
-        """Run the network that is saved, in the recipe's precision.
-
-        Parameters
-        ----------
-        images : float32 tensor, shape (n, channels, height, width)
-            Normalised images.
-
-        Returns
-        -------
-        float32 tensor, shape (n, n_classes)
-        """
+        """Run the network that is saved on normalised images, in the recipe's precision."""
         logits: Tensor = self.in_precision(self.result, images)
         return logits.float()
 
@@ -304,33 +204,15 @@ class Algorithm(nn.Module):
 
     def get_extra_state(self) -> dict[str, Any]:
         """Return the part of `state_dict` that is neither parameter nor buffer."""
-        return {name: each.state_dict() for name, each in self.optimizers.items()}
+        return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
 
     def set_extra_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `get_extra_state` returned.
-
-        Parameters
-        ----------
-        state : mapping of str to object
-            States of the optimisers.
-        """
+        """Continue from what `get_extra_state` returned."""
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state[name])
 
     def in_precision(self, function: Callable[[Tensor], Any], values: Tensor) -> Any:
-        """Call a function in the recipe's precision.
-
-        Parameters
-        ----------
-        function : callable
-            A network or a part of one.
-        values : float32 tensor
-            On the network's device.
-
-        Returns
-        -------
-        What the function returns, in the types that mixed precision gives it.
-        """
+        """Call a function in the recipe's precision."""
         dtype = _DTYPES[self.recipe.precision]
         with torch.autocast(values.device.type, dtype, enabled=dtype is not torch.float32):
             return function(values)

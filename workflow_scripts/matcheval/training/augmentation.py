@@ -25,9 +25,9 @@ def augment(
     name: str, images: Tensor, targets: Tensor, generator: Generator, parameter: float | None = None
 ) -> Batch:
     """Augment a batch, leaving the given tensors unchanged."""
-    known = AUGMENTATION_PARAMETERS.get(name)
     if parameter is None:
-        parameter = known.default if known else 0.0
+        described = AUGMENTATION_PARAMETERS.get(name)
+        parameter = described.default if described else 0.0
     return _AUGMENTATIONS[name](images, targets, generator, parameter)
 
 

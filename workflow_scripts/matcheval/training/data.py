@@ -125,14 +125,14 @@ def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> N
         raise InputError(problem, file=name, field="augmentation", remedy=remedy)
     if len(train_sets) == 1:
         return
-    for each in train_sets:
-        n = max(1, round(recipe.train_fraction * len(each)))
+    for dataset in train_sets:
+        n = max(1, round(recipe.train_fraction * len(dataset)))
         if n < recipe.batch_size:
-            problem = f"is {recipe.batch_size}, but {each.name} has {n} images to train on"
-            remedy = f"Give at most {n}: every step takes a batch of each training set"
+            problem = f"is {recipe.batch_size}, but {dataset.name} has {n} images to train on"
+            remedy = f"Give at most {n}: every step takes a batch of dataset training set"
             raise InputError(problem, file=name, field="batch_size", remedy=remedy)
-        classes = np.unique(each.labels)
+        classes = np.unique(dataset.labels)
         if len(classes) < 2:
-            problem = f"{each.name} has images of class '{each.classes[classes[0]]}' only"
+            problem = f"{dataset.name} has images of class '{dataset.classes[classes[0]]}' only"
             remedy = "Use training sets with images of at least two classes"
             raise InputError(problem, file=name, field="train", remedy=remedy)

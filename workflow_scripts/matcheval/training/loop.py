@@ -18,20 +18,20 @@ import torch
 from tqdm import tqdm
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.folders import read_dataset
+from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError, StoppedError
-from matcheval.io.files import atomic_file, readable
+from matcheval.io.files import atomic_file, file_digest, readable
 from matcheval.io.provenance import software_versions
 from matcheval.io.self_digests import enter_digest_of_archive, verify_file
 from matcheval.io.tables import Column, TableSchema, write_table
 from matcheval.models import devices
-from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
+from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, read_info, save_checkpoint
+from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
 from matcheval.training.data import ResidentSet, check_sets, check_sources
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Epoch, Run, kept_epoch
 from matcheval.training.settings import Engine
-from matcheval.training.stored import data_of
 
 log = logging.getLogger(__name__)
 
@@ -142,11 +142,6 @@ HISTORY = TableSchema(
 )
 
 
-def _write_history(history: Sequence[Epoch], path: Path) -> None:
-    """Write a history as CSV, atomically."""
-    write_table(HISTORY.from_records(history), path)
-
-
 def train_to_checkpoint(
     name: str, recipe_json: str, train_folders: Sequence[Path],
     validation_folders: Sequence[Path], checkpoint_file: Path, history_file: Path, *,
@@ -163,7 +158,7 @@ def train_to_checkpoint(
     first = train_sets[0]
     data = data_of(
         recipe, name,
-        *([(each.name, each.sha256) for each in sets] for sets in (train_sets, validation_sets)),
+        *([(data.name, data.sha256) for data in sets] for sets in (train_sets, validation_sets)),
     )  # fmt: skip
     versions = software_versions("numpy", "torch") | {"training": str(TRAINING_VERSION)}
     resume_file = checkpoint_file.with_suffix(".partial")
@@ -172,7 +167,7 @@ def train_to_checkpoint(
     trained = train(
         name, recipe, train_sets, validation_sets, engine=engine, resume_file=resume_file,
         identity={"data": data, "versions": versions},
-        on_epoch=lambda history: _write_history(history, partial_history),
+        on_epoch=lambda history: write_table(HISTORY.from_records(history), partial_history),
         is_to_stop=is_to_stop, progress=progress,
     )  # fmt: skip
     info = CheckpointInfo(
@@ -181,8 +176,49 @@ def train_to_checkpoint(
         max_value=first.max_value, recipe=recipe.to_record(), data=data, versions=versions,
         classes=first.classes, mean=trained.mean, std=trained.std,
     )  # fmt: skip
-    _write_history(trained.history, history_file)
+    write_table(HISTORY.from_records(trained.history), history_file)
     save_checkpoint(Checkpoint(info, trained.state), checkpoint_file)
     for file in (resume_file, partial_history):
         file.unlink(missing_ok=True)
     return trained.history[kept_epoch(trained.history, recipe.keep) - 1]
+
+
+def data_of(
+    recipe: Recipe, name: str, train: Sequence[Any], validation: Sequence[Any]
+) -> dict[str, str]:
+    """Return what checkpoints record of the data: names and digests of sets, and of the start."""
+    data = {
+        part: ", ".join(f"{one_name} {sha256}" for one_name, sha256 in sets)
+        for part, sets in (("train", train), ("validation", validation))
+    }
+    if recipe.pretrained:
+        file = pretrained_weights(recipe.pretrained, name)
+        data["pretrained"] = f"{file.name} {file_digest(file)}"
+    return data
+
+
+def is_trained(
+    name: str,
+    recipe: str,
+    train: Sequence[Path],
+    validation: Sequence[Path],
+    output: Path,
+    history: Path,
+) -> bool:
+    """Whether the checkpoint and its history are there, whole, of this recipe and these data."""
+    if not (output.is_file() and history.is_file()):
+        return False
+    try:
+        info = read_info(output)
+    except InputError:  # damaged, or of another version: trained again
+        return False
+    parsed = Recipe.from_mapping(dict(json.loads(recipe)), name)
+    train_sets, validation_sets = (
+        [(data["name"], data["sha256"]) for data in map(read_description, folders)]
+        for folders in (train, validation)
+    )
+    expected = [
+        name, json.loads(json.dumps(parsed.to_record())), str(TRAINING_VERSION),
+        data_of(parsed, name, train_sets, validation_sets),
+    ]  # fmt: skip
+    return [info.model, info.recipe, info.versions.get("training"), info.data] == expected

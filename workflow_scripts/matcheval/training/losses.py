@@ -91,27 +91,11 @@ def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
 def mmce_weighted_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
     """Compute the cross entropy plus λ times a weighted MMCE that is divided by the counts twice.
 
-    As `mmce_weighted`, but with n² and (m - n)² in place of n and m - n: the code that this follows
-    takes means over pairs, and divides them by the numbers of pairs again. The term is thus smaller
-    by orders of magnitude. It is 0 in a batch without correct or without incorrect predictions.
-
-    Parameters
-    ----------
-    logits, targets : float tensors, shape (m, n_classes)
-        Logits, and target distributions. The code has hard labels only; soft targets count as in
-        `mmce_weighted`.
-    weight : float
-        Weight λ, at least 0.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    github torrvision/focal_calibration, the code of Mukhoti et al. (2020): `MMCE_weighted` in
-    `Losses/mmce.py`, up to the 10⁻⁵ that is added to its denominators; λ = 2 as in its
-    `train_scripts/cifar10.sh`.
+    As `mmce_weighted`, but with n² and (m - n)² in place of n and m - n, as in the code of Mukhoti
+    et al. (2020), github torrvision/focal_calibration, `MMCE_weighted` in `Losses/mmce.py`, up to
+    the 10⁻⁵ in its denominators; λ = 2 as in `train_scripts/cifar10.sh`. It takes means over pairs,
+    and divides them by the numbers of pairs again, so that the term is smaller by orders of
+    magnitude. It is 0 in a batch without correct or without incorrect predictions.
     """
     confidence, correct = _confidence(logits, targets)
     n_correct, n_incorrect = correct.sum(), (1 - correct).sum()

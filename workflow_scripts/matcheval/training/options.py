@@ -1,10 +1,9 @@
 """Algorithms and optimisers by name, with their options as typed settings. Does not import torch.
 
-To add an algorithm, write a class of its options here, and in a family of algorithms
-(`training.risk_algorithms`, `training.feature_algorithms`) the class that implements it, each with
-a line in the table of its file. To add an optimiser, write a class of its options with a line in
-`OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one mapping of options for
-both, so that no two of them may have an option of the same name.
+To add an algorithm, write a class of its options here, and in `training.algorithms` the class that
+implements it, each with a line in the table of its file. To add an optimiser, write a class of its
+options with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one
+mapping of options for both, so that no two of them may have an option of the same name.
 
 Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does
 not have or gives no hyper-parameters. The names in brackets are DomainBed's.
@@ -20,7 +19,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError, suggest
 from matcheval.settings import Fraction, Number, OpenFraction, Seed, Settings, read_settings
-from matcheval.training.seeds import derived_seed
+from matcheval.training import derived_seed
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,9 @@ class Recipe:
     Attributes
     ----------
     architecture : str
-        One of `models.ARCHITECTURES`.
+        One of `sizes.ARCHITECTURES`.
     width, depth : int
-        Size of the network (see `models.building.build_model`); 0 for `linear`, which has
+        Size of the network (see `models.networks.build_model`); 0 for `linear`, which has
         neither.
     loss : str
         One of `training.LOSSES`.
@@ -188,7 +188,7 @@ class Recipe:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
         """Read and check a recipe of JSON values, or of the strings of a CSV row."""
-        known = [each.name for each in fields(cls)]
+        known = [column.name for column in fields(cls)]
         required = [name for name in known if name not in _DEFAULTS]
         for missing in sorted(set(required) - values.keys()):
             raise InputError(
@@ -287,6 +287,6 @@ class Recipe:
 
 
 _DEFAULTS = {
-    each.name: each.default for each in fields(Recipe) if each.default is not MISSING
+    column.name: column.default for column in fields(Recipe) if column.default is not MISSING
 } | {"options": {}}  # fmt: skip
 _READER = TypeAdapter(Recipe)

@@ -15,17 +15,16 @@ from torch import Tensor, nn
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Noisy, scale_dropout
-from matcheval.models.building import build_model
 from matcheval.models.devices import normalize
 from matcheval.models.loading import start_from_weights
-from matcheval.training.algorithm import Algorithm, Minibatch, Setup
+from matcheval.models.networks import build_model
+from matcheval.training import derived_seed
+from matcheval.training.algorithm import Minibatch, Setup
+from matcheval.training.algorithms import IMPLEMENTATIONS
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
-from matcheval.training.feature_algorithms import FEATURE_ALGORITHMS
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
-from matcheval.training.risk_algorithms import RISK_ALGORITHMS
-from matcheval.training.seeds import derived_seed
 from matcheval.training.settings import Engine
 
 
@@ -71,7 +70,7 @@ def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
     """Return the number of the epoch whose weights are kept."""
     if keep == "last":
         return history[-1].epoch
-    return max(history, key=lambda each: (each.validation_accuracy, -each.epoch)).epoch
+    return max(history, key=lambda epoch: (epoch.validation_accuracy, -epoch.epoch)).epoch
 
 
 class RunningMetrics:
@@ -108,11 +107,6 @@ class RunningMetrics:
         return None if self._loss.isfinite() else int(self._finite_steps.item()) + 1
 
 
-def build_algorithm(network: nn.Module, recipe: Recipe, setup: Setup) -> Algorithm:
-    """Build the algorithm of a recipe."""
-    return (RISK_ALGORITHMS | FEATURE_ALGORITHMS)[recipe.algorithm](network, recipe, setup)
-
-
 _EVALUATION_BATCH = 1024
 _CHECK_STEPS = 50  # between checks of the loss, each of which waits for the device
 
@@ -136,7 +130,7 @@ class Run:
         }
         setup = Setup(len(train_sets), self.generators["algorithm"], compiled=engine.compile)
         with seeded(name, recipe, "algorithm"):
-            self.algorithm = build_algorithm(network, recipe, setup)
+            self.algorithm = IMPLEMENTATIONS[recipe.algorithm](network, recipe, setup)
         for module in network.modules():
             if isinstance(module, Noisy):
                 module.noise = self.generators["noise"]
@@ -181,8 +175,8 @@ class Run:
         due = last or keeps_best or (epoch + 1) % self.engine.validate_every == 0
         loss, accuracy = math.nan, math.nan
         if due:
-            found = zip(*(self._validate(one, epoch) for one in validation), strict=True)
-            loss, accuracy = (math.fsum(values) / len(validation) for values in found)
+            metrics_of = zip(*(self._validate(data, epoch) for data in validation), strict=True)
+            loss, accuracy = (math.fsum(values) / len(validation) for values in metrics_of)
         self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, loss, accuracy))
         if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
             self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}

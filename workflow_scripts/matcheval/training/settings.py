@@ -70,6 +70,6 @@ class TrainingSettings(Settings):
         """Command-line options of `train_model` for device, speed and saving."""
         words = ["--device", self.device]
         words += ["--channels-last"] * self.channels_last + ["--compile"] * self.compile
-        words += [] if self.deterministic else ["--fast"]
+        words += [] if self.deterministic else ["--no-deterministic"]
         words += ["--validate-every", str(self.validate_every)]
         return " ".join([*words, "--save-minutes", f"{self.save_minutes:g}"])

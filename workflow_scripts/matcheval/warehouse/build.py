@@ -14,6 +14,8 @@ from matcheval.datasets import folders
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file
+from matcheval.io.kept import is_made_from, record_origin
+from matcheval.io.self_digests import digest_of
 from matcheval.io.tables import write_table
 from matcheval.warehouse import WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, REFERENCE_SCHEMA, find_duplicates
@@ -27,7 +29,7 @@ from matcheval.warehouse.images import (
     read_set,
 )
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, READ_SCHEMA, Box, Warehouse
-from matcheval.warehouse.sets import digest_of, reading_state, reference_state
+from matcheval.warehouse.sets import reading_state, reference_state
 from matcheval.warehouse.settings import WarehouseSettings
 
 LOGGER = logging.getLogger(__name__)
@@ -125,29 +127,33 @@ class Build(Warehouse):
         for name, source in self.sets.items():
             states.append(reading_state(source, settings))
             read = partial(self.read, name, n_workers)
-            unless_done(self._table("read", name), states[-1], read, f"{name}: read")
+            unless_done([self._table("read", name)], states[-1], read, f"{name}: read")
         for name in settings.against:
             states.append(reference_state(name, settings))
-            hash_images = partial(self.hash, name, downloads, n_workers)
-            unless_done(self._table("references", name), states[-1], hash_images, f"{name}: hashed")
-        state = digest_of(states, settings.duplicates.distance)
-        unless_done(self._table("duplicates"), state, self.search, "duplicates: searched")
+            make, file = (
+                partial(self.hash, name, downloads, n_workers),
+                self._table("references", name),
+            )
+            unless_done([file], states[-1], make, f"{name}: hashed")
+        state = digest_of([WAREHOUSE_VERSION, states, settings.duplicates.distance])
+        unless_done([self._table("duplicates")], state, self.search, "duplicates: searched")
         for name, images in self.decide(list(self.sets)).items():
             kept = images.filter(pc.equal(images["status"], manifest.KEPT))
-            state = digest_of(
-                kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
+            state = digest_of([
+                WAREHOUSE_VERSION, kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
                 self.reviews[name].state[1], exports.model_dump(mode="json"),
                 list(settings.class_names), settings.warehouse,
-            )  # fmt: skip
-            last_file = self.folder / "sets" / name / str(exports.sides[-1]) / "dataset.json"
-            export = partial(self._export_set, name, n_workers)
-            if unless_done(last_file, state, export, f"{name}: exported"):
+            ])  # fmt: skip
+            of_side = {side: self.folder / "sets" / name / str(side) for side in exports.sides}
+            files = [folder / folders.DESCRIPTION for folder in of_side.values()]
+            export = partial(self._export_sides, name, of_side, n_workers)
+            if unless_done(files, state, export, f"{name}: exported"):
                 self.exported.append(name)
         self.document()
 
-    def _export_set(self, name: str, n_workers: int) -> None:
-        for side in self.settings.export.sides:
-            self.export(name, side, self.folder / "sets" / name / str(side), n_workers)
+    def _export_sides(self, name: str, of_side: Mapping[int, Path], n_workers: int) -> None:
+        for side, folder in of_side.items():
+            self.export(name, side, folder, n_workers)
 
 
 def _exported(
@@ -162,14 +168,11 @@ def _exported(
     return fit_square(blur(image, boxes), side, settings.export.fit).tobytes()
 
 
-def unless_done(file: Path, state: str, make: Callable[[], None], message: str) -> bool:
-    """Make a file, unless it was made from the same before; return whether it was made now."""
-    record = file.with_name(f".{file.name}.state")
-    if file.exists() and record.exists() and record.read_text(encoding="utf-8") == state:
+def unless_done(files: Sequence[Path], state: str, make: Callable[[], None], message: str) -> bool:
+    """Make files, unless they were made from the same before; return whether they are made now."""
+    if is_made_from(files, state):
         return False
-    record.unlink(missing_ok=True)
     make()
-    with atomic_file(record) as partial_file:
-        partial_file.write_text(state, encoding="utf-8")
+    record_origin(files, state)
     LOGGER.info(message)
     return True

@@ -12,24 +12,6 @@ if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
 
 _FILE = "its YAML file (docs/datasets.md)"
-_STEPS = {
-    "plan": (
-        "write the query plan: what to search for, for every set and class",
-        "Write the query plan as a table with a row per set and class. Nothing is searched, "
-        "downloaded or generated.",
-    ),
-    "build": (
-        "build the sets from your images",
-        "Decode images, find duplicates, apply decisions, and export the sets with their "
-        "documents. A build that was stopped goes on, and a changed decision repeats its sets "
-        "only.",
-    ),
-    "worklist": (
-        "write contact sheets for reviewers",
-        "Write contact sheets of a built warehouse by set and class, and a table to write "
-        "decisions into.",
-    ),
-}
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
@@ -39,11 +21,11 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
         "colour (docs/datasets.md)."
     )
     commands = parser.add_subparsers(title="steps", metavar="STEP", required=True)
-    steps = {
-        name: commands.add_parser(name, help=summary, description=description)
-        for name, (summary, description) in _STEPS.items()
-    }
-    plan, build, worklist = steps.values()
+    plan = commands.add_parser(
+        "plan", help="write the query plan: what to search for, for every set and class",
+        description="Write the query plan as a table with a row per set and class. Nothing is "
+        "searched, downloaded or generated.",
+    )  # fmt: skip
     plan.add_argument(
         "warehouse", type=Path, metavar="WAREHOUSE", nargs="?",
         help=f"{_FILE}; CIFAR-10-Warehouse by default",
@@ -51,6 +33,17 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--file", type=Path, metavar="FILE",
         help="table to write (.csv, .parquet); printed as CSV by default",
+    )  # fmt: skip
+    build = commands.add_parser(
+        "build", help="build the sets from your images",
+        description="Decode images, find duplicates, apply decisions, and export the sets with "
+        "their documents. A build that was stopped goes on, and a changed decision repeats its "
+        "sets only.",
+    )  # fmt: skip
+    worklist = commands.add_parser(
+        "worklist", help="write contact sheets for reviewers",
+        description="Write contact sheets of a built warehouse by set and class, and a table to "
+        "write decisions into.",
     )  # fmt: skip
     for step, output in ((build, "folder to write"), (worklist, "folder of the build")):
         step.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help=_FILE)
@@ -72,7 +65,7 @@ def add_warehouse(parser: argparse.ArgumentParser) -> None:
     worklist.add_argument(
         "--pending", action="store_true", help="only images that wait for a decision"
     )
-    for step, run in zip(steps.values(), (run_plan, run_build, run_worklist), strict=True):
+    for step, run in ((plan, run_plan), (build, run_build), (worklist, run_worklist)):
         add_json(step)
         step.set_defaults(run=run)
 
@@ -99,7 +92,7 @@ def run_plan(arguments: argparse.Namespace) -> None:
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        from matcheval.io.formulas import marked_table
+        from matcheval.io.delimited_text import marked_table
 
         text = pa.BufferOutputStream()
         pa_csv.write_csv(marked_table(table), text)

@@ -8,8 +8,8 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.figures.saving import save_figure
+from matcheval.io.delimited_text import marked_frame
 from matcheval.io.files import atomic_file
-from matcheval.io.formulas import marked_frame
 from matcheval.io.tables import Column, TableSchema, text, write_table
 from matcheval.io.text_tables import TextColumn
 from matcheval.io.user_files import read_yaml_list

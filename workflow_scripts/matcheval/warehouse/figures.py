@@ -12,8 +12,8 @@ from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.saving import fix_layout, save_figure
 from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
+from matcheval.io.delimited_text import marked_frame
 from matcheval.io.files import atomic_file
-from matcheval.io.formulas import marked_frame
 from matcheval.io.text_tables import counted
 from matcheval.warehouse.images import blur, decode_again, fit_square
 from matcheval.warehouse.manifest import DECISION_COLUMNS, KEPT, PENDING, Box, Warehouse

@@ -9,9 +9,8 @@ import io
 import multiprocessing
 import os
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from itertools import chain, islice
@@ -25,16 +24,17 @@ import pyarrow as pa
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
-from matcheval.datasets.dataset import EncodedImages
+from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.decoding import (
     FORMATS,
     UnreadableImageError,
     array_image,
     decode_rgb,
+    reason_of,
     squared,
 )
 from matcheval.datasets.folders import read_dataset
-from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.prepare import build_dataset, map_in_order
 from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
 from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
@@ -114,7 +114,7 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
         raise RefusedImageError(HUGE, str(error)) from error
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise RefusedImageError(UNREADABLE, str(error) or type(error).__name__) from error
+        raise RefusedImageError(UNREADABLE, reason_of(error)) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
     return DecodedImage(upright, animated, misnamed)
@@ -283,18 +283,12 @@ def read_reference(
     return REFERENCE_SCHEMA.from_frame(table)
 
 
-def _reference_images(built: Any) -> Iterator[tuple[Any, str, str]]:
+def _reference_images(built: Dataset | ImageStream) -> Iterable[tuple[Any, str, str]]:
     """Images as files or as pixels with their range, with names and classes."""
     if isinstance(built, ImageStream):
-        for file in built.files:
-            yield file.encoded, file.name, built.classes[file.label]
-        return
-    for position, (title, label) in enumerate(zip(built.names, built.labels, strict=True)):
-        if isinstance(built.images, EncodedImages):
-            image: Any = bytes(built.images.encoded(position))
-        else:
-            image = built.images[position], built.max_value
-        yield image, title, built.classes[label]
+        return ((file.encoded, file.name, built.classes[file.label]) for file in built.files)
+    pixels = ((built.pixels[i], built.max_value) for i in range(len(built)))
+    return zip(pixels, built.names, (built.classes[label] for label in built.labels), strict=True)
 
 
 def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
@@ -312,18 +306,13 @@ def parallel_map(function: Callable[[A], B], items: Iterable[A], n_workers: int)
     iterator = iter(items)
     yield from map(function, islice(iterator, None if n_workers == 1 else _ALONE))
     batches = iter(lambda: tuple(islice(iterator, _BATCH)), ())
-    if not (first := next(batches, ())):
-        return
-    # Not forked: threads of libraries such as pyarrow do not survive that.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(n_workers, mp_context=context) as pool:
-        waiting: deque[Future[list[B]]] = deque()
-        for batch in chain([first], batches):
-            waiting.append(pool.submit(_apply, function, batch))
-            if len(waiting) > 2 * n_workers:
-                yield from waiting.popleft().result()
-        for future in waiting:
-            yield from future.result()
+    if first := next(batches, ()):
+        # Not forked: threads of libraries such as pyarrow do not survive that.
+        pool = partial(ProcessPoolExecutor, mp_context=multiprocessing.get_context("spawn"))
+        apply = partial(_apply, function)
+        yield from chain.from_iterable(
+            map_in_order(apply, chain([first], batches), n_workers, pool)
+        )
 
 
 def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, text
 from matcheval.io.user_files import read_csv_rows
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, LEAKED
 from matcheval.warehouse.sets import SourceSet, find_sets
@@ -28,26 +28,28 @@ DISAGREE, UNREVIEWED, LICENCE, LEAK = "reviewers disagree", "not reviewed", "lic
 UNSTATED = "unstated"
 
 
-def _texts(columns: Mapping[str, str], *, nullable: bool = False) -> tuple[Column, ...]:
-    return tuple(Column(name, pa.string(), "", columns[name], nullable) for name in columns)
+_TEXT = pa.string()
 
 
-def _sizes(meaning: str) -> tuple[Column, ...]:
-    return tuple(
-        Column(name, pa.int32(), "pixels", meaning, nullable=True) for name in ("width", "height")
-    )
+def _optional(name: str, meaning: str, type_: pa.DataType = _TEXT, unit: str = "") -> Column:
+    """Declare a column whose values may be missing."""
+    return Column(name, type_, unit, meaning, nullable=True)
 
 
-_CLASS_GIVEN = _texts({"class_given": "class that it was collected for"})
-_SHA256 = _texts({"sha256": "of pixels and shape"}, nullable=True)
-_COLOUR_AND_QUERY = _texts(
-    {"colour_measured": "most frequent colour", "query": "text that it was found by"},
-    nullable=True,
+_CLASS_GIVEN = text("class_given", "class that it was collected for")
+_SHA256 = _optional("sha256", "of pixels and shape")
+_SIZE = tuple(
+    _optional(name, "after its orientation is applied", pa.int32(), "pixels")
+    for name in ("width", "height")
 )
-_URL = _texts({"url": "its address"}, nullable=True)
-_MAKING = _texts(
-    {"retrieved": "date", "generator": "what generated it", "seed": "of the generator"},
-    nullable=True,
+_FOUND = (
+    _optional("colour_measured", "most frequent colour"),
+    _optional("query", "text that it was found by"),
+)
+_MAKING = (
+    _optional("retrieved", "date"),
+    _optional("generator", "what generated it"),
+    _optional("seed", "of the generator"),
 )
 _FLAGS = (
     Column("animated", pa.bool_(), "", "whether it is the first frame of several"),
@@ -55,39 +57,37 @@ _FLAGS = (
 )
 
 READ_SCHEMA = TableSchema("images as they were read", (
-    *_texts({
-        "image_id": "set, and digest of pixels and place",
-        "place": "class and file name, within the set",
-    }),
-    *_CLASS_GIVEN,
-    *_texts({"problem": "why it is not taken", "detail": "the decoder's words"}, nullable=True),
-    *_FLAGS, *_SHA256,
-    Column("phash", pa.uint64(), "", "perceptual hash", nullable=True),
-    *_sizes("after its orientation is applied"), *_COLOUR_AND_QUERY, *_URL,
-    *_texts({"licence": "as stated"}, nullable=True), *_MAKING,
+    text("image_id", "set, and digest of pixels and place"),
+    text("place", "class and file name, within the set"),
+    _CLASS_GIVEN,
+    _optional("problem", "why it is not taken"),
+    _optional("detail", "the decoder's words"),
+    *_FLAGS, _SHA256,
+    _optional("phash", "perceptual hash", pa.uint64()),
+    *_SIZE, *_FOUND,
+    _optional("url", "its address"),
+    _optional("licence", "as stated"),
+    *_MAKING,
 ))  # fmt: skip
 IMAGES_SCHEMA = TableSchema("images of a warehouse", (
-    *_texts({
-        "image_id": "name of the image: its set, and digest of pixels and place",
-        "path": "where it is in its set: class and file name",
-    }),
-    *_SHA256,
-    *_texts({"phash": "perceptual hash, 64 bits in hexadecimal"}, nullable=True),
-    *_texts({
-        "set": "its set", "group": "group of its set", "source": "where it comes from",
-        "style": "style of its set",
-    }),
-    *_texts({"colour_query": "colour that was asked for"}, nullable=True),
-    *_COLOUR_AND_QUERY, *_CLASS_GIVEN,
-    *_texts({
-        "class": "its class, corrected by reviewers",
-        "status": "kept, pending, rejected or duplicate",
-    }),
-    *_texts({
-        "reason": "why it is not kept, or was relabelled",
-        "duplicate_of": "the image that it is a copy of",
-    }, nullable=True),
-    *_sizes(""), *_texts({"licence": "as stated, or the fallback"}), *_URL, *_MAKING, *_FLAGS,
+    text("image_id", "name of the image: its set, and digest of pixels and place"),
+    text("path", "where it is in its set: class and file name"),
+    _SHA256,
+    _optional("phash", "perceptual hash, 64 bits in hexadecimal"),
+    text("set", "its set"),
+    text("group", "group of its set"),
+    text("source", "where it comes from"),
+    text("style", "style of its set"),
+    _optional("colour_query", "colour that was asked for"),
+    *_FOUND, _CLASS_GIVEN,
+    text("class", "its class, corrected by reviewers"),
+    text("status", "kept, pending, rejected or duplicate"),
+    _optional("reason", "why it is not kept, or was relabelled"),
+    _optional("duplicate_of", "the image that it is a copy of"),
+    *_SIZE,
+    text("licence", "as stated, or the fallback"),
+    _optional("url", "its address"),
+    *_MAKING, *_FLAGS,
     Column("reviewers", pa.int32(), "people", "who decided on it"),
     Column("blurred", pa.int32(), "boxes", "boxes that are blurred in the exported image"),
 ))  # fmt: skip

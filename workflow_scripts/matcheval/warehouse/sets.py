@@ -4,7 +4,6 @@ A set is one source with one style and one colour, or one template, and has all 
 2024, section 2). Nothing is searched, downloaded or generated here: people do that, by the plan.
 """
 
-import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +17,7 @@ import pyarrow as pa
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.files import files_below, readable
+from matcheval.io.self_digests import digest_of
 from matcheval.io.tables import Column, TableSchema
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
@@ -314,22 +314,18 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
     return described
 
 
-def digest_of(*parts: Any) -> str:
-    """Compute a digest of what a step of a build depends on."""
-    text = json.dumps([WAREHOUSE_VERSION, *parts], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
     """Return a digest that changes with the files or settings that a set is read by."""
     stats = [(image.place, image.file.stat()) for image in source.files() if image.file.exists()]
     files = [(place, stat.st_size, stat.st_mtime_ns) for place, stat in stats]
     metadata = [asdict(source.metadata), [asdict(image.metadata) for image in source.listed]]
-    return digest_of(source.name, metadata, files, settings.decoding.model_dump(mode="json"))
+    decoding = settings.decoding.model_dump(mode="json")
+    return digest_of([WAREHOUSE_VERSION, source.name, metadata, files, decoding])
 
 
 def reference_state(name: str, settings: WarehouseSettings) -> str:
     """Return a digest that changes when a base or training set has to be hashed again."""
     block = settings.against[name]
     options = {key: value for key, value in block.items() if key != "kind"}
-    return digest_of(block, DatasetSpec(name, block["kind"], options).custom_files_state)
+    files = DatasetSpec(name, block["kind"], options).custom_files_state
+    return digest_of([WAREHOUSE_VERSION, block, files])

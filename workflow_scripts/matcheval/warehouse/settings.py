@@ -202,7 +202,7 @@ class WarehouseSettings(Settings):
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
     """Read the block of a set that images are compared with."""
     field = f"against.{name}"
-    usable = [kind for kind, each in KINDS.items() if each.has_images and kind != "corrupted"]
+    usable = [name for name, kind in KINDS.items() if kind.has_images and name != "corrupted"]
     if block.get("kind") not in usable:
         problem = f"kind {block.get('kind')} is not a kind of dataset with images"
         raise InputError(problem, field=field, remedy=f"Use one of {', '.join(usable)}")

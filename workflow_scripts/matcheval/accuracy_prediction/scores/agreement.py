@@ -123,9 +123,9 @@ def aline_d(agreements: Agreements) -> Floats:
     rows = np.arange(len(i))
     matrix = np.zeros((len(i), len(accuracy)))
     matrix[rows, i] = matrix[rows, j] = 0.5
-    found = np.linalg.lstsq(matrix, wanted)[0]
-    found[~_determined(i, j, len(accuracy))] = np.nan
-    return from_scale(found, Scale.PROBIT)
+    probits = np.linalg.lstsq(matrix, wanted)[0]
+    probits[~_determined(i, j, len(accuracy))] = np.nan
+    return from_scale(probits, Scale.PROBIT)
 
 
 def agreement_of_seeds(agreements: Agreements, *, cross: bool = False) -> Floats:
@@ -168,11 +168,11 @@ class PoolScore(Described):
     def of_models(self, agreements: Agreements, in_pool: npt.NDArray[np.bool_]) -> Floats:
         """Compute the score of all models, of which some may be outside of the pool."""
         pool = np.flatnonzero(in_pool)
-        found = np.empty(len(in_pool))
-        found[pool] = self.compute(agreements.among(pool))
+        values = np.empty(len(in_pool))
+        values[pool] = self.compute(agreements.among(pool))
         for model in np.flatnonzero(~in_pool):
-            found[model] = self.compute(agreements.among(np.append(pool, model)))[-1]
-        return found
+            values[model] = self.compute(agreements.among(np.append(pool, model)))[-1]
+        return values
 
 
 _aline = partial(

@@ -90,13 +90,13 @@ def fit_temperature(logits: npt.NDArray[np.float32] | Floats, labels: Classes) -
     """
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log: mean_loss(logits, labels, float(np.exp(log))),
         bounds=tuple(np.log(BRACKET)),
         method="bounded",
         options={"xatol": 1e-6},
     )
-    return float(np.exp(found.x))
+    return float(np.exp(optimum.x))
 
 
 def mean_loss(
@@ -107,12 +107,12 @@ def mean_loss(
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):
         wide = logits[start : start + rows].astype(np.float64)
-        each, top = np.arange(len(wide)), wide.argmax(axis=1)
-        wide -= wide[each, top][:, None]
+        every, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[every, top][:, None]
         wide /= temperature
-        true = wide[each, labels[start : start + rows]].sum()
+        true = wide[every, labels[start : start + rows]].sum()
         np.exp(wide, out=wide)
-        wide[each, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
+        wide[every, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
         total += float(np.log1p(wide.sum(axis=1)).sum() - true)
     return total / len(logits)
 
@@ -271,8 +271,8 @@ def _limit(of: _Of, choose: _Choose, base: Outputs) -> float:
 
 
 def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
-    found = float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
-    return Noted(found, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
+    share = float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
+    return Noted(share, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
 
 
 NO_THRESHOLD = "all of the base is right, or all wrong: no threshold"

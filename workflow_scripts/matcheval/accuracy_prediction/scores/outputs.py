@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError, listed, unknown_name_error
-from matcheval.inference.statistics import FeatureStatistics
+from matcheval.inference.outputs import FeatureStatistics
 from matcheval.predictions.softmax import softmax
 
 Floats = npt.NDArray[np.float64]
@@ -168,37 +168,38 @@ class Outputs:
         from scipy.special import entr
 
         assert self.probabilities is not None
-        found = np.empty(len(self))
+        entropies = np.empty(len(self))
         rows = max(1, _BLOCK // max(1, self.probabilities.shape[1]))
         for start in range(0, len(self), rows):
-            found[start : start + rows] = entr(self.probabilities[start : start + rows]).sum(axis=1)
-        return found
+            part = slice(start, start + rows)
+            entropies[part] = entr(self.probabilities[part]).sum(axis=1)
+        return entropies
 
     @property
     def accuracy(self) -> float:
         """Share of correct predictions; NaN where labels are unknown or there are no datapoints."""
-        known = self.labels is not None and len(self)
-        return float(self.correct.mean()) if known else float("nan")
+        is_known = self.labels is not None and len(self)
+        return float(self.correct.mean()) if is_known else float("nan")
 
     @cached_property
     def moments(self) -> Moments | None:
         """Mean and covariance of the features; None if neither they nor statistics are known."""
         if self.features is not None:
             return moments_of_features(self.features) if len(self) else None
-        if (known := self.statistics) is None:
+        if (statistics := self.statistics) is None:
             return None
-        return Moments(known.n, known.feature_mean, known.feature_covariance)
+        return Moments(statistics.n, statistics.feature_mean, statistics.feature_covariance)
 
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
         """Return the outputs on some datapoints, without statistics, which are those of all."""
         arrays = {name: getattr(self, name) for name in _BY_DATAPOINT}
         cut: dict[str, Any] = {n: None if a is None else a[chosen] for n, a in arrays.items()}
-        found = replace(self, statistics=None, **cut)
+        outputs = replace(self, statistics=None, **cut)
         # What was computed of every datapoint is kept: entropies of 1,000 classes take long.
         for name in ("correct", "entropies"):
             if name in self.__dict__:
-                found.__dict__[name] = self.__dict__[name][chosen]
-        return found
+                outputs.__dict__[name] = self.__dict__[name][chosen]
+        return outputs
 
 
 def from_logits(
@@ -225,8 +226,8 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
         arrays = [getattr(part, name) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    known = [part.statistics for part in parts if part.statistics is not None]
-    statistics = pooled(known) if len(known) == len(parts) else None
+    of_parts = [part.statistics for part in parts if part.statistics is not None]
+    statistics = pooled(of_parts) if len(of_parts) == len(parts) else None
     names = [name for name in _BY_DATAPOINT if name != "index"]
     return Outputs(statistics=statistics, **{name: together(name) for name in names})
 
@@ -379,10 +380,10 @@ def _positions(labels: Classes, rule: ClassRule, n_classes: int, side: str) -> C
 
 def _lookup(rule: ClassRule, others: Classes) -> Classes:
     """Return each class's position in the columns, or what `others` has; -1 at the end."""
-    found = np.append(others, -1)
+    positions = np.append(others, -1)
     for position, group in enumerate(rule.columns):
-        found[list(group)] = position
-    return found
+        positions[list(group)] = position
+    return positions
 
 
 def _positive_sums(probabilities: Floats) -> Floats:

@@ -134,9 +134,9 @@ def _decide(sources: Sources) -> Normalisation:
 
 def _mano_of(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
     logits = usable(counted_logits(sides.target))
-    found = mano(logits, taylor=taylor, normalisation=normalisation)
-    differs = (found.criterion > ETA) != (normalisation == "softmax")
-    return Noted(found.score, "by itself, the set would be normalised otherwise" * differs)
+    norm = mano(logits, taylor=taylor, normalisation=normalisation)
+    differs = (norm.criterion > ETA) != (normalisation == "softmax")
+    return Noted(norm.score, "by itself, the set would be normalised otherwise" * differs)
 
 
 _FORMS: dict[str, Taylor] = {"": "shifted", "plain": "plain"}
@@ -175,11 +175,15 @@ def _fit_doc(logits: npt.NDArray[Any], correct: Flags) -> float:
     """Return the smallest shift that makes the mean of confidences in [0, 1] the accuracy."""
     from scipy.optimize import brentq
 
-    found, accuracy = _largest(logits), correct.mean()
-    low, high = -float(found.max()), 1 - float(found.min())
+    confidences, accuracy = _largest(logits), correct.mean()
+    low, high = -float(confidences.max()), 1 - float(confidences.min())
     if accuracy in (0, 1):
         return high if accuracy else low
-    return float(brentq(lambda b: (found + b).clip(0, 1).mean() - accuracy, low, high, xtol=1e-14))
+
+    def excess(shift: float) -> float:
+        return float((confidences + shift).clip(0, 1).mean() - accuracy)
+
+    return float(brentq(excess, low, high, xtol=1e-14))
 
 
 def _apply_doc(logits: npt.NDArray[Any], shift: float) -> Floats:
@@ -243,9 +247,9 @@ def _classwise_of(kind: Kind, sides: Sides, temperature: float) -> float:
     base, target = (
         usable(counted_logits(side) / temperature) for side in (sides.base, sides.target)
     )
-    found = classwise(kind, base, sides.base.correct, target).accuracy
+    accuracy = classwise(kind, base, sides.base.correct, target).accuracy
     is_limit = kind == "atc" and sides.base.accuracy in (0, 1)
-    return Noted(found, NO_THRESHOLD * is_limit)
+    return Noted(accuracy, NO_THRESHOLD * is_limit)
 
 
 _CLASSWISE_NAMES: dict[Kind, str] = {"atc": "ATC", "doc": "DoC", "ts": "TempScaling"}
@@ -381,9 +385,9 @@ def _thresholded(choose: Callable[[Floats, int], float], sides: Sides, of_base: 
     if (key := (base, choose)) not in of_base.limits:
         costs, _ = _moved(base, sides, of_base.temperature)
         of_base.limits[key] = cost_threshold(costs, errors, choose)
-    found = share_below(sides.once(_moved_target, of_base.temperature)[0], of_base.limits[key])
+    share = share_below(sides.once(_moved_target, of_base.temperature)[0], of_base.limits[key])
     is_limit = errors in (0, len(base))
-    return Noted(found, NO_THRESHOLD * is_limit)
+    return Noted(share, NO_THRESHOLD * is_limit)
 
 
 _add("cott", "COTT", source=_PAPER)(partial(_thresholded, threshold))

@@ -50,9 +50,9 @@ class Noted(float):
 
     def __new__(cls, value: float, note: str = "") -> "Noted":
         """Note something of a score; an empty remark is none."""
-        found = super().__new__(cls, value)
-        found.note = note
-        return found
+        noted = super().__new__(cls, value)
+        noted.note = note
+        return noted
 
 
 class Need(StrEnum):
@@ -89,21 +89,11 @@ class Predicts(StrEnum):
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sets of a score, both cut to the classes that count (`outputs.restrict`).
+    """The two sets of a score, both cut to the classes that count (`outputs.restrict`)."""
 
-    Attributes
-    ----------
-    base : Outputs
-        B': datapoints of the base whose labels count.
-    target : Outputs
-        T'.
-    seed : int
-        Of random splits and initial values.
-    """
-
-    base: Outputs
-    target: Outputs
-    seed: int = 0
+    base: Outputs  # B': datapoints of the base whose labels count
+    target: Outputs  # T'
+    seed: int = 0  # of random splits and initial values
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
@@ -115,52 +105,25 @@ class Sides:
 
 @dataclass(frozen=True)
 class Sources:
-    """The data and options that a score is fitted to, once per model.
+    """The data and options that a score is fitted to, once per model."""
 
-    Attributes
-    ----------
-    base : Outputs
-        B with all of its classes.
-    reference : Outputs or None
-        A training set, for features; None if there is none.
-    options : mapping of str to value
-        Settings of scores, by name: `n_prototypes`.
-    seed : int
-    """
-
-    base: Outputs
-    reference: Outputs | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    base: Outputs  # B with all of its classes
+    reference: Outputs | None = None  # a training set, for features
+    options: Mapping[str, Any] = field(default_factory=dict)  # settings by name: `n_prototypes`
     seed: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Described:
-    """Metadata of a score, or of one of its variants.
+    """Metadata of a score, or of one of its variants."""
 
-    Attributes
-    ----------
-    method : str
-        Name of the method, such as `doc`.
-    title : str
-        What readers call it.
-    needs : tuple of Need
-    predicts : Predicts
-    direction : int
-        1 if the score rises with accuracy, -1 if it falls, 0 if neither.
-    variant : str
-        Name of the variant; empty for the default.
-    source : str
-        Paper and equation.
-    """
-
-    method: str
-    title: str
+    method: str  # its name, such as `doc`
+    title: str  # what readers call it
     needs: tuple[Need, ...] = ()
     predicts: Predicts
-    direction: int
-    variant: str = ""
-    source: str
+    direction: int  # 1 if the score rises with accuracy, -1 if it falls, 0 if neither
+    variant: str = ""  # its name; empty for the default
+    source: str  # paper and equation
 
     @property
     def name(self) -> str:
@@ -217,11 +180,11 @@ class Scores(dict[str, Score]):
         """Declare that a function computes a score; `others` are further attributes of `Score`."""
 
         def declare(function: _Function) -> _Function:
-            found = Score(
+            score = Score(
                 method=method, title=title, predicts=predicts, direction=direction,
                 function=function, **others,
             )  # fmt: skip
-            self[found.name] = found
+            self[score.name] = score
             return function
 
         return declare

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from matcheval.analyses.near_duplicates.search import labelled_pixels
+from matcheval.analyses.sampling.image_search import labelled_pixels
 from matcheval.analyses.sampling.settings import (
     ANNOTATIONS,
     FREQUENCIES,
@@ -22,8 +22,8 @@ from matcheval.analyses.sampling.settings import (
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
+from matcheval.io.delimited_text import unmarked_table
 from matcheval.io.files import check_format, readable
-from matcheval.io.formulas import unmarked_table
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.settings import read_settings
 
@@ -36,22 +36,22 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def count(given: argparse.Namespace) -> list[str]:
+def count(arguments: argparse.Namespace) -> list[str]:
     """Count workers' annotations and write the selection frequencies; return what is written."""
-    pool, base = read_dataset(given.candidates), read_dataset(given.original)
+    pool, base = read_dataset(arguments.candidates), read_dataset(arguments.original)
     annotations, left_out = check_annotations(
-        read_annotations(given.annotations), {"pool": pool.names, "original": base.names},
-        pool.classes, repeated=given.repeated, file=given.annotations,
+        read_annotations(arguments.annotations), {"pool": pool.names, "original": base.names},
+        pool.classes, repeated=arguments.repeated, file=arguments.annotations,
     )  # fmt: skip
     frequencies = selection_frequencies(annotations)
-    write_table(FREQUENCIES.from_frame(frequencies), given.output)
+    write_table(FREQUENCIES.from_frame(frequencies), arguments.output)
     positive, negative = control_accuracy(frequencies, class_of(base))
     LOGGER.info(
         "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
         "of the negative ones were annotated correctly",
         len(annotations), left_out, 100 * positive, 100 * negative,
     )  # fmt: skip
-    return [given.output]
+    return [arguments.output]
 
 
 def class_of(dataset: Dataset) -> dict[str, str]:
@@ -74,15 +74,13 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     for column, value in (("origin", "pool"), ("task", "")):
         if column not in frame:
             frame[column] = value
-    wrong = set(ANNOTATIONS.names) ^ set(frame.columns)
-    if wrong:
+    if wrong := set(ANNOTATIONS.names) ^ set(frame.columns):
         remedy = f"The columns must be {', '.join(ANNOTATIONS.names)}"
-        raise InputError(
-            f"columns {sorted(wrong)} are missing or unknown", file=path, remedy=remedy
-        )
-    empty = [name for name in ("worker", "image", "class") if (frame[name].fillna("") == "").any()]
-    if empty:
-        raise InputError(f"empty cells in {', '.join(empty)}", file=path)
+        problem = f"columns {sorted(wrong)} are missing or unknown"
+        raise InputError(problem, file=path, remedy=remedy)
+    is_empty = frame[["worker", "image", "class"]].fillna("").eq("").any()
+    if is_empty.any():
+        raise InputError(f"empty cells in {', '.join(is_empty.index[is_empty])}", file=path)
     selected = frame["selected"].astype(str).str.lower().map(_TRUTH)
     if selected.isna().any():
         row = int(selected.isna().to_numpy().argmax())
@@ -129,13 +127,11 @@ def refuse_unknown(
     field: object = None,
 ) -> None:
     """Refuse names that are not known, and name some of them."""
-    unknown = sorted(set(values) - set(known))
-    if unknown:
-        named = listed((f"'{name}'" for name in unknown), 3)
+    if unknown := sorted(set(values) - set(known)):
         plural = what if len(unknown) == 1 else {"class": "classes"}.get(what, f"{what}s")
-        raise InputError(
-            f"{len(unknown)} unknown {plural}{of}: {named}", file=file, field=field or what
-        )
+        names = listed((f"'{name}'" for name in unknown), 3)
+        problem = f"{len(unknown)} unknown {plural}{of}: {names}"
+        raise InputError(problem, file=file, field=field or what)
 
 
 def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
@@ -174,14 +170,14 @@ def class_histograms(
     table = pd.crosstab(own["class"], inside)
     table = table.reindex(index=[*classes], columns=range(settings.bins), fill_value=0)
     counts = table.to_numpy(np.int64)
-    short = [
+    problems = [
         f"class '{name}': {n} images of the original set have {MIN_ANNOTATIONS} or more "
         f"annotations, {_MIN_ORIGINAL - n} too few for a histogram"
         for name, n in zip(classes, counts.sum(axis=1), strict=True)
         if n < _MIN_ORIGINAL
     ]
-    if short:
-        raise InputError("; ".join(short))
+    if problems:
+        raise InputError("; ".join(problems))
     return counts
 
 
@@ -203,14 +199,14 @@ CANDIDATES, CONTROLS = 42, 3  # per task: candidates; positive controls, and as 
 _STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and disagree on some
 
 
-def simulate(given: argparse.Namespace) -> list[str]:
+def simulate(arguments: argparse.Namespace) -> list[str]:
     """Simulate workers' annotations, with probabilities that depend on the pixels."""
-    options = {name: getattr(given, name) for name in SimulationSettings.model_fields}
-    read_settings(SimulationSettings, options, file="options")
-    pool, base = read_dataset(given.candidates), read_dataset(given.original)
-    rng = np.random.default_rng(given.seed)
+    options = {name: getattr(arguments, name) for name in SimulationSettings.model_fields}
+    settings = read_settings(SimulationSettings, options, file="options")
+    pool, base = read_dataset(arguments.candidates), read_dataset(arguments.original)
+    rng = np.random.default_rng(settings.seed)
     shown = lay_out_tasks(_by_class(pool), _by_class(base), rng)
-    pixels = [labelled_pixels(dataset, given.compare_size) for dataset in (pool, base)]
+    pixels = [labelled_pixels(dataset, settings.compare_size) for dataset in (pool, base)]
     centres = class_centres(np.asarray(pixels[1].pixels), base.labels, len(base.classes))
     shown_for = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
     probability = np.empty(len(shown))
@@ -219,12 +215,12 @@ def simulate(given: argparse.Namespace) -> list[str]:
         position = {name: i for i, name in enumerate(dataset.names)}
         at = [position[image] for image in shown["image"].iloc[rows]]
         probability[rows] = likeness_probabilities(dataset.pixels[at], shown_for[rows], centres)
-    annotations = simulate_annotations(shown, probability, rng, given.assignments)
-    metadata = {"simulated": "true", "seed": str(given.seed)}
+    annotations = simulate_annotations(shown, probability, rng, settings.assignments)
+    metadata = {"simulated": "true", "seed": str(settings.seed)}
     columns = {name: annotations[name].to_numpy() for name in ANNOTATIONS.names}
-    write_table(ANNOTATIONS.table(columns, metadata), given.output)
+    write_table(ANNOTATIONS.table(columns, metadata), arguments.output)
     LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
-    return [given.output]
+    return [arguments.output]
 
 
 def _by_class(dataset: Dataset) -> dict[str, list[str]]:
@@ -241,13 +237,10 @@ def lay_out_tasks(
     rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Divide candidates among tasks, with images of the original set as controls."""
-    if set(pool) != set(original):
-        raise InputError(
-            f"classes {sorted(set(pool) ^ set(original))} are in only one of pool and original set",
-            remedy="Both sets must have the same classes",
-        )
-    empty = [name for name, images in original.items() if not images]
-    if empty:
+    if alone := sorted(set(pool) ^ set(original)):
+        problem = f"classes {alone} are in only one of pool and original set"
+        raise InputError(problem, remedy="Both sets must have the same classes")
+    if empty := [name for name, images in original.items() if not images]:
         raise InputError(f"the original set has no images of class '{empty[0]}' to use as controls")
     names = list(pool)
     rows: list[tuple[str, str, str, str]] = []
@@ -273,9 +266,8 @@ def simulate_annotations(
 ) -> pd.DataFrame:
     """Simulate the annotation of tasks by workers."""
     if not 1 <= assignments <= WORKERS:
-        raise InputError(
-            f"cannot assign each task to {assignments} of {WORKERS} workers", field="assignments"
-        )
+        problem = f"cannot assign each task to {assignments} of {WORKERS} workers"
+        raise InputError(problem, field="assignments")
     tasks, inverse = np.unique(shown["task"].to_numpy(str), return_inverse=True)
     # A random first worker and those that follow: all different, and with an even workload.
     first = rng.integers(0, WORKERS, len(tasks))[inverse]

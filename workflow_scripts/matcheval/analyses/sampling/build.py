@@ -11,12 +11,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from matcheval.analyses.near_duplicates import search
-from matcheval.analyses.sampling import pool as pools
+from matcheval.analyses.sampling import image_search, selection
 from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.annotations import ORIGINS, class_of, refuse_unknown
-from matcheval.analyses.sampling.pool import POOL, Image, Pool, PoolMetadata
-from matcheval.analyses.sampling.rounds import Finder, Sampled, sample_in_rounds
+from matcheval.analyses.sampling.selection import POOL, Image, Pool, PoolMetadata
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.datasets.dataset import Dataset, take_images
 from matcheval.datasets.folders import read_dataset, write_dataset
@@ -29,44 +27,45 @@ from matcheval.settings import read_settings
 LOGGER = logging.getLogger(__name__)
 
 
-def sample(given: argparse.Namespace) -> list[str]:
+def sample(arguments: argparse.Namespace) -> list[str]:
     """Sample a test set and write it, with tables of its provenance; return what is written."""
-    is_json = given.settings.lstrip().startswith("{")
+    file, output, name = arguments.settings, arguments.output, arguments.name
+    is_json = file.lstrip().startswith("{")
     with readable("'--settings'", "a JSON object"):
-        settings = json.loads(given.settings) if is_json else read_yaml(given.settings)
-    frequencies, blacklist, previous = given.frequencies, given.blacklist, given.previous
+        settings = json.loads(file) if is_json else read_yaml(file)
+    frequencies, blacklist = arguments.frequencies, arguments.blacklist
+    keywords, near_duplicates = arguments.keywords, arguments.near_duplicates
+    previous = arguments.previous
     built = build_test_set(
-        given.name,
-        read_dataset(given.candidates),
-        read_dataset(given.original),
-        read_settings(SamplingSettings, settings, file="settings" if is_json else given.settings),
+        name,
+        read_dataset(arguments.candidates),
+        read_dataset(arguments.original),
+        read_settings(SamplingSettings, settings, file="settings" if is_json else file),
         PoolMetadata(
             schemas.FREQUENCIES.read(frequencies).to_pandas() if frequencies else None,
-            read_keywords(given.keywords) if given.keywords else None,
+            read_keywords(keywords) if keywords else None,
             [row["image"] for row in _full_rows(blacklist, ("image",))] if blacklist else (),
-            read_near_duplicates(given.near_duplicates) if given.near_duplicates else (),
+            read_near_duplicates(near_duplicates) if near_duplicates else (),
         ),
-        against=[read_dataset(folder) for folder in given.against],
+        against=[read_dataset(folder) for folder in arguments.against],
         previous=schemas.PROVENANCE.read(previous)["image"].to_pylist() if previous else (),
     )
     metadata = {"made_from": json.dumps(built.dataset.provenance)}
-    written = [given.output]
+    written = [output]
     for key, schema, table in (
         ("provenance", schemas.PROVENANCE, built.provenance),
         ("excluded", schemas.EXCLUDED, built.excluded),
         ("strata", schemas.STRATA, built.strata),
     ):
-        path = getattr(given, key) or f"{given.output.rstrip('/')}.{key}.parquet"
+        path = getattr(arguments, key) or f"{output.rstrip('/')}.{key}.parquet"
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
         written.append(path)
-    write_dataset(built.dataset, Path(given.output))
-    for number, of_round in enumerate(built.sampled.rounds, start=1):
-        LOGGER.info(
-            "round %d: %d new images, %d near duplicates found",
-            number, of_round.n_new, of_round.n_duplicates,
-        )  # fmt: skip
+    write_dataset(built.dataset, Path(output))
+    for number, found in enumerate(built.sampled.rounds, start=1):
+        text = "round %d: %d new images, %d near duplicates found"
+        LOGGER.info(text, number, found.n_new, found.n_duplicates)
     digest = built.dataset.sha256[:16]
-    LOGGER.info("%s: %d images, sha256 %s", given.name, len(built.dataset), digest)
+    LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), digest)
     return written
 
 
@@ -107,7 +106,7 @@ class BuiltTestSet:
     provenance: pd.DataFrame
     excluded: pd.DataFrame
     strata: pd.DataFrame
-    sampled: Sampled
+    sampled: selection.Sampled
 
 
 def build_test_set(
@@ -126,23 +125,19 @@ def build_test_set(
         if dataset.classes != candidates.classes:
             different = sorted(set(dataset.classes) ^ set(candidates.classes))
             what = f"classes {different[:6]}" if different else "class orders"
-            raise InputError(
-                f"{what} differ: all sets must have the pool's classes, in the same order",
-                file=f"{candidates.name}, {dataset.name}",
-            )
+            problem = f"{what} differ: all sets must have the pool's classes, in the same order"
+            raise InputError(problem, file=f"{candidates.name}, {dataset.name}")
     for origin, dataset in zip(ORIGINS, (candidates, original), strict=True):
-        named = (metadata.keywords or {}).get(origin, {})
+        with_keywords = (metadata.keywords or {}).get(origin, {})
         of = f" of '{dataset.name}'"
-        refuse_unknown(named, dataset.names, "image", of=of, field="keywords")
-    pool = pools.build_pool(
-        class_of(candidates), class_of(original), candidates.classes, settings, metadata
-    )
-    find = None
-    if settings.max_distance is not None:
-        side = settings.compare_size
-        find = pixel_finder(candidates, references, settings.max_distance, side)
-    sampled = sample_in_rounds(
-        pool, settings, find=find, given=metadata.near_duplicates, previous=previous
+        refuse_unknown(with_keywords, dataset.names, "image", of=of, field="keywords")
+    classes = class_of(candidates), class_of(original)
+    pool = selection.build_pool(*classes, candidates.classes, settings, metadata)
+    find, distance = None, settings.max_distance
+    if distance is not None:
+        find = pixel_finder(candidates, references, distance, settings.compare_size)
+    sampled = selection.sample_in_rounds(
+        pool, settings, find=find, reviewed=metadata.near_duplicates, previous=previous
     )
     # Shuffled, so that a leading part of the set has all classes, too.
     chosen = list(sampled.drawn_for)
@@ -157,18 +152,17 @@ def build_test_set(
             "kind": "sampled",
             "settings": settings.model_dump(mode="json"),
             "pool": {"name": candidates.name, "sha256": candidates.sha256},
-            "against": [{"name": one.name, "sha256": one.sha256} for one in references],
-            "rounds": [asdict(one) for one in sampled.rounds],
+            "against": [{"name": d.name, "sha256": d.sha256} for d in references],
+            "rounds": list(map(asdict, sampled.rounds)),
         },
     )  # fmt: skip
-    every = _candidates_table(pool)
-    provenance = every.loc[chosen].assign(
-        index=np.arange(len(chosen)),
-        pool_index=rows,
+    table = _candidates_table(pool)
+    provenance = table.loc[chosen].assign(
+        index=np.arange(len(chosen)), pool_index=rows,
         drawn_for=[sampled.drawn_for[image] for image in chosen],
         round=[sampled.came_in[image] for image in chosen],
-    )
-    excluded, strata = _excluded(every, pool, sampled), _strata(pool, provenance)
+    )  # fmt: skip
+    excluded, strata = _excluded(table, pool, sampled), _strata(pool, provenance)
     return BuiltTestSet(dataset, provenance[schemas.PROVENANCE.names], excluded, strata, sampled)
 
 
@@ -182,13 +176,15 @@ def _candidates_table(pool: Pool) -> pd.DataFrame:
     return pd.DataFrame(rows, list(pool.by_name), names)
 
 
-def _excluded(every: pd.DataFrame, pool: Pool, sampled: Sampled) -> pd.DataFrame:
+def _excluded(candidates: pd.DataFrame, pool: Pool, sampled: selection.Sampled) -> pd.DataFrame:
     """Tabulate the candidates that were not eligible, each with the first reason that applies."""
-    reasons = {name: (pools.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()}
+    reasons = {
+        name: (selection.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()
+    }
     reasons |= {c.name: (c.barred, "", 0) for c in pool.by_name.values() if c.barred}
     columns = ["reason", "detail", "round"]
     table = pd.DataFrame.from_dict(reasons, orient="index", columns=columns)
-    return every.join(table, how="inner")[schemas.EXCLUDED.names]
+    return candidates.join(table, how="inner")[schemas.EXCLUDED.names]
 
 
 def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
@@ -206,20 +202,22 @@ def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
 
 def pixel_finder(
     candidates: Dataset, references: Sequence[Dataset], distance: float, side: int | None
-) -> Finder:
+) -> selection.Finder:
     """Return what compares new candidates with reference sets and the other sampled candidates."""
-    pool, *others = (search.labelled_pixels(dataset, side) for dataset in (candidates, *references))
+    pool, *others = (
+        image_search.labelled_pixels(dataset, side) for dataset in (candidates, *references)
+    )
     for reference in others:
-        search.check_same_range(reference, pool)
-    every = np.asarray(pool.pixels)
+        image_search.check_same_range(reference, pool)
+    pixels = np.asarray(pool.pixels)
     row = {name: i for i, name in enumerate(pool.names)}
 
     def find(new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
-        images, sampled = (every[[row[name] for name in names]] for names in (new, chosen))
+        images, sampled = (pixels[[row[name] for name in names]] for names in (new, chosen))
         for reference in others:
-            for i, j in search.pairs_within(images, np.asarray(reference.pixels), distance):
+            for i, j in image_search.pairs_within(images, np.asarray(reference.pixels), distance):
                 yield (POOL, new[i]), (reference.name, reference.names[j])
-        for i, j in search.pairs_within(images, sampled, distance):
+        for i, j in image_search.pairs_within(images, sampled, distance):
             if new[i] != chosen[j]:
                 yield (POOL, new[i]), (POOL, chosen[j])
 

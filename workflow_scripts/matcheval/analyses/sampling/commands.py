@@ -29,12 +29,9 @@ def add_replicate(parser: argparse.ArgumentParser) -> None:
 def add_simulate(parser: argparse.ArgumentParser) -> None:
     """Add the arguments for simulating annotations."""
     _add_sets(parser)
-    for option, default, what in (
-        ("--seed", 0, "random seed"),
-        ("--assignments", 10, "workers per task"),
-    ):  # fmt: skip
-        help_text = f"{what} (default: %(default)s)"
-        parser.add_argument(option, type=int, default=default, help=help_text)
+    default = "(default: %(default)s)"
+    parser.add_argument("--seed", type=int, default=0, help=f"random seed {default}")
+    parser.add_argument("--assignments", type=int, default=10, help=f"workers per task {default}")
     parser.add_argument(
         "--compare-size", type=int, metavar="PIXELS",
         help="resize images to squares of this side first: needed for image files",
@@ -106,7 +103,7 @@ def add_allocate(parser: argparse.ArgumentParser) -> None:
 
 def run_allocate(arguments: argparse.Namespace) -> None:
     """Divide the images of every class among its keywords and write the allocation."""
-    from matcheval.analyses.sampling.pool import keyword_targets, proportional_targets
+    from matcheval.analyses.sampling.selection import keyword_targets, proportional_targets
     from matcheval.io.files import atomic_file, readable
 
     if arguments.top_keywords < 1:

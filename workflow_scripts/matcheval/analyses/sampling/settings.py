@@ -6,22 +6,10 @@ from typing import Annotated, Literal
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from matcheval import settings as types
 from matcheval.datasets.kind import DatasetKind
 from matcheval.io.tables import Column, TableSchema, text
-from matcheval.settings import (
-    Boolean,
-    Count,
-    Fraction,
-    ImagesName,
-    Integer,
-    Name,
-    Named,
-    Number,
-    PathText,
-    Seed,
-    Settings,
-    UniqueTuple,
-)
+from matcheval.settings import Count, Name, Settings
 
 
 class Strategy(StrEnum):
@@ -38,16 +26,16 @@ class SamplingSettings(Settings):
 
     strategy: Strategy = Field(description="Which eligible candidates are taken")
     per_class: Count = Field(description="Images per class: the new set is exactly balanced")
-    seed: Integer = Field(0, description="Of all random choices")
-    threshold: Fraction = Field(
+    seed: types.Integer = Field(0, description="Of all random choices")
+    threshold: types.Fraction = Field(
         0.7, description="Lowest selection frequency, for strategy threshold"
     )
-    thresholds: dict[str, Fraction] = Field({}, description="The same for single classes")
+    thresholds: dict[str, types.Fraction] = Field({}, description="The same for single classes")
     bins: Count = Field(5, description="Bins of the original set's histograms")
-    fill_upward: Boolean = Field(
+    fill_upward: types.Boolean = Field(
         False, description="Fill a short frequency bin from the next higher one that has images"
     )
-    max_distance: Annotated[Number, Field(ge=0)] | None = Field(
+    max_distance: Annotated[types.Number, Field(ge=0)] | None = Field(
         None,
         description="Candidates within this ℓ2 distance (pixel values) of an image of the "
         "reference sets, or of another sampled image, are near duplicates; by default pixels are "
@@ -71,7 +59,7 @@ class SampledDataset(SamplingSettings, DatasetKind):
 class SimulationSettings(Settings):
     """How annotations are simulated."""
 
-    seed: Seed = Field(0, description="Of the simulated workers")
+    seed: types.Seed = Field(0, description="Of the simulated workers")
     assignments: Count = Field(10, description="Workers per task")
     compare_size: Count | None = Field(
         None, description="Side of the squares that image files are resized to"
@@ -81,9 +69,9 @@ class SimulationSettings(Settings):
 class PoolSettings(Settings):
     """A pool: candidates, the set that is replicated, and files that say what is known of them."""
 
-    candidates: ImagesName = Field(description="The dataset that images are sampled from")
-    original: ImagesName = Field(description="The dataset that is replicated")
-    against: UniqueTuple[ImagesName] = Field(
+    candidates: types.ImagesName = Field(description="The dataset that images are sampled from")
+    original: types.ImagesName = Field(description="The dataset that is replicated")
+    against: types.UniqueTuple[types.ImagesName] = Field(
         (), description="Further datasets whose images are not sampled"
     )
     annotations: Annotated[str, Field(pattern=r"\.(csv|parquet)$")] | None = Field(
@@ -93,9 +81,11 @@ class PoolSettings(Settings):
     repeated: Literal["refuse", "first"] = Field(
         "refuse", description="Repeated annotations of an image by one worker"
     )
-    keywords: PathText | None = Field(None, description="File of the candidates' keywords")
-    blacklist: PathText | None = Field(None, description="File of candidates to leave out")
-    near_duplicates: PathText | None = Field(None, description="File of reviewed near duplicates")
+    keywords: types.PathText | None = Field(None, description="File of the candidates' keywords")
+    blacklist: types.PathText | None = Field(None, description="File of candidates to leave out")
+    near_duplicates: types.PathText | None = Field(
+        None, description="File of reviewed near duplicates"
+    )
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "PoolSettings":
@@ -125,7 +115,7 @@ class PoolSettings(Settings):
 class SampledSettings(Settings):
     """The pools of a study, from which datasets of kind `sampled` are taken."""
 
-    pools: Named[PoolSettings] = Field({}, description="By name")
+    pools: types.Named[PoolSettings] = Field({}, description="By name")
 
 
 _ORIGIN = text("origin", "set of the image: pool or original")

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather
-from matcheval.datasets.corruptions.corruption import CORRUPTIONS, Bytes
-from matcheval.datasets.corruptions.operations import to_bytes
+from matcheval.datasets.corruptions.operations import CORRUPTIONS, Bytes, to_bytes
 
 FAMILIES = (blur, c_bar, digital, noise, weather)  # which have registered their corruptions
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
@@ -22,32 +21,10 @@ def corrupt(
     images: Bytes, name: str, severity: int, indices: Sequence[int] | npt.NDArray[np.integer], *,
     seed: int = 0, size: Literal[32, 224] = 32, textures: Path | None = None,
 ) -> Bytes:  # fmt: skip
-    """Corrupt RGB images, of which each has its own random numbers, by its index.
+    """Corrupt RGB images, shape (n, height, width, 3), with parameters for a size of images.
 
-    Parameters
-    ----------
-    images : uint8 array, shape (n, height, width, 3)
-    name : str
-        Name of the corruption.
-    severity : int
-        From 1 to 5.
-    indices : sequence of int, length n
-        With seed, name and severity, the seeds of the images.
-    seed : int
-    size : 32 or 224
-        Side of the images that the parameters are meant for.
-    textures : Path, optional
-        Folder or archive of the photographs of `frost`.
-
-    Returns
-    -------
-    uint8 array, shape (n, height, width, 3)
-
-    Raises
-    ------
-    InputError
-        If `frost` has no photographs, or larger images than these, or images of C-bar are not
-        square.
+    With seed, name and severity (1 to 5), the index of an image seeds its random numbers;
+    `textures` is the folder or archive of the photographs of `frost`.
     """
     corruption = CORRUPTIONS[name]
     height, width = images.shape[1:3]

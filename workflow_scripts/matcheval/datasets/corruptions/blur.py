@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy.ndimage import correlate1d
 
 from matcheval.datasets.corruptions import operations
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
+from matcheval.datasets.corruptions.operations import Bytes, Generators, Images, corruption
 from matcheval.jit import compiled
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import fft
 from scipy.ndimage import map_coordinates, spline_filter1d
 
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
+from matcheval.datasets.corruptions.operations import Bytes, Generators, Images, corruption
 from matcheval.errors import InputError
 from matcheval.jit import compiled
 
@@ -38,10 +38,7 @@ def side_of(images: Images | Bytes) -> int:
 
 @corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
 def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Make squares of one colour of a rotated checkerboard grey, each with probability level / 10.
-
-    The side of the squares is 0.1 to 0.25 of the image's.
-    """
+    """Make squares of a rotated checkerboard grey: of one colour, level / 10 of them."""
     side = side_of(images)
     row, column = np.indices((side, side))
     corrupted = images.copy()
@@ -59,10 +56,7 @@ def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> 
 
 @corruption((0.5, 1.0, 1.5, 2.0, 2.5), on_bytes=True)
 def lines(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Draw grey lines of a random direction and spread of directions, twice as long as the image.
-
-    Their number is level / 10 of the side in pixels.
-    """
+    """Draw level / 10 · side grey lines of random directions, twice as long as the image."""
     side = side_of(images)
     corrupted = images.copy()
     for image, generator in zip(corrupted, generators, strict=True):
@@ -205,10 +199,7 @@ def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Ima
 
 @corruption((5.5, 6.0, 6.5, 7.5, 8.0))
 def ripple(images: Images, generators: Generators, level: float) -> Images:
-    """Move rows up and down, and columns to the left and right, by sine waves along the same axis.
-
-    The amplitude is level / 400 of the side, the wavelengths 0.1 to 0.3 of it.
-    """
+    """Move rows and columns by sine waves along themselves: level / 400 of the side."""
     side = side_of(images)
     position = np.arange(side)
     corrupted = np.empty_like(images)

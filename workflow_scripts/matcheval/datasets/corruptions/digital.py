@@ -12,7 +12,7 @@ from PIL.JpegImagePlugin import JpegImageFile
 from scipy.ndimage import gaussian_filter1d
 
 from matcheval.datasets.corruptions import operations
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
+from matcheval.datasets.corruptions.operations import Bytes, Generators, Images, corruption
 
 
 @corruption((0.75, 0.5, 0.4, 0.3, 0.15), (0.4, 0.3, 0.2, 0.1, 0.05), random=False)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, pdtr
 
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, corruption
+from matcheval.datasets.corruptions.operations import Bytes, Generators, corruption
 from matcheval.jit import compiled
 
 Probabilities = npt.NDArray[np.float64]

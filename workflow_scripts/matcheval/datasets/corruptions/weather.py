@@ -14,9 +14,8 @@ import numpy.typing as npt
 from PIL import Image
 from scipy.ndimage import distance_transform_edt, label, sobel
 
-from matcheval.datasets.corruptions import operations
-from matcheval.datasets.corruptions.corruption import Bytes, Generators, Images, corruption
-from matcheval.datasets.corruptions.names import ARCHIVE
+from matcheval.datasets.corruptions import ARCHIVE, operations
+from matcheval.datasets.corruptions.operations import Bytes, Generators, Images, corruption
 from matcheval.errors import InputError
 from matcheval.io.files import readable
 

@@ -12,7 +12,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Size, input and output of a network; `building.build_model` checks the values."""
+    """Size, input and output of a network; `networks.build_model` checks the values."""
 
     width: int
     depth: int

@@ -32,9 +32,9 @@ _REDUCTION = 16  # factor by which squeeze-and-excitation reduces the channels
 class SqueezeExcitation(nn.Module):
     """Squeeze-and-excitation: weights the channels by a function of their global averages."""
 
-    def __init__(self, channels: int, reduction: int = _REDUCTION) -> None:
+    def __init__(self, channels: int) -> None:
         super().__init__()
-        inner = max(1, channels // reduction)
+        inner = max(1, channels // _REDUCTION)
         self.reduce = nn.Linear(channels, inner)
         self.expand = nn.Linear(inner, channels)
 

@@ -1,5 +1,6 @@
-"""Algorithms on features, the input of the network's head, and their penalties."""
+"""Algorithms: on logits and risks of the training sets, and on features, the head's input."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import Literal
@@ -13,12 +14,150 @@ from matcheval.training.augmentation import draw_beta
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
     CoralOptions,
+    EqrmOptions,
     FishrOptions,
+    GroupDroOptions,
     RcsOptions,
     SagnetOptions,
+    SdOptions,
     SelfregOptions,
     VneOptions,
+    VrexOptions,
 )
+
+
+class Erm(Algorithm):
+    """Empirical risk minimisation (Vapnik 1998): the mean loss over all images."""
+
+
+def mean_square(logits: Tensor) -> Tensor:
+    """Compute the penalty of spectral decoupling: the mean of the squared logits."""
+    return logits.square().mean()
+
+
+class Sd(Algorithm):
+    """Spectral decoupling (Pezeshki et al. 2021): the mean squared logit is kept small."""
+
+    options: SdOptions
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        every = joined(domains)
+        penalty = mean_square(every.logits)
+        return self.loss(every.logits, every.targets) + self.options.weight * penalty
+
+
+_BISECTIONS = 32
+_SMALLEST_VARIANCE = 1e-24  # the square root of 0 has no derivative
+_SQRT_2 = math.sqrt(2)
+
+
+def risk_variance(risks: Tensor) -> Tensor:
+    """Compute the penalty of V-REx: the population variance of the risks."""
+    return (risks - risks.mean()).square().mean()
+
+
+def reweighted(weights: Tensor, risks: Tensor, step_size: float) -> Tensor:
+    """Update the weights of group distributionally robust optimisation."""
+    grown = weights * (step_size * risks.detach()).exp()
+    return grown / grown.sum()
+
+
+def kernel_bandwidth(risks: Tensor) -> Tensor:
+    """Compute the bandwidth of a Gaussian kernel density estimate, 1.06 s n^(-1/5)."""
+    variance = risks.var(correction=1).clamp_min(_SMALLEST_VARIANCE)
+    factor: float = 1.06 * len(risks) ** -0.2
+    return factor * variance.sqrt()
+
+
+def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
+    """Compute a quantile of a kernel density estimate, differentiated as DomainBed does."""
+    normal = torch.special.ndtri(torch.tensor(alpha, dtype=torch.float64)).item()
+    low, high = risks.min() + bandwidth * normal, risks.max() + bandwidth * normal
+    part = _bisect(risks, bandwidth, alpha, low.item(), high.item())
+    return (1 - part) * low + part * high
+
+
+def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
+    """Compute a quantile of a kernel density estimate with its exact gradient."""
+    quantile = bisected_quantile(risks, bandwidth, alpha).detach()
+    z = (quantile - risks) / bandwidth
+    density = (-z.detach().square() / 2).exp().mean() / (math.sqrt(2 * math.pi) * bandwidth)
+    # A step of Newton's method from the solution: it changes no value, and has the gradient.
+    step = (torch.special.ndtr(z).mean() - alpha) / density.detach()
+    return quantile - (step - step.detach())
+
+
+def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: float) -> float:
+    """Where between the ends the quantile lies, as a fraction; in Python, as the sums are tiny."""
+    values, width = risks.tolist(), bandwidth.item()
+    if not all(map(math.isfinite, (*values, width, low, high))):
+        return 0.5  # the ends, which are not finite, tell of it
+
+    def below(x: float) -> float:
+        return sum(0.5 * math.erfc((r - x) / (width * _SQRT_2)) for r in values) / len(values)
+
+    start, end = 0.0, 1.0
+    for _ in range(_BISECTIONS):
+        middle = (start + end) / 2
+        if below(low + middle * (high - low)) > alpha:
+            end = middle
+        else:
+            start = middle
+    return (start + end) / 2
+
+
+class Vrex(Algorithm):
+    """V-REx (Krueger et al. 2021): mean risk plus weighted variance; weight 1 in the burn-in."""
+
+    options: VrexOptions
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        risks = self.risks(domains)
+        weight = self.options.weight if self.burnt_in else 1.0
+        return risks.mean() + weight * risk_variance(risks)
+
+
+class GroupDro(Algorithm):
+    """Group DRO (Sagawa et al. 2020): weighted sum of risks; weights grow with the risks."""
+
+    options: GroupDroOptions
+    joint = False
+    q: Tensor
+
+    def prepare(self) -> None:
+        """Add what the algorithm has besides the network."""
+        self.register_buffer("q", torch.ones(self.setup.n_domains, device=self.device))
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Update the weights, and compute the loss of a step."""
+        risks = self.risks(domains)
+        self.q = reweighted(self.q, risks, self.options.step_size)
+        return self.q @ risks
+
+
+_QUANTILES = {"bisection": bisected_quantile, "implicit": implicit_quantile}
+
+
+class Eqrm(Algorithm):
+    """EQRM (Eastwood et al. 2022): mean risk, after the burn-in a quantile of the risks."""
+
+    options: EqrmOptions
+    joint = False
+
+    def late_optimizer(self) -> Optimizer:
+        """Build the optimiser of the steps after the burn-in, with its own learning rate."""
+        rate = self.options.late_learning_rate
+        return Optimizer(self.network, self.recipe, learning_rate=rate)
+
+    def objective(self, domains: Sequence[Outputs]) -> Tensor:
+        """Compute the loss of a step."""
+        risks = self.risks(domains)
+        if not self.burnt_in:
+            return risks.mean()
+        quantile = _QUANTILES[self.options.variant]
+        return quantile(risks, kernel_bandwidth(risks), self.options.quantile)
 
 
 def moment_difference(one: Tensor, other: Tensor) -> Tensor:
@@ -93,7 +232,7 @@ class Coral(Algorithm):
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the loss of a step."""
-        penalty = mean_moment_difference([each.features for each in domains])
+        penalty = mean_moment_difference([domain.features for domain in domains])
         return self.risks(domains).mean() + self.options.weight * penalty
 
 
@@ -125,7 +264,7 @@ class Rcs(Algorithm):
         """Compute the loss of a step."""
         every = joined(domains)
         labels = every.targets.argmax(dim=1)
-        sizes = torch.tensor([len(each.targets) for each in domains], device=labels.device)
+        sizes = torch.tensor([len(domain.targets) for domain in domains], device=labels.device)
         numbers = torch.arange(len(domains), device=labels.device)
         fixed = self.options.variant == "fixed_width"
         if fixed and int(self.n_updates) == 0:
@@ -180,8 +319,8 @@ class Fishr(Algorithm):
         """Update the moving averages, and compute the loss of a step."""
         with torch.set_grad_enabled(self.burnt_in):
             variances = torch.stack(
-                [head_gradient_variance(each.logits, each.targets, each.features)
-                 for each in domains]
+                [head_gradient_variance(domain.logits, domain.targets, domain.features)
+                 for domain in domains]
             )  # fmt: skip
             penalised, self.averages = moving_variances(
                 self.averages, variances, self.options.decay
@@ -211,24 +350,7 @@ def dissimilarity(
     mixtures o₃ = λ o₁ + (1 - λ) o₂ and p₃ alike, it is λ [MSE(o, o₁) + w MSE(f, p₁)] +
     (1 - λ) [MSE(o, o₃) + w MSE(f, p₃)].
 
-    Parameters
-    ----------
-    logits : float tensor, shape (n, n_classes)
-    features, projected : float tensors, shape (n, d)
-    permutations : pair of int64 tensors, shape (n,)
-        By `within_classes`.
-    share : float
-        Share λ, in [0, 1].
-    feature_weight : float
-        Weight w.
-
-    Returns
-    -------
-    tensor, shape ()
-
-    References
-    ----------
-    Kim et al. (2021), SelfReg: Self-supervised Contrastive Regularization for Domain
+    Source: Kim et al. (2021), SelfReg: Self-supervised Contrastive Regularization for Domain
     Generalization; Gulrajani & Lopez-Paz (2021), DomainBed.
     """
     one, other = permutations
@@ -355,6 +477,7 @@ class Sagnet(Algorithm):
         return torch.randperm(len(features), generator=self.setup.generator).to(features.device)
 
 
-FEATURE_ALGORITHMS: dict[str, type[Algorithm]] = {
+IMPLEMENTATIONS: dict[str, type[Algorithm]] = {
+    "erm": Erm, "sd": Sd, "vrex": Vrex, "group_dro": GroupDro, "eqrm": Eqrm,
     "coral": Coral, "vne": Vne, "rcs": Rcs, "fishr": Fishr, "selfreg": Selfreg, "sagnet": Sagnet,
 }  # fmt: skip

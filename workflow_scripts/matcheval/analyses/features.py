@@ -1,22 +1,73 @@
-"""Datasets of features, as an analysis: it builds the datasets of kind `features`.
+"""Datasets of features: what a network computes of another dataset's images, as vectors.
 
-Its results are datasets of the configuration, which all studies in a results folder share.
+They are datasets of the configuration, which all studies in a results folder share.
 """
 
 from collections.abc import Mapping
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import ClassVar, Literal
 
+import numpy as np
 from pydantic import Field, model_validator
 
-from matcheval.analyses.features import FEATURES_VERSION
+from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import InputError, configuration_error
+from matcheval.inference.settings import InferenceConfig
 from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
+from matcheval.models.transforms import Transform
 from matcheval.settings import Boolean, ImagesName, Settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Wildcards
+
+# Raise this by hand when an edit changes the features of a dataset. They are computed by a `shell:`
+# rule, which does not notice changes of the library.
+FEATURES_VERSION = 1
+
+
+def extract_features(
+    name: str,
+    source: ModelSource,
+    dataset: Dataset,
+    config: InferenceConfig,
+    *,
+    as_stored: bool = False,
+    progress: bool = False,
+) -> Dataset:
+    """Compute the input of a network's last linear layer for each image, not augmented.
+
+    `as_stored`: images are normalised only, not resized and cropped; they must have one size.
+    """
+    from matcheval.inference.forward import ForwardModel, resolved, run_inference
+    from matcheval.inference.outputs import FeatureWriter
+    from matcheval.inference.running import open_reader, provenance
+    from matcheval.models.loading import load_network
+    from matcheval.models.networks import head_of
+
+    config, loaded = resolved(config), load_network(source, dataset)
+    if as_stored:
+        plain = Transform.plain(loaded.transform.mean, loaded.transform.std)
+        loaded = replace(loaded, transform=plain)
+    model = ForwardModel(source.source, loaded.module, loaded.transform, config)
+    # The pass checks that logits are those of the dataset's classes; here they are not used.
+    n_outputs = loaded.n_classes or head_of(loaded.module, source.source).out_features
+    outputs = tuple(map(str, range(n_outputs)))
+    writer = FeatureWriter(len(dataset))
+    run_inference(
+        [(model, [writer])],
+        open_reader(dataset, loaded.transform.geometry, config.n_threads),
+        replace(dataset, classes=outputs), config, progress=progress,
+    )  # fmt: skip
+    described = provenance(source, loaded, dataset, config)
+    del described["n_classes"], described["model"]
+    return make_dataset(
+        name, writer.values[:, np.newaxis, np.newaxis], dataset.labels,
+        classes=dataset.classes, max_value=1, names=dataset.names,
+        source=f"features of {dataset.name}: {loaded.description}",
+        provenance={"kind": "features", "of": dataset.name, **described},
+    )  # fmt: skip
 
 
 class FeaturesSettings(Settings):
@@ -35,8 +86,7 @@ class FeaturesDataset(DatasetKind):
         None, description="Module and function that returns the network, as in a model catalogue"
     )
     as_stored: Boolean = Field(
-        False,
-        description="Normalise the images, and do not resize and crop them as for the network",
+        False, description="Normalise images only; do not resize and crop them as for the network"
     )
 
     @model_validator(mode="after")
@@ -93,11 +143,8 @@ class Features(Analysis):
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
         """The datasets of features."""
-        sets = self.sets.items()
-        return {
-            name: BuiltDataset((dataset.of,), FEATURES_VERSION, is_vectors=True)
-            for name, dataset in sets
-        }
+        built = partial(BuiltDataset, version=FEATURES_VERSION, is_vectors=True)
+        return {name: built((dataset.of,)) for name, dataset in self.sets.items()}
 
     def network_state(self, wildcards: Wildcards) -> str:
         """Return a digest of the network's file, so that other weights are noticed."""

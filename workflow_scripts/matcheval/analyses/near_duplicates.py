@@ -52,18 +52,18 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    known: Correctness, dataset: str, file: str, *, confidence: float = 0.95
+    correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies on the images that are near duplicates, and on the others."""
-    listed = read_csv_rows(file, ("index",))
+    reviewed = read_csv_rows(file, ("index",))
     try:
-        positions = [int(row["index"]) for row in listed]
+        positions = [int(row["index"]) for row in reviewed]
     except (TypeError, ValueError) as error:
         raise InputError(f"not a whole number ({error})", file=file, field="index") from error
-    is_duplicate = np.zeros(len(known), bool)
-    is_duplicate[known.rows_of(positions, file=file)] = True
+    is_duplicate = np.zeros(len(correctness), bool)
+    is_duplicate[correctness.rows_of(positions, file=file)] = True
     rows = []
-    for model, correct in zip(known.models, known.right, strict=True):
+    for model, correct in zip(correctness.models, correctness.right, strict=True):
         row: dict[str, Any] = {"model": model, "dataset": dataset, "confidence": confidence}
         row |= accuracy_columns("all", correct, confidence)
         row |= accuracy_columns("duplicates", correct[is_duplicate], confidence)
@@ -141,25 +141,23 @@ class NearDuplicates(DatasetTableAnalysis):
     @property
     def targets(self) -> list[str]:
         """Results and contact sheets of the searches, and tables."""
-        found = [
+        of_searches = [
             file
             for search in self.settings.searches
             for artifact in (self.nearest, self.sheet)
             for file in artifact.expand(dataset=search.of, reference=search.among)
         ]
-        return [*found, *super().targets]
+        return [*of_searches, *super().targets]
 
     def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
-        queries, references = map(
-            self.study.dataset_folder, (wildcards.dataset, wildcards.reference)
-        )
-        return {"queries": queries, "references": references}
+        folder = self.study.dataset_folder
+        return {"queries": folder(wildcards.dataset), "references": folder(wildcards.reference)}
 
     def search_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `search_near_duplicates`."""
-        of_search = {"size": self.settings.compare_size, "k": self.settings.neighbours}
-        return {**self._folders(wildcards), **of_search}
+        size, k = self.settings.compare_size, self.settings.neighbours
+        return self._folders(wildcards) | {"size": size, "k": k}
 
     def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the further arguments of `draw_sheet`."""
-        return {**self._folders(wildcards), "rows": self.settings.sheet}
+        return self._folders(wildcards) | {"rows": self.settings.sheet}

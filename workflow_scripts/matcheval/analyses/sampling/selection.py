@@ -1,14 +1,173 @@
-"""Sampling in rounds: sample, search new images for near duplicates, replace these, repeat."""
+"""Which candidates of a pool are sampled: strata and their targets, and rounds without duplicates.
 
+In each round, new images are searched for near duplicates, which later rounds replace.
+"""
+
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from matcheval.analyses.sampling import pool as pools
-from matcheval.analyses.sampling.pool import POOL, Candidate, Image, Pool
+import pandas as pd
+
+from matcheval.analyses.sampling.annotations import (
+    MIN_ANNOTATIONS,
+    class_histograms,
+    frequency_bins,
+    refuse_unknown,
+)
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
+
+
+def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
+    """Divide a number of images in proportion to a histogram."""
+    n = sum(histogram)
+    shares = [divmod(total * count, n) for count in histogram]
+    targets = [whole for whole, _ in shares]
+    order = sorted(range(len(shares)), key=lambda i: (shares[i][1], i), reverse=True)
+    for i in order[: total - sum(targets)]:
+        targets[i] += 1
+    return targets
+
+
+def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dict[str, int]:
+    """Divide the images of a class among its most frequent keywords."""
+    leading = _leading(counts, top)
+    n = sum(number for _, number in leading)
+    if n <= 0 or total < 0:
+        problem = f"cannot divide {total} images among {len(counts)} keywords with {n} images"
+        raise InputError(problem)
+    shares = {name: total * number / n for name, number in leading}
+    targets = {name: math.floor(share) for name, share in shares.items()}
+    by_remainder = sorted(shares, key=lambda name: targets[name] - shares[name])
+    for name in by_remainder[: total - sum(targets.values())]:
+        targets[name] += 1
+    return {name: number for name, number in targets.items() if number}
+
+
+def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> dict[str, int]:
+    """Allocate one image per `divisor` images of the original set to each frequent keyword."""
+    if divisor < 1:
+        raise InputError(f"cannot allocate one image per {divisor}", remedy="Give at least 1")
+    leading = _leading(counts, top)
+    return {name: -(-number // divisor) for name, number in leading if 0 < 2 * number >= divisor}
+
+
+def _leading(counts: Mapping[str, int], top: int) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+
+
+BLACKLISTED, FEW_ANNOTATIONS, BELOW_THRESHOLD = "blacklisted", "few_annotations", "below_threshold"
+NEAR_DUPLICATE = "near_duplicate"
+
+# An image: the name of its set ("pool" for candidates), and its name in that set.
+Image = tuple[str, str]
+POOL = "pool"
+
+
+@dataclass(frozen=True)
+class PoolMetadata:
+    """What is known about the candidates and the images of the original set."""
+
+    frequencies: pd.DataFrame | None = None
+    keywords: Mapping[str, Mapping[str, str]] | None = None  # by origin and image
+    blacklist: Collection[str] = ()
+    near_duplicates: Collection[tuple[Image, Image]] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An image of the pool; `barred` says why it is ineligible, near duplicates aside."""
+
+    name: str
+    group: str
+    stratum: str = ""
+    n_annotations: int = 0
+    n_selected: int = 0
+    barred: str = ""
+
+    @property
+    def frequency(self) -> float:
+        """The selection frequency; 0 without annotations."""
+        return self.n_selected / (self.n_annotations or 1)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The candidates of each class, and how many images of each stratum to sample."""
+
+    candidates: Mapping[str, Sequence[Candidate]]
+    targets: Mapping[str, Mapping[str, int]]
+    of_original: Mapping[str, Mapping[str, int]]
+
+    @property
+    def by_name(self) -> dict[str, Candidate]:
+        """All candidates, class by class."""
+        return {c.name: c for of_class in self.candidates.values() for c in of_class}
+
+
+def build_pool(
+    images: Mapping[str, str],
+    original: Mapping[str, str],
+    classes: Sequence[str],
+    settings: SamplingSettings,
+    metadata: PoolMetadata,
+) -> Pool:
+    """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
+    frequencies, keywords = metadata.frequencies, metadata.keywords
+    refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
+    refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
+    by_keyword = settings.strategy is Strategy.KEYWORDS
+    by_bin = settings.strategy is Strategy.MATCHED_FREQUENCY
+    if frequencies is None and not by_keyword:
+        raise InputError("needs selection frequencies", field=settings.strategy.value)
+    if by_keyword and keywords is None:
+        raise InputError("needs keywords of the pool and the original set", field="keywords")
+    counts = {} if frequencies is None else _counts(frequencies, images)
+    candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
+    for image, group in images.items():
+        n_annotations, n_selected = counts.get(image, (0, 0))
+        stratum = ""
+        if keywords is not None and by_keyword:
+            stratum = keywords["pool"].get(image, "")
+        elif by_bin:
+            stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
+        barred, frequency = "", n_selected / (n_annotations or 1)
+        least = settings.thresholds.get(group, settings.threshold)
+        if image in metadata.blacklist:
+            barred = BLACKLISTED
+        elif frequencies is not None and n_annotations < MIN_ANNOTATIONS:
+            barred = FEW_ANNOTATIONS
+        elif settings.strategy is Strategy.THRESHOLD and frequency < least:
+            barred = BELOW_THRESHOLD
+        candidates[group].append(
+            Candidate(image, group, stratum, n_annotations, n_selected, barred)
+        )
+    of_original: dict[str, Counter[str]] = {name: Counter() for name in classes}
+    targets = {name: {"": settings.per_class} for name in classes}
+    if keywords is not None and by_keyword:
+        for image, group in original.items():
+            if image in keywords["original"]:
+                of_original[group][keywords["original"][image]] += 1
+        for name, counted in of_original.items():
+            targets[name] = keyword_targets(counted, settings.per_class)
+    elif frequencies is not None and by_bin:
+        histograms = class_histograms(frequencies, original, classes, settings).tolist()
+        for name, histogram in zip(classes, histograms, strict=True):
+            of_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
+            wanted = histogram_targets(histogram, settings.per_class)
+            targets[name] = dict(zip(of_original[name], wanted, strict=True))
+    return Pool(candidates, targets, of_original)
+
+
+def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
+    """The number of annotations and of selections of each candidate for its class."""
+    own = frequencies[frequencies["origin"] == "pool"]
+    own = own[own["image"].map(images) == own["class"]]
+    pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
+    return dict(zip(own["image"].tolist(), pairs, strict=True))
 
 
 @dataclass(frozen=True)
@@ -89,9 +248,9 @@ def duplicates_among(
     good = Counter(
         c.group
         for c in candidates.values()
-        if c.frequency >= _LEVELS[0] and c.barred != pools.BLACKLISTED
+        if c.frequency >= _LEVELS[0] and c.barred != BLACKLISTED
     )
-    found: dict[str, str] = {}
+    duplicates: dict[str, str] = {}
     for component in connected_components(edges):
         inside = [name for origin, name in component if origin == POOL and name in candidates]
         outside = [image for image in component if image[0] != POOL]
@@ -101,13 +260,13 @@ def duplicates_among(
             keeper = (POOL, _survivor([candidates[name] for name in inside], good))
         for name in inside:
             if (POOL, name) != keeper:
-                found[name] = "/".join(keeper)
-    return found
+                duplicates[name] = "/".join(keeper)
+    return duplicates
 
 
 def _survivor(candidates: Sequence[Candidate], good: Mapping[str, int]) -> str:
     """Choose the candidate of a group of near duplicates that is kept."""
-    usable = [c for c in candidates if c.barred != pools.BLACKLISTED] or candidates
+    usable = [c for c in candidates if c.barred != BLACKLISTED] or candidates
     best = max(c.frequency for c in usable)
     level = next(level for level in _LEVELS if best >= level)
     # Where no candidate reaches a higher level than 0, only classes of the best ones count.
@@ -144,11 +303,11 @@ def sample_in_rounds(
     settings: SamplingSettings,
     *,
     find: Finder | None = None,
-    given: Iterable[tuple[Image, Image]] = (),
+    reviewed: Iterable[tuple[Image, Image]] = (),
     previous: Collection[str] = (),
 ) -> Sampled:
-    """Sample until no sampled image is a near duplicate, by those `given` and those found."""
-    edges, candidates = list(given), pool.by_name
+    """Sample until no sampled image is a near duplicate, by those `reviewed` and those found."""
+    edges, candidates = list(reviewed), pool.by_name
     duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()
@@ -161,10 +320,10 @@ def sample_in_rounds(
         searched.update(new)
         if find is not None and new:
             edges.extend(find(new, sorted(drawn_for)))
-        found = duplicates_among(edges, candidates)
-        fresh = {name: (of, number) for name, of in found.items() if name not in duplicates}
-        duplicates |= fresh
-        rounds.append(Round(len(new), len(fresh)))
+        n_before = len(duplicates)
+        for name, of in duplicates_among(edges, candidates).items():
+            duplicates.setdefault(name, (of, number))
+        rounds.append(Round(len(new), len(duplicates) - n_before))
         if not duplicates.keys() & drawn_for.keys():
             return Sampled(drawn_for, came_in, duplicates, rounds)
         came_in = {name: r for name, r in came_in.items() if name not in duplicates}
@@ -187,14 +346,13 @@ def _sample(
             draw = draw_best(eligible, settings.per_class, previous)
         else:
             rng = random.Random(f"{settings.seed} {group} {number}")
-            draw = draw_strata(
-                eligible, pool.targets[group], previous, rng, fill_upward=fill_upward
-            )
+            targets = pool.targets[group]
+            draw = draw_strata(eligible, targets, previous, rng, fill_upward=fill_upward)
         drawn_for |= dict(sorted(draw.taken.items()))
         with problems.collected():
             if draw.missing:
                 reasons = Counter(
-                    c.barred or (pools.NEAR_DUPLICATE if c.name in duplicates else "eligible")
+                    c.barred or (NEAR_DUPLICATE if c.name in duplicates else "eligible")
                     for c in candidates
                 )
                 raise _missing_error(settings, group, draw.missing, reasons)

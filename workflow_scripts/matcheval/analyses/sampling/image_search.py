@@ -98,7 +98,7 @@ def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
 ) -> Neighbours:
     """Find the k nearest references of every query, exactly; not itself if both are the same."""
-    from matcheval.analyses.near_duplicates.loops import keep_nearest
+    from matcheval.analyses.sampling.image_search_loops import keep_nearest
 
     most = len(references) - same
     if not 1 <= k <= most:
@@ -179,7 +179,7 @@ def structural_similarity(
     window: int = WINDOW,
 ) -> Floats:
     """Compute the structural similarity (SSIM) of each query to references listed in `index`."""
-    from matcheval.analyses.near_duplicates.loops import compare
+    from matcheval.analyses.sampling.image_search_loops import compare
 
     height, width = queries.shape[1:3]
     if window % 2 == 0 or not 3 <= window <= min(height, width):
