@@ -33,7 +33,7 @@ rule collect_domain_runs:
     input:
         plan="<study>/domain_generalization/plan.parquet",
         histories=expand("<study>/checkpoints/{model}.history.csv", model=DOMAINS.trained),
-        predictions=expand("<study>/tested/{tested}", tested=DOMAINS.expansion.tested),
+        predictions=expand("<study>/tested/{tested}", tested=DOMAINS.tested_on_targets),
     output:
         runs=multiext("<study>/domain_generalization/runs", ".parquet", ".csv"),
         curves=multiext("<study>/domain_generalization/curves", ".parquet", ".csv"),

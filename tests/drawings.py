@@ -3,8 +3,7 @@
 import itertools
 
 from matcheval.datasets.suites import Pair
-from matcheval.figures.saving import fix_layout
-from matcheval.figures.style import style
+from matcheval.figures.style import fix_layout, style
 
 PAIR = Pair("shift", "Known", "New-Writers")
 

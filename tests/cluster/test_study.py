@@ -13,7 +13,7 @@ import os, pathlib, time
 
 _train = train
 
-def train(name, *given, is_to_stop, **named):
+def train(name, *given, stops, **named):
     starts = pathlib.Path("starts")
     if "SLURM_JOB_ID" in os.environ:
         gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
@@ -21,9 +21,9 @@ def train(name, *given, is_to_stop, **named):
             file.write(f"{name}:{gpu} {os.environ['SLURM_JOB_ID']}\\n")
         while len(starts.read_text().splitlines()) < 2:
             time.sleep(0.1)
-        while gpu and name == "mlp" and starts.read_text().count("mlp:") == 1 and not is_to_stop():
+        while gpu and name == "mlp" and starts.read_text().count("mlp:") == 1 and not stops():
             time.sleep(0.1)
-    _train(name, *given, is_to_stop=is_to_stop, **named)
+    _train(name, *given, stops=stops, **named)
 
 """
 MAIN = 'if __name__ == "__main__":'

@@ -174,15 +174,6 @@ class TestIntervals:
         assert fitted_big > 3 * direct_big  # what the sets to calibrate on leave uncertain
         assert fitted > fitted_big
 
-    def test_what_is_fitted_is_fitted_again(self):
-        """The threshold of ATC and the line of DoC vary with base and further sets."""
-        big = TARGET.rows(np.tile(np.arange(300), 60))
-        names = ("ac", "atc_mc", "doc")
-        found = estimated(*names, target=big, calibration=CALIBRATION, n_resamples=200)
-        widths = {name: row["predicted_high"] - row["predicted_low"] for name, row in found.items()}
-        assert widths["atc_mc"] > 5 * widths["ac"]
-        assert widths["doc"] > 5 * widths["ac"]
-
     @pytest.mark.parametrize("n_base", [12, 600])
     def test_temperature_is_fitted_to_each_resample(self, n_base):
         """As by an optimiser that knows nothing of the other resamples; few differ widely."""
@@ -295,21 +286,6 @@ class TestCommand:
         ac = sketches.confidences.mean()
         assert line.split()[1] == f"{100 * ac:.2f}"
         assert line.split()[-1] == f"{100 * abs(ac - sketches.accuracy):.2f}"
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["photos", "sketches"], "photos.npz: column label missing; found logits"),
-            (["base", "sketches", "--methods", "magic"], "unknown method 'magic'"),
-            (["base", "sketches", "--calibrate-on", "base"], "1 sets to calibrate on"),
-            (["base", "sketches", "--classes", "3"], "is too large; the maximum is 2"),
-        ],
-    )
-    def test_bad_input(self, files, capsys, arguments, message):
-        with pytest.raises(SystemExit) as caught:
-            run(capsys, *[files.get(each, each) for each in arguments])
-        assert caught.value.code == 1
-        assert message in capsys.readouterr().err
 
     def test_files_of_equal_names_are_told_apart(self, files, tmp_path, capsys):
         (tmp_path / "other").mkdir()

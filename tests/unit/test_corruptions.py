@@ -210,22 +210,16 @@ def test_the_photographs_in_the_archive_are_used_like_those_in_a_folder(tmp_path
     assert set(np.unique(used[0])) == {int(0.2 * 40 * i) for i in range(5)}
 
 
-def eps():
-    """An image of a format that Pillow starts Ghostscript for."""
-    file = io.BytesIO()
-    Image.new("RGB", (8, 8)).save(file, "EPS")
-    return file.getvalue()
-
-
 def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
     with pytest.raises(InputError, match=r"the corruption 'frost' needs photographs.*procedural"):
         corrupt(photos(1, 8), "frost", 1, [0])
     with pytest.raises(InputError, match=r"images of 320 x 320 pixels .* 300"):
         corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
     path = tmp_path / "a.whl"
+    eps = encode(Image.new("RGB", (8, 8)), "EPS")  # for which Pillow starts Ghostscript
     for content, told in (
         (archive({n: FILES[n] for n in TEXTURES[:4]}), "no frost5.jpg for 'frost'. Name the"),
-        (archive(FILES | {"frost2.png": eps()}), "a.whl.*frost2.png: not a readable .*identify"),
+        (archive(FILES | {"frost2.png": eps}), "a.whl.*frost2.png: not a readable .*identify"),
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match=told):

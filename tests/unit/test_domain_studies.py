@@ -82,16 +82,16 @@ def test_the_warehouse_is_planned_with_the_columns_of_the_paper():
     study = load(digit_domains("cifar10-warehouse-dg"))
     analysis = study.analysis(DomainGeneralization)
     assert len(study.trained) == (4 * 13 + 3 * 31) * 3
-    assert [len(block.sources) for block in analysis.expansion.blocks] == [1, 1, 1, 1, 2, 3, 4]
-    assert len(analysis.expansion.blocks[0].targets) == 180
-    assert len(set(analysis.expansion.blocks[0].columns)) == 14
+    assert [len(block.sources) for block in analysis.blocks] == [1, 1, 1, 1, 2, 3, 4]
+    assert len(analysis.blocks[0].targets) == 180
+    assert len(set(analysis.blocks[0].columns)) == 14
     recipe = next(iter(study.trained.values())).model.recipe
     assert (recipe.epochs * recipe.epoch_steps, recipe.learning_rate) == (5100, 5e-5)
     assert (recipe.architecture, recipe.pretrained.endswith("resnet18.pth")) == ("resnet_7x7", True)
     # Scored for Figure 5B: ERM and SD's three groups, three seeds each, in all seven blocks.
-    assert len(analysis.expansion.scored) == (1 + 3) * 3 * 7
+    assert len(analysis.scored) == (1 + 3) * 3 * 7
     # Jobs on parts of the sources: two algorithms, three seeds, seven blocks.
-    assert len(analysis.expansion.tested_on_sources) == 2 * 3 * 7
+    assert len(analysis.tested_on_sources) == 2 * 3 * 7
     # Two parts of each of the four sources for every seed.
     assert len(analysis.derivations) == 2 * 3 * 4
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from matcheval.datasets.suites import Pair
 from matcheval.execution import entry_points
-from matcheval.execution.entry_points import job_arguments, run_command
+from matcheval.execution.entry_points import job_arguments, run_command, run_script
 from matcheval.execution.jobs import set_job_environment
 from matcheval.protocol.settings import Criterion
 
@@ -65,6 +66,33 @@ def test_arguments_are_found_by_name_and_converted():
 def test_a_rule_and_a_script_that_do_not_fit_together(given, message):
     with pytest.raises(TypeError, match=message):
         job_arguments(main, given)
+
+
+@dataclass
+class Machine:
+    """Fields that are options."""
+
+    device: str = "cpu"
+    n_threads: int = 1
+    exact: bool = True
+
+
+def test_options_of_a_script_are_the_parameters_of_its_function():
+    seen = []
+
+    def work(name: str, machine: Machine, files: Sequence[Path] = (), again: bool = False) -> None:
+        seen.append((name, machine, files, again))
+
+    given = ["--name", "a", "--n-threads", "2", "--no-exact", "--files", "x", "y", "--again"]
+    run_script(work, given)
+    run_script({"work": work, "rest": print}, ["work", "--name", "a"])
+    assert seen == [
+        ("a", Machine("cpu", 2, False), [Path("x"), Path("y")], True),
+        ("a", Machine(), (), False),
+    ]
+    for argv in ([], ["--name", "a", "--other", "b"]):
+        with pytest.raises(SystemExit):
+            run_script(work, argv)
 
 
 def test_names_cannot_command_the_terminal():

@@ -254,7 +254,6 @@ class TestTable:
         ({"other": "audit.csv"}, "'label_audits.labels.other': 'other' is in none of the pairs"),
         ({"old": "cifar10-h"}, "neither a known audit.*Name cifar10h"),
         ({"old": "audits.csv"}, "no such file: audits.csv"),
-        ({"odd": "audit.csv"}, "unknown dataset 'odd'"),
         ({"old": "names.csv"}, "names.csv: no column index"),
     ],
 )

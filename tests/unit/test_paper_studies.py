@@ -86,7 +86,7 @@ def domain_tables(study):
             "group": 0, "dataset": dataset, "column": column, "n": number,
             "accuracy": rng.random(),
         }
-        for block in analysis.expansion.blocks
+        for block in analysis.blocks
         for selection, algorithm, seed in runs
         for number, (dataset, column) in enumerate(zip(block.targets, block.columns, strict=True))
     ]  # fmt: skip

@@ -178,6 +178,10 @@ def test_named_columns_come_before_rankings(tmp_path, named, prediction, probabi
     found = read_predictions(path, layout=Layout(named))
     assert found.prediction.tolist() == prediction
     assert found.probability.tolist() == probability
+    standard = columns | {"prediction": [0, 2], "probability": [0.875, 0.625]}
+    found = read_predictions(written(path, csv_text(standard)))
+    assert found.prediction.tolist() == [0, 2]  # as do columns with our own names
+    assert found.probability.tolist() == [0.875, 0.625]
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,8 @@ def test_files_of_an_analysis_are_found_by_its_artifacts():
         name="own", title=lambda: "Own", shown_wildcards=lambda found: found | {"top": "one"},
         one=Artifact("r/{pair}/t{top}", (".csv", ".md"), entry),
         hidden=Artifact("r/{pair}/hidden", (".md",), entry),
-        targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md", "r/other.pdf", "r/other.png"],
+        targets=["r/p/t1.csv", "r/p/t1.md", "r/p/hidden.md"],
+        added=["r/other.pdf", "r/other.png"],
     )  # fmt: skip
     assert shown_files(analysis, [analysis.hidden]) == (
         ShownFile(("r/p/t1.md",), "Tables, p, top one", "cap", {"pair": "p", "top": "one"}),

@@ -110,7 +110,6 @@ MEMBERS = [{"dataset": "digits-new-writers", "severity": 1}]
     ("members", "severity", "message"),
     [
         (MEMBERS, {"suites": {"t": "digits-known"}}, "unknown suite 't'"),
-        (MEMBERS, {"suites": {"s": "digits"}}, "unknown dataset 'digits'"),
         (["digits-new-writers"], {"suites": {"s": "digits-known"}}, "no set has a severity"),
         ([MEMBERS[0] | {"classes": ["1", "2"]}], {"suites": {"s": "digits-known"}}, "some classes"),
     ],

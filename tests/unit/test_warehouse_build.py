@@ -1,6 +1,5 @@
 """A warehouse from images to sets: what becomes of each image, and what is repeated."""
 
-import io
 import json
 import shutil
 
@@ -10,6 +9,7 @@ import pytest
 from PIL import Image
 
 from collected import CLASSES, Collection, picture
+from image_sets import encode
 from matcheval.errors import InputError
 from matcheval.warehouse.build import Build
 
@@ -37,12 +37,11 @@ def error_of(collection):
 class TestStatuses:
     def test_every_file_is_counted(self, collection):
         frames, bomb = [picture(52), picture(53)], Image.new("1", (20_000, 20_000))
-        jpeg = io.BytesIO()
-        picture(51).save(jpeg, "JPEG")
+        jpeg = encode(picture(51), "JPEG")
         problems = {}
         for place, problem, image, options in (
             ("cat/bomb.png", "huge", bomb, {}),  # 400 million pixels in 50 kB
-            ("cat/cut.jpg", "unreadable", jpeg.getvalue()[:-300], {}),
+            ("cat/cut.jpg", "unreadable", jpeg[:-300], {}),
             ("cat/empty.png", "empty", b"", {}),
             ("cat/huge.png", "huge", Image.new("1", (1000, 1000)), {}),
             ("cat/long.png", "huge", bytes(100_001), {}),

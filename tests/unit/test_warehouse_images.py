@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from scipy.fft import dct
 
+from collected import picture
+from image_sets import encode
 from matcheval.datasets.decoding import decode_rgb
 from matcheval.warehouse import images
 from matcheval.warehouse.duplicates import similar_pairs
@@ -18,25 +20,13 @@ from matcheval.warehouse.settings import DecodingSettings
 BOUNDS = DecodingSettings(min_side=8, max_pixels=10_000, max_bytes=100_000)
 
 
-def photo(seed=0, side=48):
-    """An image with large structures, as photographs have."""
-    small = np.random.default_rng(seed).integers(0, 256, (6, 6, 3), dtype=np.uint8)
-    return Image.fromarray(small).resize((side, side), Image.Resampling.BICUBIC)
-
-
-def encoded(image, format="PNG", **options):
-    stream = io.BytesIO()
-    image.save(stream, format, **options)
-    return stream.getvalue()
-
-
 class TestDecoding:
     def test_orientation_is_applied(self):
         image = Image.new("RGB", (20, 10), "red")
         image.paste("blue", (0, 0, 10, 10))
         exif = Image.Exif()
         exif[0x0112] = 6  # rotated by 90 degrees
-        shown = decode_collected(encoded(image, exif=exif), ".png", BOUNDS).image
+        shown = decode_collected(encode(image, exif=exif), ".png", BOUNDS).image
         assert shown.size == (10, 20)
         assert shown.getpixel((5, 2)) == (0, 0, 255)
 
@@ -44,16 +34,16 @@ class TestDecoding:
     def test_transparent_images_are_shown_over_white(self, mode):
         image = Image.new("RGBA", (16, 16), (0, 0, 0, 0))
         image.paste((0, 0, 0, 255), (0, 0, 8, 16))
-        shown = decode_collected(encoded(image.convert(mode)), ".png", BOUNDS).image
+        shown = decode_collected(encode(image.convert(mode)), ".png", BOUNDS).image
         assert shown.mode == "RGB"
         assert shown.getpixel((12, 3)) == (255, 255, 255)
         assert shown.getpixel((3, 3)) == (0, 0, 0)
 
     def test_the_first_of_several_jpeg_pictures_is_read(self):
         """As phones write them (MPO): the first is a plain JPEG; by both ways of decoding."""
-        first, second = photo(1), photo(2)
-        content = encoded(first, "MPO", save_all=True, append_images=[second])
-        jpeg = encoded(first, "JPEG")
+        first, second = picture(1), picture(2)
+        content = encode(first, "MPO", save_all=True, append_images=[second])
+        jpeg = encode(first, "JPEG")
         alone = np.asarray(Image.open(io.BytesIO(jpeg)))
         for one in (content, jpeg):
             found = decode_collected(one, ".JPG", BOUNDS)
@@ -66,7 +56,7 @@ class TestHashes:
     def test_against_the_definition(self):
         """Krawetz's hash: 8 × 8 lowest frequencies of 32 × 32 grey pixels against their median."""
         for seed in range(20):
-            image = photo(seed)
+            image = picture(seed)
             grey = np.asarray(image.convert("L").resize((32, 32), Image.Resampling.LANCZOS), float)
             low = dct(dct(grey, axis=0), axis=1)[:8, :8]
             text = "".join("01"[int(c > np.median(low))] for c in low.ravel())

@@ -32,15 +32,11 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def data(stem: str, *more_suffixes: str) -> Artifact:
-            return Artifact(f"{study.folder}/{self.name}/{stem}", (".parquet", *more_suffixes))
-
         def table(stem: str, label: str, caption: str) -> Artifact:
             return self.table(stem, caption, {"table": label, "of": "{suite}"})
 
-        self.scores, self.agreement = data("scores/{suite}/{scored}"), data("agreement/{suite}")
-        self.rotation = data("rotation/{suite}/{model}")
-        self.predicted = data("predicted/{suite}", ".csv")
+        predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
+        self.predicted = Artifact(predicted, (".parquet", ".csv"))
         errors = "Mean absolute errors of predicted accuracies by method and group of sets"
         counts = "Whether errors on subgroups depend on their numbers of images"
         self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
@@ -306,7 +302,10 @@ class AccuracyPrediction(CheckedPrediction):
             },
             "settings": self._noted_settings(suite),
             "pool": pool,
-            "scores": self.scores.expand(suite=suite, scored=self.scored),
+            "scores": [
+                f"{self.study.folder}/{self.name}/scores/{suite}/{name}.parquet"
+                for name in self.scored
+            ],
             **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
             "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
         }

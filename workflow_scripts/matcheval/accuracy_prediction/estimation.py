@@ -37,7 +37,7 @@ from matcheval.accuracy_prediction.scores.score import (
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.errors import InputError, check_known
 from matcheval.io.tables import Column, TableSchema, fraction, text
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 
 DIRECT = ("ac", "ac_temperature", "doc_feat", "atc_mc", "atc_ne", "cot", "cott")
 EXTRAPOLATED = "extrapolated: its score is outside those of the sets to calibrate on"
@@ -287,7 +287,7 @@ class _Estimator:
         methods = [score for score in methods if not self._missing(score, self._lean_base, sets)]
         n = self._n_resamples if methods else 0
         values |= {score.name: np.full(n, np.nan) for score in methods}
-        for b in each(range(n), "resamples", progress=self._progress):
+        for b in tracked(range(n), "resamples", progress=self._progress):
             base = self._lean_base.rows(self._draw(self._lean_base, b, 0))
             sides = Sides(base, target.rows(self._draw(target, b, stream)), self._seed)
             # Drawn for the first target only: what was fitted is kept.

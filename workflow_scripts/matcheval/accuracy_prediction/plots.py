@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.predicting import (
 )
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.figures import style
-from matcheval.figures.forms import Series, intervals, name_rows
+from matcheval.figures.forms import Series, heat_map, intervals, name_rows
 from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line
@@ -506,15 +506,7 @@ def _heat_map(
     width = across + 0.8 + max((0.28 if is_numbered else 0.125) * len(columns), 1.5)
     with new_figure(max(width, 3.0), down + 0.6 + max(_ROW * len(rows), 0.9), note) as figure:
         axes = figure.add_subplot()
-        shown = values if values.size else np.full((1, 1), np.nan)
-        image = axes.imshow(shown, cmap="RdBu_r", vmin=-limit, vmax=limit, aspect="auto")
-        axes.set_xticks(np.arange(len(columns)), columns, rotation=90, fontsize=style.NOTE_SIZE)
-        axes.set_yticks(np.arange(len(rows)), rows)
-        axes.grid(visible=False)
-        for (row, column), value in np.ndenumerate(values):
-            if is_numbered and np.isfinite(value):
-                color = "white" if abs(value) > 0.6 * limit else "black"
-                axes.text(column, row, signed(value, 2), ha="center", va="center",
-                          fontsize=style.NOTE_SIZE, color=color)  # fmt: skip
-        figure.colorbar(image, label=label, fraction=0.05)
+        number = (lambda value: signed(value, 2)) if is_numbered else None
+        heat_map(axes, values, rows, columns, label, limit=limit, number=number)
+        axes.tick_params(axis="x", rotation=90)
     return figure

@@ -1,8 +1,6 @@
 """How well confidences fit accuracies on all datapoints of a pair, and on matched ones.
 
-A matched gap and calibration are two views of the same numbers: where matched confidences are
-equal, the matched gap is the overconfidence on the matched replication minus that on the matched
-original.
+Where matched confidences are equal, the matched gap is a difference of overconfidences.
 """
 
 from collections.abc import Iterator, Sequence

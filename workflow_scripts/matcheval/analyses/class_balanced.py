@@ -49,13 +49,9 @@ def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.in
 
 
 def tabulate(
-    correctness: Correctness,
-    dataset: str,
-    file: str = "",
-    *,
-    seed: int = 0,
+    correctness: Correctness, dataset: str, file: str = "", *, seed: int = 0,
     confidence: float = 0.95,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Tabulate accuracies on a class-balanced subset, and averaged over classes."""
     labels = correctness.labels
     rows = balanced_rows(labels, seed)

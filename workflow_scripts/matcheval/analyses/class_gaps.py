@@ -1,7 +1,6 @@
 """What a matching says of single classes, without matching again.
 
-Source and target points are of a class by their own label, so that a class's matched subsets may
-differ in size: under criterion 2, and for true classes always, they are no pairs.
+Points are of a class by their own label, so that matched subsets of a class may differ in size.
 """
 
 from collections.abc import Iterator, Sequence

@@ -193,12 +193,9 @@ def _draw_density(axes: "style.Axes", difficulty: Difficulties, **look: Any) -> 
 
 
 def _draw_accuracies(
-    axes: "style.Axes",
-    results: pd.DataFrame,
-    of_models: pd.DataFrame,
-    original: Difficulties,
+    axes: "style.Axes", results: pd.DataFrame, of_models: pd.DataFrame, original: Difficulties,
     replication: Difficulties,
-) -> None:
+) -> None:  # fmt: skip
     x_name, y_name = "accuracy_original", "accuracy_replication"
     observed = results[[x_name, y_name]]  # without intervals
     low = max(100 * float(observed.min().min()) - 3, 0.1)

@@ -64,16 +64,11 @@ _MOST_NAMED = 20  # in a figure
 
 
 def tabulate(
-    accuracies: Mapping[str, pa.Table],
-    models: Sequence[str],
-    images: Mapping[str, Correctness] = MappingProxyType({}),
-    *,
-    standard: Sequence[str] = (),
-    scales: Sequence[str] = (Scale.PROBIT,),
-    resamples: int = 10_000,
-    seed: int = 0,
+    accuracies: Mapping[str, pa.Table], models: Sequence[str],
+    images: Mapping[str, Correctness] = MappingProxyType({}), *, standard: Sequence[str] = (),
+    scales: Sequence[str] = (Scale.PROBIT,), resamples: int = 10_000, seed: int = 0,
     confidence: float = 0.95,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Compute models' effective robustness from accuracies on the new set, then its base sets.
 
     Resamples draw `images` of sets where they are given, else counts. Each scale has a row per

@@ -28,14 +28,9 @@ FEATURES_VERSION = 1
 
 
 def extract_features(
-    name: str,
-    source: ModelSource,
-    dataset: Dataset,
-    config: InferenceConfig,
-    *,
-    as_stored: bool = False,
-    progress: bool = False,
-) -> Dataset:
+    name: str, source: ModelSource, dataset: Dataset, config: InferenceConfig, *,
+    as_stored: bool = False, progress: bool = False,
+) -> Dataset:  # fmt: skip
     """Compute the input of a network's last linear layer for each image, not augmented.
 
     `as_stored`: images are normalised only, not resized and cropped; they must have one size.

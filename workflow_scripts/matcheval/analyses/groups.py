@@ -1,9 +1,4 @@
-"""Accuracy within groups of datapoints that the user defines.
-
-A group may be the images that also occur in another set, for instance. Recht et al. (2019), arXiv
-1902.10811, appendix C.4.7, ask how accuracy depends on selection frequencies; these were not
-published, but membership in the other sampled sets was.
-"""
+"""Accuracy within groups of datapoints that the user defines, as those in another set."""
 
 from functools import partial
 from pathlib import Path

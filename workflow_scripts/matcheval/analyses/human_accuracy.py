@@ -1,7 +1,6 @@
 """Accuracies of human participants beside those of the models, on the same images.
 
-Recht et al. (2019), arXiv 1902.10811, appendix B.2.5: on the images that are hard for models,
-humans are equally accurate on both sets.
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.5.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,13 +86,9 @@ def read_annotations(path: str | Path) -> pd.DataFrame:
 
 
 def tabulate(
-    annotations: pd.DataFrame,
-    correctness: Mapping[str, Correctness],
-    pair: str,
-    file: object = None,
-    *,
-    confidence: float = 0.95,
-) -> pd.DataFrame:
+    annotations: pd.DataFrame, correctness: Mapping[str, Correctness], pair: str,
+    file: object = None, *, confidence: float = 0.95,
+) -> pd.DataFrame:  # fmt: skip
     """Tabulate the accuracy of every participant on both sets of a pair."""
     rows = []
     for participant, of_person in annotations.groupby("participant", sort=True):

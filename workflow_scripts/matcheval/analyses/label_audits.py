@@ -83,8 +83,7 @@ def read_audit(
     A `.npy` file says how many annotators chose each class, a row per image; classes with the most
     are right. A `.json` file lists the classes of each image, or images that five people compared
     with their label and another. A `.csv` file has columns `label`, and `index` or `name`: a row
-    per class of an image, and an empty label if it shows none; others keep their label. A list is
-    in the order of positions; of ImageNet's validation set, of the numbers in names.
+    per class of an image, and an empty label if it shows none; others keep their label.
     """
     errors = (*UNREADABLE, LookupError, AttributeError)
     with readable(path, f"an audit as {path.suffix}", *errors, remedy=_FORMATS):
@@ -113,11 +112,11 @@ def _masked(
     predictions: Predictions, classes: Mapping[int, Sequence[int]], keeps: bool
 ) -> npt.NDArray[np.bool_]:
     """Mark the classes of each datapoint; one that has no entry keeps its label, or is an error."""
-    given = _labels(predictions)
-    missing = [at for at in given if at not in classes]
-    if missing and (not keeps or len(missing) == len(given)):
+    labels = _labels(predictions)
+    missing = [at for at in labels if at not in classes]
+    if missing and (not keeps or len(missing) == len(labels)):
         raise ValueError(f"no entry of {len(missing):,} datapoints, such as {missing[0]}")
-    rows = {at: classes.get(at, (label,)) for at, label in given.items()}
+    rows = {at: classes.get(at, (label,)) for at, label in labels.items()}
     for at, row in rows.items():
         is_list = isinstance(row, list | tuple)
         if not is_list or not all(type(number) is int and number in _CLASSES for number in row):
@@ -265,13 +264,9 @@ def _read(
 
 
 def _measured(
-    comparison: Comparison,
-    audits: Mapping[str, AuditedLabels],
-    picked: Rows,
-    level: float,
-    *,
+    comparison: Comparison, audits: Mapping[str, AuditedLabels], picked: Rows, level: float, *,
     paired: bool,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Measure the rows of both sets that each seed picked; of a pair, both must be decided.
 
     The interval combines Wilson's intervals of the shares of datapoints that become right, and

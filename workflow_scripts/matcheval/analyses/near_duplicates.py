@@ -1,8 +1,7 @@
 """Near duplicates of test images among training images: searches, and their effect on accuracies.
 
-Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: about 8 % of the CIFAR-10 test images have a
-near duplicate in the training set. Even a model that is correct on all of them gains little: the
-least accuracy on the others is (k - d) / (n - d) for k of n images correct and d near duplicates.
+Recht et al. (2019), arXiv 1902.10811, appendix B.2.2: for k of n images correct and d near
+duplicates, the least accuracy on the others is (k - d) / (n - d).
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,6 @@
 """Comparison of a study's results with the values printed in a paper: table and page.
 
-A row of a CSV file says where a value is printed and where the study's tables have its counterpart,
-so that comparing a further value takes a further row and no code.
+A row of a CSV file says where a value is printed, and where it is in the study's tables.
 """
 
 import logging

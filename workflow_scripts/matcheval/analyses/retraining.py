@@ -1,6 +1,5 @@
 """Retraining: experiments that train further models, on datasets derived from the study's.
 
-A kind of experiment is a class: its settings, what it trains and tests, and its findings in words.
 To add one, add a class with a line in `EXPERIMENTS`, and to `RetrainingSettings`.
 """
 

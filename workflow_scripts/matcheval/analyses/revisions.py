@@ -1,7 +1,6 @@
 """Accuracies on the successive revisions of a dataset that was reviewed and sampled again.
 
-Recht et al. (2019), arXiv 1902.10811, appendix C.3.2: does cleaning a new test set change the
-accuracies on it?
+Recht et al. (2019), arXiv 1902.10811, appendix C.3.2.
 """
 
 from collections.abc import Mapping, Sequence

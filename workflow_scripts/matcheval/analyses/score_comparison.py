@@ -130,12 +130,9 @@ _NO_LOGITS = "no logits on file: add logits to inference.outputs"
 
 
 def measure(
-    score: Uncertainty,
-    outputs: Outputs,
-    confidence: npt.NDArray[Any],
-    temperature: float | None = None,
-    class_means: ClassMeans | None = None,
-) -> npt.NDArray[Any] | str:
+    score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any],
+    temperature: float | None = None, class_means: ClassMeans | None = None,
+) -> npt.NDArray[Any] | str:  # fmt: skip
     """Measure a score of a single model on one set, or say why there is none."""
     if score is Uncertainty.CONFIDENCE:
         return confidence
@@ -224,12 +221,10 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    compared: ComparedModels,
-    *,
-    ensembles: Mapping[str, Sequence[str]] | None = None,
+    compared: ComparedModels, *, ensembles: Mapping[str, Sequence[str]] | None = None,
     validation: Mapping[str, Mapping[str, Any]] | None = None,
     class_means: Mapping[str, Mapping[str, Any]] | None = None,
-) -> pd.DataFrame:
+) -> pd.DataFrame:  # fmt: skip
     """Match every model on every score, and every ensemble on the share of votes."""
     rows: list[dict[str, Any]] = []
     for comparison, files in zip(compared.comparisons, compared.files, strict=True):
@@ -279,12 +274,9 @@ def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, dic
 
 
 def _rows(
-    compared: ComparedModels,
-    comparison: Comparison,
-    score: Uncertainty,
-    scores: Mapping[str, Any],
-    temperature: float | None = None,
-) -> Iterator[dict[str, Any]]:
+    compared: ComparedModels, comparison: Comparison, score: Uncertainty,
+    scores: Mapping[str, Any], temperature: float | None = None,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Match one model on its scores, or reasons for none, by all matchings and on both scales."""
     reasons = [reason for reason in scores.values() if isinstance(reason, str)]
     sets: dict[str, Any] = {}
@@ -309,12 +301,9 @@ def _rows(
 
 
 def _quantities(
-    compared: ComparedModels,
-    comparison: Comparison,
-    name: str,
-    method: MatchingMethod,
+    compared: ComparedModels, comparison: Comparison, name: str, method: MatchingMethod,
     parts: Mapping[str, float] | None,
-) -> dict[str, Any]:
+) -> dict[str, Any]:  # fmt: skip
     """Match one model once per seed, with the random numbers of the study's runs."""
     measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
     plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)

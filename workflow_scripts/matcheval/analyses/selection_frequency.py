@@ -1,7 +1,6 @@
 """Accuracy by selection frequency, the fraction of annotators who selected an image, in bins.
 
-Recht et al. (2019), arXiv 1902.10811, appendix C.4.7: the more annotators agree that an image
-shows its class, the more accurate the models are.
+Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
 """
 
 import os

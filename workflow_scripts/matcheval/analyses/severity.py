@@ -76,13 +76,9 @@ SCHEMA = TableSchema(
 
 
 def tabulate(
-    files: SuiteFiles,
-    *,
-    matchings: Mapping[str, MatchingMethod],
-    seeds: Sequence[int],
-    paired: bool = True,
-    confidence: float = LEVEL,
-) -> pd.DataFrame:
+    files: SuiteFiles, *, matchings: Mapping[str, MatchingMethod], seeds: Sequence[int],
+    paired: bool = True, confidence: float = LEVEL,
+) -> pd.DataFrame:  # fmt: skip
     """Run the whole protocol from the base to itself and to every set of a suite."""
     suite, base, of_base = files.suite, files.base, files.read(files.base)
     methods = {name: MatchingMethod.model_validate(m) for name, m in matchings.items()}

@@ -1,7 +1,6 @@
 """Errors that models share: the similarity of the sets of images that they misclassify.
 
-Recht et al. (2019), arXiv 1902.10811, section 5.1: models make similar errors, so that their
-accuracies on one sample of images are less independent than their number suggests.
+Recht et al. (2019), arXiv 1902.10811, section 5.1.
 """
 
 from typing import ClassVar

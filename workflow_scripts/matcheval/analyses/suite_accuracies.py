@@ -129,12 +129,9 @@ def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
 
 
 def tabulate_suite(
-    suite: Suite,
-    base: str,
-    correctness: Callable[[str, Member], Correctness],
-    labels: Mapping[str, npt.NDArray[np.int64]],
-    confidence: float = 0.95,
-) -> pd.DataFrame:
+    suite: Suite, base: str, correctness: Callable[[str, Member], Correctness],
+    labels: Mapping[str, npt.NDArray[np.int64]], confidence: float = 0.95,
+) -> pd.DataFrame:  # fmt: skip
     """Tabulate the accuracies of models on the sets of a suite and on the base."""
     rows = []
     for member in suite.members:

@@ -12,7 +12,7 @@ from matcheval.api.evaluating import evaluate, pretrained_model
 from matcheval.api.pairs import UNNAMED, Origin, PairOptions, read_pair, warnings_of
 from matcheval.errors import InputError, check_known, in_words_of_caller
 from matcheval.io.tables import write_table
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 from matcheval.predictions.inputs import Data, Shown, columns_of, is_number, warn_each
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.schemas import RUNS
@@ -285,7 +285,7 @@ def compare(
 
     tables_of = {
         kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(compared))
-        for kind in each(kinds, "analyses", progress=progress)
+        for kind in tracked(kinds, "analyses", progress=progress)
     }
     estimates = estimate_gaps(compared, progress=progress)
     tables = {Criterion(name): tabulate_runs(runs) for name, runs in estimates.runs.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from matcheval.datasets.suites import Pair
 from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 from matcheval.io.text_tables import counted
 from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
 from matcheval.predictions import formats, inputs
@@ -214,7 +214,7 @@ def read_compared(
     alignments = {o: alignment if options.paired else Alignment() for o in ORIGINS}
     read: dict[str, dict[str, Predictions]] = {origin: {} for origin in ORIGINS}
     pair: Pair | None = None
-    for model in each(models, "reading predictions", progress=progress):
+    for model in tracked(models, "reading predictions", progress=progress):
         with problems.collected():
             both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
             pair = pair or _pair(model, both, options)

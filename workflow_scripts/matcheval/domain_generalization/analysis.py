@@ -1,21 +1,17 @@
 """The analysis of domain generalisation: what it trains, and its rules."""
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction.scoring import write_scores
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.derived import Derivation
 from matcheval.datasets.suites import Suite
-from matcheval.domain_generalization.expansion import Expansion
+from matcheval.domain_generalization.expansion import PlannedTrainings
 from matcheval.domain_generalization.figures import KINDS, plot_results
 from matcheval.domain_generalization.plan import Group
 from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
 from matcheval.domain_generalization.tables import DEFAULT, PER_RUN
 from matcheval.report.sections import Section
-from matcheval.study.analysis import Analysis
-from matcheval.study.catalogue import TestedModels, TrainedModel
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call, kept_calls
 from matcheval.study.study import Study
 
@@ -49,12 +45,11 @@ Domain generalisation: \
 {{ shown[snakemake.wildcards.figure if snakemake.wildcards.figure is defined else "scores"] }}."""
 
 
-class DomainGeneralization(Analysis):
+class DomainGeneralization(PlannedTrainings):
     """Train on several domains by several algorithms, and test on other domains."""
 
     name: ClassVar[str] = "domain_generalization"
     Settings: ClassVar[type[DomainGeneralizationSettings]] = DomainGeneralizationSettings
-    settings: DomainGeneralizationSettings
 
     def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
         super().__init__(settings, study)
@@ -64,7 +59,6 @@ class DomainGeneralization(Analysis):
             return Artifact(f"{folder}/{name}", (".parquet", ".csv"))
 
         self.planned = self.table("plan", _PLAN, {"table": "plan"})
-        self.expansion = Expansion(settings, study)
         self.runs, self.curves, self.accuracies = map(data, ("runs", "curves", "accuracies"))
         self.results = self.table("results", _RESULTS, {"table": "results"})
         self.gains, self.spread, self.image_counts, self.near_far = map(
@@ -81,29 +75,10 @@ class DomainGeneralization(Analysis):
         )
         self.plot_of_scores = self.figure(f"{self.name}/scores", _FIGURES, {"table": "scores"})
 
-    def check(self) -> None:
-        """Check names, sources, targets, options and recipe, and plan all trainings."""
-        self.expansion.check()
-
-    @property
-    def trained(self) -> Mapping[str, TrainedModel]:
-        """The models that the plan trains."""
-        return self.expansion.trained
-
-    @property
-    def derivations(self) -> Mapping[str, Derivation]:
-        """The training and validation splits of every source domain, for every seed."""
-        return self.expansion.derivations
-
-    @property
-    def tested(self) -> Mapping[str, TestedModels]:
-        """Models to evaluate on their target domains; scores need their source domains as well."""
-        return self.expansion.tested | self.expansion.tested_on_sources
-
     @property
     def trained_on(self) -> tuple[str, ...]:
         """Names of all datasets that models are trained or tested on."""
-        blocks = self.expansion.blocks
+        blocks = self.blocks
         return tuple(dict.fromkeys(n for block in blocks for n in (*block.sources, *block.targets)))
 
     @property
@@ -126,7 +101,7 @@ class DomainGeneralization(Analysis):
     @property
     def targets(self) -> list[str]:
         """All tables and figures."""
-        if not self.expansion.blocks:
+        if not self.blocks:
             return []
         single = (
             self.results, self.planned, self.runs, self.curves, self.accuracies, self.gains,
@@ -137,13 +112,13 @@ class DomainGeneralization(Analysis):
             *(file for artifact in single for file in artifact.files),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=KINDS),
-            *(file for artifact in of_scores for file in artifact.files if self.expansion.scored),
+            *(file for artifact in of_scores for file in artifact.files if self.scored),
         ]
 
     @property
     def report_section(self) -> Section:
         """Gains over ERM and all results, besides tables and figures."""
-        if not self.expansion.blocks:
+        if not self.blocks:
             return self.section()
         data = {"results": [self.results.file(".parquet")]}
         return self.section(data, {"selection": self.shown_selection}, [self.results])
@@ -153,11 +128,10 @@ class DomainGeneralization(Analysis):
     @property
     def plan_arguments(self) -> dict[str, Any]:
         """The arguments of `write_plan`."""
-        expansion = self.expansion
         return {
-            "blocks": self._blocks, "plan": expansion.plan.rows,
+            "blocks": self._block_values, "plan": self.plan.rows,
             "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
-            "batch_size": expansion.recipe(Group(ERM, 0, {}), 0).batch_size,
+            "batch_size": self.recipe(Group(ERM, 0, {}), 0).batch_size,
             "parts": self.settings.validation_parts,
         }  # fmt: skip
 
@@ -166,14 +140,14 @@ class DomainGeneralization(Analysis):
         """The arguments of `collect_runs`."""
         return {
             "models": list(self.trained), "epoch_steps": self.settings.evaluate_every,
-            "tested": [asdict(batch) for batch in self.expansion.tested.values()],
+            "tested": [asdict(batch) for batch in self.tested_on_targets.values()],
         }  # fmt: skip
 
     @property
     def comparison(self) -> dict[str, Any]:
         """The arguments of `compare_algorithms`."""
         rules, confidence = list(self.settings.selection), self.study.confidence
-        return {"blocks": self._blocks, "rules": rules, "confidence": confidence}
+        return {"blocks": self._block_values, "rules": rules, "confidence": confidence}
 
     @property
     def layout_arguments(self) -> dict[str, Any]:
@@ -200,23 +174,23 @@ class DomainGeneralization(Analysis):
     @property
     def scored_suites(self) -> list[str]:
         """Names of the suites on whose sets models are scored."""
-        return list(dict.fromkeys(suite for suite, _ in self.expansion.scored))
+        return list(dict.fromkeys(suite for suite, _ in self.scored))
 
     @property
     def score_tables(self) -> list[str]:
         """The tables of scores."""
-        scored = self.expansion.scored
+        scored = self.scored
         return [self.scores.file(suite=suite, scored=name) for suite, name in scored]
 
     def _scored_on(self, suite: str) -> list[str]:
-        return [name for of, name in self.expansion.scored if of == suite]
+        return [name for of, name in self.scored if of == suite]
 
     def score_inputs(self, wildcards: Wildcards) -> list[str]:
         """Return the outputs that the models of a suite are scored from."""
         suite, tested = wildcards.suite, self.study.predicting.tested_folder
         files = dict[str, None]()
         for name in self._scored_on(suite):
-            run = self.expansion.scored[suite, name]
+            run = self.scored[suite, name]
             described = self.study.description_inputs(self.trained[name].validation[0])
             batches = [tested(run.batch), tested(run.source_batch)]
             files |= dict.fromkeys([*batches, *described])
@@ -254,7 +228,7 @@ class DomainGeneralization(Analysis):
 
     def _stems(self, suite: str, scored: str) -> dict[str, str]:
         """Return where a model's outputs lie, by dataset, with `{model}`."""
-        run, trained = self.expansion.scored[suite, scored], self.trained[scored]
+        run, trained = self.scored[suite, scored], self.trained[scored]
         tested, targets = self.study.predicting.tested_folder, self.study.suites[suite].datasets
         sources = dict.fromkeys([*trained.train, *trained.validation], run.source_batch)
         batch_of = sources | dict.fromkeys(targets, run.batch)
@@ -266,5 +240,5 @@ class DomainGeneralization(Analysis):
         return {**self.comparison, "scores": self.score_tables}
 
     @property
-    def _blocks(self) -> list[dict[str, Any]]:
-        return [asdict(block) for block in self.expansion.blocks]
+    def _block_values(self) -> list[dict[str, Any]]:
+        return [asdict(block) for block in self.blocks]

@@ -16,6 +16,7 @@ from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGenera
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
 from matcheval.settings import read_settings
+from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.study import Study
@@ -36,11 +37,10 @@ _PROTOCOL_COLUMNS = (
 )  # fmt: skip
 
 
-class Expansion:
-    """The blocks and trainings of a study."""
+class PlannedTrainings(Analysis):
+    """The blocks and trainings of an analysis of domain generalisation."""
 
-    def __init__(self, settings: DomainGeneralizationSettings, study: Study) -> None:
-        self._settings, self._study = settings, study
+    settings: DomainGeneralizationSettings
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
@@ -52,12 +52,12 @@ class Expansion:
         )
 
     def _blocks(self) -> Iterator[Block]:
-        suites = self._study.suites
-        for name, block in self._settings.blocks.items():
+        suites = self.study.suites
+        for name, block in self.settings.blocks.items():
             members = suites[block.targets].members
             columns = tuple(map(self._column, members))
             yield Block(name, "", block.sources, tuple(m.dataset for m in members), columns)
-        for design, suite in self._settings.leave_one_out.items():
+        for design, suite in self.settings.leave_one_out.items():
             domains = suites[suite].datasets
             for target in domains:
                 others = tuple(name for name in domains if name != target)
@@ -65,13 +65,13 @@ class Expansion:
 
     def _column(self, member: Member) -> str:
         """What a set of a suite is averaged with: its group, perhaps with its subgroup, or none."""
-        by = (member.group, member.subgroup if self._settings.columns == "subgroup" else "")
+        by = (member.group, member.subgroup if self.settings.columns == "subgroup" else "")
         return " ".join(filter(None, by)) or member.dataset
 
     @cached_property
     def plan(self) -> Plan:
         """All trainings, of settings that are checked first: others may ask before `check`."""
-        settings, study = self._settings, self._study
+        settings, study = self.settings, self.study
         if not (settings.blocks or settings.leave_one_out):
             return Plan()
         _check_names(settings, study)
@@ -93,7 +93,7 @@ class Expansion:
 
     def recipe(self, group: Group, seed: int) -> Recipe:
         """Return the recipe of a training."""
-        settings = self._settings
+        settings = self.settings
         values = {
             **_RECIPE, **settings.recipe, "algorithm": group.algorithm, "seed": seed,
             "keep": "best", "options": {**settings.recipe.get("options", {}), **group.options},
@@ -108,8 +108,8 @@ class Expansion:
         return {name: self._trained(run) for name, run in self.plan.trained.items()}
 
     def _trained(self, run: Run) -> TrainedModel:
-        parts = self._settings.validation_parts
-        shared = planning.name_of_sources(self._study.name, run.sources)
+        parts = self.settings.validation_parts
+        shared = planning.name_of_sources(self.study.name, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
             Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
@@ -118,7 +118,7 @@ class Expansion:
         )
 
     @property
-    def tested(self) -> dict[str, TestedModels]:
+    def tested_on_targets(self) -> dict[str, TestedModels]:
         """The models on their targets, those of the same sources and algorithm together."""
         batches: dict[str, list[Run]] = {}
         for run in self.plan.trained.values():
@@ -132,9 +132,9 @@ class Expansion:
     def derivations(self) -> dict[str, Derivation]:
         """Both parts of every source, for every seed."""
         derivations = (
-            derive(name, 1, self._settings.validation_parts, seed)
+            derive(name, 1, self.settings.validation_parts, seed)
             for name in dict.fromkeys(name for sources in self.plan.runs for name in sources)
-            for seed in range(self._settings.seeds)
+            for seed in range(self.settings.seeds)
             for derive in (part, rest)
         )
         return {derivation.name: derivation for derivation in derivations}
@@ -142,7 +142,7 @@ class Expansion:
     @cached_property
     def scored(self) -> dict[tuple[str, str], Run]:
         """The models whose accuracies are predicted, by suite and model."""
-        settings = self._settings
+        settings = self.settings
         if settings.scores is None:
             return {}
         return {
@@ -166,10 +166,15 @@ class Expansion:
             for first in [next(iter(models.values()))]
         }
 
+    @property
+    def tested(self) -> dict[str, TestedModels]:
+        """Models to evaluate on their target domains; scores need their source domains as well."""
+        return self.tested_on_targets | self.tested_on_sources
+
     def check(self) -> None:
-        """Check settings, names, sources and recipe, and what is asked for of the plan."""
-        _check_usable(self._settings, self.plan)
-        _check_scores(self._settings, self._study)
+        """Check names, sources, targets, options and recipe, and plan all trainings."""
+        _check_usable(self.settings, self.plan)
+        _check_scores(self.settings, self.study)
 
 
 def _refuse(field: str, problem: str, remedy: str = "") -> NoReturn:

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.settings import ERM
 from matcheval.figures import style
@@ -19,15 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000")
-MARKERS = "osD^vPX"
 _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
-
-
-def looks(number: int) -> dict[str, Any]:
-    """Colour and marker of a series."""
-    return {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ def gain_by_set(data: Tables) -> "Figure":
     chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
     # The targets of a design, one of each block, share a panel.
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
-    columns = {name: i for i, name in enumerate(dict.fromkeys(gains["column"]))}
+    looks = colors_and_markers(dict.fromkeys(gains["column"]))
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)
     figure = style.new_figure(max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high)
     places = figure.add_gridspec(high, wide)
@@ -58,9 +52,10 @@ def gain_by_set(data: Tables) -> "Figure":
         axes = part.add_subplot(grid[1, 0])
         x, y = 100 * rows["accuracy_erm"].to_numpy(), 100 * rows["gain"].to_numpy()
         for name, points in rows.groupby("column", sort=False):
+            color, marker = looks[str(name)]
             axes.plot(
-                100 * points["accuracy_erm"], 100 * points["gain"], linestyle="none",
-                label=str(name), **looks(columns[str(name)]), **point_options(len(rows)),
+                100 * points["accuracy_erm"], 100 * points["gain"], marker, color=color,
+                label=str(name), **point_options(len(rows)),
             )  # fmt: skip
         axes.axhline(0, **style.REFERENCE)
         axes.set_xlabel("Accuracy of ERM (%)")
@@ -110,15 +105,15 @@ def by_sources(data: Tables) -> "Figure":
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
     own = rows[rows["design"] == ""]  # designs have other target sets
     rows = own if len(own) else rows[rows["block"] == tables.AVERAGE]
-    names = list(dict.fromkeys(rows["algorithm"]))
+    looks = colors_and_markers(dict.fromkeys(rows["algorithm"]))
     figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH)
     axes = figure.add_subplot()
-    for number, name in enumerate(names):
+    for number, (name, (color, marker)) in enumerate(looks.items()):
         own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
-        shift = 0.5 * (number / max(1, len(names) - 1) - 0.5)
+        shift = 0.5 * (number / max(1, len(looks) - 1) - 0.5)
         axes.errorbar(
             own["n_sources"] + shift, 100 * own["mean"],
-            yerr=100 * own["sd"].fillna(0), linestyle="none", **looks(number), linewidth=0.6,
+            yerr=100 * own["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
             label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
         )  # fmt: skip
     axes.set_xticks(sorted(set(rows["n_sources"])))

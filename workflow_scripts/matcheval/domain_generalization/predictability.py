@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.plots import draw_line
+from matcheval.accuracy_prediction.plots import colors_and_markers, draw_line
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies, titles
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.figures import COLORS, MARKERS
 from matcheval.domain_generalization.plan import Block
 from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
 from matcheval.domain_generalization.settings import ERM, FRECHET
@@ -127,13 +126,12 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
 def _draw_panel(
     axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
 ) -> None:
+    looks = colors_and_markers(algorithms)
     for name, rows in part.groupby("algorithm", sort=False):
-        number = algorithms.index(str(name))
-        color = COLORS[number % len(COLORS)]
+        color, marker = looks[str(name)]
         x, y = rows["score"].to_numpy(), 100 * rows["accuracy"].to_numpy()
         rank = rank_correlations(x, y)[0]
         label = tables.TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
-        marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
         axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
         draw_line(axes, x, y, color)
 

@@ -90,29 +90,14 @@ def _filled(weight: FloatArray, least: FloatArray, most: FloatArray, n: float) -
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """What is to be labelled.
-
-    Attributes
-    ----------
-    design : str
-        One of `DESIGNS`.
-    seed : int
-    rows : int64 array, shape (n,)
-        Rows of the predictions in the order of labelling.
-    bounds : float64 array
-        Confidences at which strata above the lowest begin; only `mixed` has several strata.
-    stratum : int64 array, shape (n,)
-        Of each row.
-    sizes : int64 array, shape (n_strata,)
-        Datapoints of each stratum; those where two models differ, for `disagreement`.
-    """
+    """What is to be labelled, in the order of labelling."""
 
     design: str
     seed: int
-    rows: Ints
-    bounds: FloatArray
-    stratum: Ints
-    sizes: Ints
+    rows: Ints  # of the predictions
+    bounds: FloatArray  # confidences at which strata above the lowest begin, of the design mixed
+    stratum: Ints  # of each row
+    sizes: Ints  # datapoints of each stratum; of disagreement, those where two models differ
 
 
 def draw(

@@ -310,17 +310,11 @@ def widened(
 
 @dataclass(frozen=True)
 class ConfidenceSequence:
-    """Bounds after each label.
-
-    Attributes
-    ----------
-    lower, upper : float64 arrays, shape (n,)
-    is_broken : bool
-        Whether no accuracy was left: a chance below 1 - level, or an order that is not random.
-    """
+    """Bounds after each label: shape (n,)."""
 
     lower: FloatArray
     upper: FloatArray
+    # Whether no accuracy was left: a chance below 1 - level, or an order that is not random.
     is_broken: bool
 
     def stop(self, half_width: float) -> int | None:

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from matcheval.figures.style import style
+from matcheval.figures.style import DPI, fix_layout, style
 from matcheval.io.files import atomic_file, check_format
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-DPI = 300
 
 # Without a creation date, so that the bytes do not depend on the time of writing.
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -55,15 +53,3 @@ def _small_fonts() -> Iterator[None]:
     finally:
         logger.setLevel(level)
         Options._drop_tables_default = dropped
-
-
-def fix_layout(figure: "Figure") -> None:
-    """Run the constrained layout and switch it off, because every further run would shift it."""
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    figure.set_dpi(DPI)  # at a lower resolution, text extents are rounded differently
-    if figure.axes:
-        for _ in range(2):  # the second run corrects for what the first one resized
-            engine.execute(figure)
-    figure.set_layout_engine(None)

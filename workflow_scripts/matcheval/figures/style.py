@@ -22,6 +22,7 @@ COLUMN_WIDTH = 3.4  # inches: one panel; two panels fill the text width of a two
 LABEL_SIZE = 7.5  # points: labels of axes, and titles
 NOTE_SIZE = 6.0  # points: the smallest type that journals print
 _EDGES = 0.12  # inches: of a figure, left free beside its title and note
+DPI = 300
 
 _RC: Any = {  # matplotlib's own type for keys differs between its versions
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that it is the same on every machine
@@ -102,7 +103,19 @@ def new_figure(width: float, height: float) -> "Figure":
     """Create an empty figure with constrained layout."""
     from matcheval.figures.notebooks import NotebookFigure
 
-    return NotebookFigure(style, figsize=(width, height), layout="constrained")
+    return NotebookFigure(style, fix_layout, figsize=(width, height), layout="constrained")
+
+
+def fix_layout(figure: "Figure") -> None:
+    """Run the constrained layout and switch it off, because every further run would shift it."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    figure.set_dpi(DPI)  # at a lower resolution, text extents are rounded differently
+    if figure.axes:
+        for _ in range(2):  # the second run corrects for what the first one resized
+            engine.execute(figure)
+    figure.set_layout_engine(None)
 
 
 def legend_above(axes: "Axes", **options: Any) -> None:

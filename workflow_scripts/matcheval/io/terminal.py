@@ -71,7 +71,7 @@ def _defined(value: Any) -> Any:
 T = TypeVar("T")
 
 
-def each(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
+def tracked(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
     """Iterate over items; of several, a terminal shows the progress on standard error."""
     if not (progress and len(items) > 1 and sys.stderr.isatty()):
         return iter(items)

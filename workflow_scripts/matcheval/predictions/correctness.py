@@ -9,7 +9,7 @@ from the most probable on, per datapoint; an archive (`.npz`) has those of all m
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import partial
 from pathlib import Path
@@ -70,9 +70,7 @@ def dataset_accuracies(
 ) -> pa.Table:
     """Count the datapoints of a dataset that every model predicts correctly."""
     if spec.kind == ACCURACIES_KIND:
-        of_alias = {spec.alias(model): model for model in models}
-        rows = _read_accuracies(Path(spec.options["file"]), spec.options, list(of_alias))
-        return accuracy_table(spec.name, [replace(row, model=of_alias[row.model]) for row in rows])
+        return accuracy_table(spec.name, list(_read_accuracies(spec, models)))
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
         published = _published(spec, models)
         hits = {model: (len(labels), of_model) for model, labels, of_model, _ in published}
@@ -313,21 +311,20 @@ def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
 _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed in float32
 
 
-def _read_accuracies(
-    path: Path, options: Mapping[str, Any], models: Sequence[str]
-) -> Iterator[Accuracy]:
+def _read_accuracies(spec: DatasetSpec, models: Sequence[str]) -> Iterator[Accuracy]:
     """Read the accuracies of some models."""
-    columns = options["columns"]
+    path, columns = Path(spec.options["file"]), spec.options["columns"]
     key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
     values = {int(name[3:]): columns[name] for name in ("top1", "top5") if name in columns}
     rows = read_csv_rows(path, [*key, *values.values()])
-    at = _positions_of(["-".join(row[part] for part in key) for row in rows], models, path)
+    names = [spec.alias(model) for model in models]
+    at = _positions_of(["-".join(row[part] for part in key) for row in rows], names, path)
     numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
     last_digits = {top: last_digit(of_column) for top, of_column in numbers.items()}
-    for model, position in zip(models, at, strict=True):
+    for model, name, position in zip(models, names, at, strict=True):
         for top, column in values.items():
-            place = {"file": f"{path}, model '{model}'", "field": column}
-            counts = counts_of(numbers[top][position], last_digits[top], options, place)
+            place = {"file": f"{path}, model '{name}'", "field": column}
+            counts = counts_of(numbers[top][position], last_digits[top], spec.options, place)
             yield Accuracy(model, top, *counts)
 
 

@@ -84,13 +84,13 @@ def read_contents(
     if raw.either is not None and labels == "required":
         raise _missing_error(["label"], raw)
     columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
-    metadata, matrix = dict(raw.metadata), None
+    metadata = dict(raw.metadata)
     if layout.classes is not None:
         _check_n_classes(metadata, len(layout.classes), "classes", raw)
     is_complete = {"prediction", "probability"} <= columns.keys()
-    _check_class_order(raw, scores=scores or not is_complete)
-    if scores or not is_complete:
-        matrix = find_scores(raw)
+    needs_scores = scores or not is_complete
+    _check_class_order(raw, scores=needs_scores)
+    matrix = find_scores(raw) if needs_scores else None
     if is_complete:
         _check_not_of_class_1(columns, raw)
     if matrix is not None:

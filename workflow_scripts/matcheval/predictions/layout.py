@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.label_spaces import checked_labels, label_space, resolve_classes
+from matcheval.datasets.label_spaces import checked_labels
 from matcheval.errors import CALLER, Caller, InputError, listed, suggest
 from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
@@ -156,12 +156,12 @@ def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[
 LABEL_SPACES = ("cifar10", "imagenet")
 
 
-def read_classes(text: str) -> tuple[str, ...] | int:
-    """Read what a person gave as classes on a command line."""
+def read_classes(text: str) -> tuple[str, ...] | int | str:
+    """Read what a person gave as classes on a command line, as Python functions take it."""
     if _is_whole(text):
         return int(text) if len(text) < 19 else np.iinfo(np.int64).max
     if text in LABEL_SPACES:
-        return label_space(text)
+        return text
     path = Path(text)
     try:
         content = path.read_bytes().decode("utf-8-sig")
@@ -177,7 +177,7 @@ def read_classes(text: str) -> tuple[str, ...] | int:
             names = json.loads(content)
     if not isinstance(names, list) or len(names) < 2:
         raise InputError("holds no list of at least two class names", file=path)
-    return resolve_classes(names)
+    return tuple(map(str, names))
 
 
 def _is_whole(text: str) -> bool:

@@ -188,9 +188,8 @@ def _checked_numbers(
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
     if values.dtype.kind not in "iuf":
         text = next((value for value in values.tolist() if isinstance(value, str)), "")
-        problem = f"has dtype {values.dtype}" + (
-            f": it holds text such as '{text:.60}'" * bool(text)
-        )
+        example = f": it holds text such as '{text:.60}'" if text else ""
+        problem = f"has dtype {values.dtype}{example}"
         if text.strip().endswith("%"):
             remedy = "Write fractions, such as 0.97 in place of 97%"
         raise InputError(problem, file=file, field=name, remedy=remedy)

@@ -309,19 +309,21 @@ def _renumbered(labels: Integers, predicted: Integers) -> Iterator[str]:
     )
 
 
-def suspicions_of_sets(one: Predictions, other: Predictions, names: Sequence[str]) -> list[str]:
+def suspicions_of_sets(
+    first: Predictions, second: Predictions, names: Sequence[str]
+) -> list[str]:  # fmt: skip
     """Say what looks wrong about the classes of two sets, each by itself plausible."""
-    if min(len(one), len(other)) < _MIN_ROWS:
+    if min(len(first), len(second)) < _MIN_ROWS:
         return []
     (low, high), (other_low, other_high) = (
-        (int(part.label.min()), int(part.label.max())) for part in (one, other)
+        (int(part.label.min()), int(part.label.max())) for part in (first, second)
     )
     if abs(low - other_low) == 1 and low - other_low == high - other_high and high - low >= 2:
-        later, first = (names[0], names[1]) if low > other_low else (names[1], names[0])
+        later, earlier = (names[0], names[1]) if low > other_low else (names[1], names[0])
         return [f"classes are counted from {max(low, other_low)} in {later}, and from "
-                f"{min(low, other_low)} in {first}: are they the same classes?"]  # fmt: skip
+                f"{min(low, other_low)} in {earlier}: are they the same classes?"]  # fmt: skip
     warnings = []
-    sides = ((one, other, names[0], names[1]), (other, one, names[1], names[0]))
+    sides = ((first, second, names[0], names[1]), (second, first, names[1], names[0]))
     for here, there, other_name, name in sides:
         share = np.bincount(here.label) / len(here)
         has = np.bincount(there.label, minlength=len(share))[: len(share)] > 0

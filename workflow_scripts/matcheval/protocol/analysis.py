@@ -98,33 +98,30 @@ confidence explains, and by how much matching would reduce the gap if confidence
 Only a difference from the latter is a finding.""",
     "Accuracy and confidence": """Accuracy against mean confidence on both sets of **{{
 snakemake.wildcards.pair }}**, one point per model and set. On the dashed line, a model is
-calibrated on average; below it, it is more confident than accurate (overconfident). Thin lines
-join the two points of a model, if there are at most 60 models: along the dashed line, confidence
-changes with accuracy; straight down, accuracy falls while confidence stays the same.""",
+calibrated on average; below it, it is overconfident. Thin lines join the two points of a model, of
+at most 60 models: along the dashed line, confidence changes with accuracy; straight down, accuracy
+falls while confidence stays the same.""",
     "Matched accuracy": """Models from least to most accurate on the original set of **{{
 snakemake.wildcards.pair }}**, with datapoints matched by ``{{ snakemake.wildcards.matching }}``.
-Left: accuracy (solid) and matched accuracy (dotted) on both sets; the smaller set is the target
-of the matching unless the study says otherwise. Right: accuracy differences, original minus
-replication, for all points and for matched points, and below them the share of targets without a
-match. With more than 30 models, points are models and lines are running medians over 15 models.
-Series have gaps at models for which no target was matched.
+Left: accuracy (solid) and matched accuracy (dotted) on both sets. Right: their differences,
+original minus replication, and below them the share of targets without a match. With more than 30
+models, points are models and lines running medians over 15 models.
 
-Bars of the matched difference are {level} intervals for the sampling of the test sets. The other
-faint bars extend one standard deviation over seeds to either side, the spread due to the random
-choices of the matching. The grey band is the {level} sampling range of the difference of all
-points between equally hard sets, ±{factor} · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on
-sets of n and m points; it does not apply to the matched difference.
+Bars of the matched difference are {level} intervals for the sampling of the test sets; other bars
+extend one standard deviation over seeds to either side, the spread due to the random choices of
+the matching. The grey band is the {level} sampling range of the difference of all points between
+equally hard sets, ±{factor} · √(a(1 − a)/n + b(1 − b)/m) for accuracies a and b on sets of n and m
+points; it does not apply to the matched difference.
 
-A matched difference nearer to zero than the difference of all points does not by itself show
-that part of the accuracy loss is explained by confidence: the unmatched targets are left out.
-The figure of gaps has the decomposition, and the reduction if confidence explained nothing.""",
+A matched difference nearer to zero does not by itself show that confidence explains part of the
+loss: unmatched targets are left out. The figure of gaps has the decomposition, and the reduction
+if confidence explained nothing.""",
     "Gaps": """What the gaps of the models on **{{ snakemake.wildcards.pair }}** consist of, with
 datapoints matched by ``{{ snakemake.wildcards.matching }}``; models by increasing accuracy on
-the original, and their mean on the right. Top: gap and matched gap. Middle: the gap in two parts
-that add up to it: what confidence explains, and what remains at equal confidence; all datapoints
-count. Bottom: by how much matching reduces the gap in samples of both sets, joined to the reduction
-of a gap of the same size if confidence explained nothing. Only the difference between the two is
-a finding.
+the original, and their mean. First: gap and matched gap. Second: the two parts that add up to the
+gap: what confidence explains, and what remains at equal confidence. Third: by how much matching
+reduces the gap in samples of both sets, joined to the reduction if confidence explained nothing;
+only the difference between the two is a finding.
 
 Bars are {level} intervals for the sampling of the test sets: of datapoints, of paired images, or of
 groups where these are known. A shift of confidence alone leaves a matched gap of a few tenths of a
@@ -132,12 +129,10 @@ point (docs/protocol.md).""",
     "Reliability": """Model **{{ snakemake.wildcards.model }}** on **{{ snakemake.wildcards.pair
 }}**, matched by ``{{ snakemake.wildcards.matching }}``: (a) accuracy against confidence in bins
 of equal width, drawn at the mean confidence of the bin, and (b) density of the confidences on a
-logarithmic scale. Both panels show the two whole sets, their matched subsets and the unmatched
-targets. Where two curves of (a) coincide, accuracy at that confidence is the same on both, up to
-sampling error; (b) shows at which confidences the unmatched targets lie. Matched and unmatched
-subsets are pooled over seeds, and their n is the mean per seed. In (a), small hollow markers are
-bins with fewer than 10 datapoints (per seed), which are not joined by lines; in (b), curves have
-gaps at bins without datapoints.""",
+logarithmic scale, of the two sets, their matched subsets and the unmatched targets. Where two
+curves of (a) coincide, accuracy at that confidence is the same on both, up to sampling error.
+Matched and unmatched subsets are pooled over seeds, and their n is the mean per seed. Small hollow
+markers are bins with fewer than 10 datapoints (per seed), which are not joined by lines.""",
 }
 
 

@@ -201,34 +201,20 @@ class PredictionFile:
 class ComparedModels:
     """Models on the same datapoints of a pair, and how they are matched.
 
-    Attributes
-    ----------
-    pair : Pair
-    comparisons : tuple of Comparison
-        One per model, at least one.
-    methods : mapping of str to MatchingMethod
-        By name of the matching.
-    seeds : tuple of int
-        Of the runs by each matching.
-    blocks : Blocks or None
-        Groups, or paired images, of source and target; None where datapoints are by themselves.
-    files : tuple of mapping of str to PredictionFile
-        Each model's prediction files by origin, for what is not in the predictions: logits.
-    notes, warnings : tuple of str
-        What was recognised in the files; which datapoints are left out, and what looks wrong.
-    layout : Layout
-        What a caller calls classes, for texts.
+    It is what an analysis with a table per pair is given. There is at least one model; `blocks` are
+    groups or paired images, and None where datapoints are by themselves; `files` are each model's
+    prediction files by origin, for what is not in the predictions, such as logits.
     """
 
     pair: Pair
     comparisons: tuple[Comparison, ...]
-    methods: Mapping[str, MatchingMethod]
+    methods: Mapping[str, MatchingMethod]  # by name of the matching
     seeds: tuple[int, ...]
     blocks: Blocks | None = None
     files: tuple[Mapping[str, PredictionFile], ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    layout: Layout = field(default_factory=Layout)
+    notes: tuple[str, ...] = ()  # what was recognised in the files
+    warnings: tuple[str, ...] = ()  # which datapoints are left out, and what looks wrong
+    layout: Layout = field(default_factory=Layout)  # what a caller calls classes, for texts
 
     def __post_init__(self) -> None:
         """Check that all models are of the same datapoints."""
@@ -279,31 +265,18 @@ def differing(ours: Predictions, theirs: Predictions) -> str:
 
 @dataclass(frozen=True)
 class PairFiles:
-    """The prediction files of models on a pair, how they are read, and how they are matched.
-
-    Attributes
-    ----------
-    pair : Pair
-    models : sequence of str
-    original, replication : sequence of Path
-        The models' files, in their order.
-    layouts : mapping of str to Layout
-        By origin.
-    matchings : mapping of str to MatchingMethod
-        By name.
-    seeds : sequence of int
-    groups : mapping of str to GroupSource
-        By origin; empty where groups are of no account.
-    """
+    """The prediction files of models on a pair, how they are read, and how they are matched."""
 
     pair: Pair
     models: Sequence[str]
-    original: Sequence[Path]
+    original: Sequence[Path]  # of all models, in their order
     replication: Sequence[Path]
-    layouts: Mapping[str, Layout]
+    layouts: Mapping[str, Layout]  # by origin
     matchings: Mapping[str, MatchingMethod]
     seeds: Sequence[int]
-    groups: Mapping[str, GroupSource] = field(default_factory=dict)
+    groups: Mapping[str, GroupSource] = field(
+        default_factory=dict
+    )  # by origin; empty: of no account
 
     def comparisons(self) -> Iterator[Comparison]:
         """Read models one by one; after a bad file, only look for others, and raise one error."""

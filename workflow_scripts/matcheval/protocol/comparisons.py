@@ -18,17 +18,7 @@ from matcheval.predictions.suspicions import check_same_model, suspicions, suspi
 
 @dataclass(frozen=True)
 class Comparison:
-    """One model's predictions on both sets of a pair.
-
-    Attributes
-    ----------
-    model : str
-        Name of the model.
-    pair : Pair
-        Names of the pair and its sets; it determines which set is the source.
-    original, replication : Predictions
-        Predictions on the two sets.
-    """
+    """One model's predictions on both sets of a pair, which says which set is the source."""
 
     model: str
     pair: Pair

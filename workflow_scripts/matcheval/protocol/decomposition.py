@@ -31,16 +31,9 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One model's confidences on one set, and which of its predictions are correct.
+    """One model's confidences on one set, and which of its predictions are correct: shape (n,)."""
 
-    Attributes
-    ----------
-    confidence : float array, shape (n,)
-        Finite; compared in float64.
-    correct : bool array, shape (n,)
-    """
-
-    confidence: npt.NDArray[np.floating]
+    confidence: npt.NDArray[np.floating]  # finite; compared in float64
     correct: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -66,23 +59,14 @@ Counts = tuple[Floats, Floats, Floats, Floats]
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Both sets in bins of confidence, those without a datapoint left out.
+    """Both sets in bins of confidence, those without a datapoint left out."""
 
-    Attributes
-    ----------
-    edges : float64 array
-        Highest confidences of the bins, but for the last one.
-    cells : tuple of arrays of unsigned integers, shapes (n_source,) and (n_target,)
-        Twice the bin of each datapoint, plus 1 if it is correct: a byte each with 128 bins or
-        fewer, since those of all models are held.
-    counts : Counts
-    tied : bool array
-        Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
-    """
-
-    edges: Floats
+    edges: Floats  # highest confidences of the bins, but for the last one
+    # Of source and target, twice the bin of each datapoint, plus 1 if it is correct: a byte each
+    # with 128 bins or fewer, since those of all models are held.
     cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
     counts: Counts
+    # Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
     tied: npt.NDArray[np.bool_]
 
     @property

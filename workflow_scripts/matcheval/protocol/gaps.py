@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 from matcheval.protocol import compared_models, decomposition
 from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
@@ -94,7 +94,7 @@ def estimate_gaps(
     compared: ComparedModels, *, progress: bool = False, threads: int = 1
 ) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
-    comparisons = each(compared.comparisons, "estimating gaps", progress=progress)
+    comparisons = tracked(compared.comparisons, "estimating gaps", progress=progress)
     return gaps_of_models(
         comparisons, compared.methods, compared.seeds, compared.blocks, threads=threads
     )

@@ -28,15 +28,7 @@ COUNTED: tuple[Question, ...] = ("accuracy", "calibration", "left")
 
 @dataclass(frozen=True)
 class Counts:
-    """Which of several models differ on the two sets, by Holm's correction over a report.
-
-    Attributes
-    ----------
-    lost, gained : tuple of str
-        Names of the models.
-    n : int
-        Number of all models.
-    """
+    """Names of those of `n` models that differ on the two sets, by Holm's correction."""
 
     lost: tuple[str, ...]
     gained: tuple[str, ...]
@@ -160,14 +152,9 @@ def count_models(
 
 
 class Judgement:
-    """What the estimates for one pair say.
+    """What the estimates for one pair say on each question, and how strongly.
 
-    Attributes
-    ----------
-    evidence : mapping of Question to list of Evidence
-        Estimates, of which the first is shown.
-    finding, strength : mapping of Question
-        What they say, and how strongly.
+    Of the estimates for a question (`evidence`), the first is shown.
     """
 
     def __init__(

@@ -116,19 +116,11 @@ def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Which datapoints are in the parts of all splits: bool arrays, shape (N_SPLITS, n).
+    """Which datapoints are in the parts of all splits: bool arrays, shape (N_SPLITS, n)."""
 
-    Attributes
-    ----------
-    kept, worse : array
-        The two parts of the original: of one the errors stay, of the other they rise.
-    original, replication : array
-        Parts of both sets at these sizes.
-    """
-
-    kept: Mask
-    worse: Mask
-    original: Mask
+    kept: Mask  # part of the original whose errors stay
+    worse: Mask  # the other, whose errors rise
+    original: Mask  # parts of both sets at these sizes
     replication: Mask
 
 

@@ -232,7 +232,7 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
         for quantity, label in _QUANTITIES.items()
     ]  # fmt: skip
     return Chart(
-        f"The matched gap is narrower than the gap for {row['n_narrower']} of {len(models)} models",
+        f"The matched gap is smaller than the gap for {row['n_narrower']} of {len(models)} models",
         f"accuracy on {row['original']} (%)", "percentage points", series, zero="y",
         note=f"Gaps with {level} intervals.",
     )  # fmt: skip

@@ -58,11 +58,8 @@ def isotonic_accuracy(scored: Scored) -> Floats:
 class ErrorTerms:
     """Contribution of each datapoint to the sampling error of a mean matched gap (source - target).
 
-    Attributes
-    ----------
-    source, target : float64 arrays, shapes (n_source,) and (n_target,)
-        Weight of the datapoint times the residual of its correctness from the isotonic fit; for
-        targets, the negative of that.
+    Weight of the datapoint times the residual of its correctness from the isotonic fit; for
+    targets, the negative of that.
     """
 
     source: Floats

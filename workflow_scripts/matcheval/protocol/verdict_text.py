@@ -64,8 +64,10 @@ class VerdictText:
         text += f"from {before} to {after} %"
         if counts := self._judged.counts.get("accuracy"):
             k = len(counts.lost if gap.value > 0 else counts.gained)
-            of_all = f"each of the {n}" if k == n else f"{k} of the {n}"
-            text += f"; {of_all} {verb}{'s' * (k in (1, n))} beyond chance" * bool(k)
+            of_all = ("both" if n == 2 else f"all {n}") if k == n else f"{k} of the {n}"
+            does = "s" * (k == 1)
+            verb = "lose" if gap.value > 0 else "gain"
+            text += f"; {of_all} {verb}{does} more than chance explains" * bool(k)
         return f"{text}."
 
     def _calibration(self) -> str:
@@ -88,10 +90,12 @@ class VerdictText:
         if math.isfinite(self._old_calibration.value):
             text += f"; on {self._old}, {self._over(self._old_calibration)}"
         if counts := self._judged.counts.get("calibration"):
-            sides = zip((counts.lost, counts.gained), ("over", "under"), strict=True)
-            shown = [f"{len(names)} {side}confident" for names, side in sides if names]
-            off = f"; of the {counts.n} models, {' and '.join(shown)} beyond chance"
-            text += off * bool(shown)
+            sides = (len(counts.lost), "overconfident"), (len(counts.gained), "underconfident")
+            shown = [f"{k} {side}" for k, side in sides if k]
+            if shown:
+                are = "is" if shown[0].startswith("1 ") else "are"
+                shown[0] = shown[0].replace(" ", f" of the {counts.n} models {are} ", 1)
+                text += f"; {' and '.join(shown)} beyond chance"
         return f"{text}."
 
     @cached_property
@@ -107,22 +111,27 @@ class VerdictText:
         finding, part = self._finding["confidence"], self._evidence["confidence"][0]
         gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
         whole, seems = self._rounded(abs(gap.value)), self._seems("confidence")
-        lower = "Lower" if change == "loss" else "Higher"
+        lower, lost = ("Lower", "lost") if change == "loss" else ("Higher", "gained")
         if change in ("loss", "gain") and finding in (change, "open"):
             verb = f"{lower} confidence {'seems to explain' if seems else 'explains'}"
             points = self._points(part, sign=-1 if change == "gain" else 1)
             if finding == "loss" and self._judged.explains_all:
                 return f"{verb} all of this loss: {points} of {whole}."
             if abs(part.value) > abs(gap.value):
-                return f"{verb} {points}, of a {change} of {whole}."
+                means = f"would {'apparently ' if seems else ''}mean a {change} of {points}"
+                return f"{lower} confidence alone {means}; {whole} were {lost}."
             part_of_it = points.replace(" points", "", 1)
-            lost = "lost" if change == "loss" else "gained"
             return f"{verb} {part_of_it} of the {whole} points {lost}."
         if change in ("loss", "gain") and finding == "small":
             return (
                 f"A change of confidence explains none of this {change} within {self._margin}: "
                 f"{self._points(part)} of {self._rounded(gap.value)}."
             )
+        if change == "mixed" and finding == "open":
+            alone = "The change of confidence alone would mean"
+            if by_model := self._by_model():
+                return f"{alone} {by_model} (on average, a {self._as_change(part)})."
+            return f"{alone} a {self._as_change(part)} on average over models."
         mean = " on average over models" * (change == "mixed")
         if finding in ("loss", "gain"):
             return (
@@ -131,19 +140,16 @@ class VerdictText:
                 f"would mean a {finding} of {self._points(part, unsigned=True)}."
             )
         same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
-        return (
-            f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}"
-            f"{self._by_model() if change == 'mixed' else ''}."
-        )
+        return f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}."
 
     def _by_model(self) -> str:
-        """Say what confidence explains for each of a few models."""
-        changes = {
-            name: self._as_change(evidence_on(row, "confidence", self._level)[0])
+        """Say what confidence explains for each model, if they are few."""
+        if self._n_models > _MOST_NAMED:
+            return ""
+        return ", ".join(
+            f"for {name} a {self._as_change(evidence_on(row, 'confidence', self._level)[0])}"
             for name, row in self._judged.models.iterrows()
-        }
-        parts = ", ".join(f"{name}: a {change}" for name, change in changes.items())
-        return f" ({parts})" if len(changes) <= _MOST_NAMED else ""
+        )
 
     def _remaining(self) -> str:
         matched, binned = self._evidence["left"]
@@ -155,14 +161,13 @@ class VerdictText:
         if not math.isfinite(matched.value):
             return "What remains at equal confidence is unknown: no target was matched."
         directed = self._directed(matched, where)
+        mean = ", averaged over models" * (self._finding["accuracy"] == "mixed")
+        equal = f"At equal confidence ({which}){mean}"
         if finding == "small":
-            return (
-                f"At equal confidence, accuracy is the same within {self._margin}: it is "
-                f"{directed} ({which})."
-            )
+            return f"{equal}, accuracy is the same within {self._margin}: it is {directed}."
         if finding in ("loss", "gain"):
             verb = "seems" if self._seems("left") else "is"
-            return f"At equal confidence, accuracy {verb} still {directed} ({which})."
+            return f"{equal}, accuracy {verb} still {directed}."
         includes_zero = [estimate.low <= 0 <= estimate.high for estimate in (matched, binned)]
         if matched.is_defined and binned.is_defined and includes_zero[0] != includes_zero[1]:
             which_one = "second" if includes_zero[0] else "first"
@@ -171,7 +176,7 @@ class VerdictText:
                 f"{self._directed(binned)} within bins of confidence; only the {which_one} "
                 "interval excludes zero."
             )
-        return f"At equal confidence, accuracy is {directed} ({which})."
+        return f"{equal}, accuracy is {directed}."
 
     def _mixed(self, question: Question, counts: Counts) -> str:
         """Say by how much each of a few models changes; of more, the range."""
@@ -188,8 +193,10 @@ class VerdictText:
             sizes = [abs(difference.value) for difference in of_models.values()]
             ends = f"{self._rounded(min(sizes))} to {self._rounded(max(sizes))}"
             said.append(f"{len(of_models)} models {plural} by {ends} points")
-        n_open = counts.n - len(counts.lost) - len(counts.gained)
-        rest = f"; {n_open} of {counts.n} could be chance" if n_open else ""
+        others = [m for m in self._judged.models.index if m not in {*counts.lost, *counts.gained}]
+        few = " and ".join(others) if len(others) < _MOST_NAMED else f"{len(others)} models"
+        rest = f"; {few} may {'be calibrated' if is_calibration else 'not have changed'}"
+        rest *= bool(others)
         differ = "seem to differ" if self._seems(question) else "differ"
         subject = {
             "accuracy": f"The models {differ} on {self._new} beyond chance: accuracy of ",
@@ -311,8 +318,8 @@ class VerdictText:
             )
         if not is_over:
             return (
-                f"Recalibrate on labelled images of {self._new} before confidence is used as a "
-                f"probability: it understates accuracy there by {off}."
+                f"Before you use confidence as a probability, recalibrate on labelled images of "
+                f"{self._new}: it understates accuracy there by {off}."
             )
         old = self._old_calibration
         as_before = math.isfinite(old.value) and old.low > 0
@@ -320,12 +327,11 @@ class VerdictText:
         extra = " The fall of mean confidence does follow the loss." if (
             as_before and is_tracked and self._judged.explains_all
         ) else ""  # fmt: skip
-        where = f"there as on {self._old}" if as_before else "there"
+        where = f"on both sets (by {off} on {self._new})" if as_before else f"there by {off}"
         return (
-            f"Recalibrate on labelled images of {self._new} before confidence is used as a "
-            f"probability: {where}, it overstates accuracy (by {off}), so a threshold lets more "
-            f"errors through than it promises.{extra} Look at the images that are confident and "
-            "wrong."
+            f"Before you use confidence as a probability, recalibrate on labelled images of "
+            f"{self._new}: it overstates accuracy {where}, so more errors pass a threshold than it "
+            f"promises.{extra} Look at the images that are confident and wrong."
         )
 
     def _of_calibrated(self, *, is_sure: bool) -> str:

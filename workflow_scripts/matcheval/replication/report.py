@@ -24,7 +24,8 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         title = _title(table)
         columns = tuple(RESULTS.text_columns(table))
         file = data["results"][i].removesuffix(".parquet") + ".csv"
-        parts.append((title, _chart(table, lines), HtmlTable(title, columns, file)))
+        chart = _chart(table, lines) if len(table) > 1 else None
+        parts.append((title, chart, HtmlTable(title, columns, file)))
     return Content(
         headlines=tuple(map(_headline, results)) if values["is_headline"] else (),
         variables={"parts": parts},
@@ -79,11 +80,11 @@ def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
         )
         for row in rows
     ]  # fmt: skip
-    ends = [0.0, 100.0]
-    first = rows[0]
+    ends, first = [0.0, 100.0], rows[0]
+    n_lower = int((results["gap"] > 0).sum())
     return Chart(
-        f"{_title(results)}: {int((results['gap'] > 0).sum())} of {counted(len(rows), 'model')} "
-        f"{'is' if len(rows) == 1 else 'are'} less accurate on {first['replication']}",
+        f"{_title(results)}: {n_lower} of {len(rows)} models {'is' if n_lower == 1 else 'are'} "
+        f"less accurate on {first['replication']}",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
         [Series("a model", points, "models")],
         lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,

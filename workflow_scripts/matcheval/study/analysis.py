@@ -50,11 +50,6 @@ class Analysis(StudyPart):
         return type(self).__module__.rpartition(".")[0]
 
     @property
-    def stages(self) -> Mapping[str, list[str]]:
-        """Files of parts of it that can be asked for, by the name of the target."""
-        return {}
-
-    @property
     def first_page(self) -> str:
         """The file of its targets to read first: a page, else a table, else a figure, if any."""
         suffixes = (".md", ".html", ".csv", *self.study.figure_suffixes)

@@ -49,6 +49,12 @@ class TrainedModel:
     validation: tuple[str, ...]
 
     @property
+    def recipe(self) -> Recipe:
+        """How it is trained."""
+        assert self.model.recipe is not None, self.model.name
+        return self.model.recipe
+
+    @property
     def train_text(self) -> str:
         """Names of the training sets, joined by `+`, which no name contains."""
         return "+".join(self.train)

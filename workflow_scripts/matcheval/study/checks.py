@@ -57,10 +57,10 @@ def check_study(study: Study) -> None:
         _check_pair(study, pair)
     _check_training(study)
     for trained in study.trained.values():
-        recipe = trained.model.recipe
+        start = trained.recipe.pretrained
         # Files of the user's are looked for when the first job starts.
-        if recipe is not None and recipe.pretrained and not is_file_of_weights(recipe.pretrained):
-            pretrained_weights(recipe.pretrained, trained.model.name)
+        if start and not is_file_of_weights(start):
+            pretrained_weights(start, trained.model.name)
     _check_predictions(study)
     for name, model in study.models.items():
         # Raises if the module of a callable, or a file with names of classes, is missing.
@@ -134,7 +134,7 @@ def _missing_weights(study: Study) -> list[tuple[str, Path]]:
         if model.source and model.source.own_weights:
             files[Path(model.source.own_weights)] = f"model '{name}': source"
     for name, trained in study.trained.items():
-        start = trained.model.recipe.pretrained if trained.model.recipe else ""
+        start = trained.recipe.pretrained
         if is_file_of_weights(start):
             files.setdefault(Path(start), f"model '{name}': pretrained")
     return [(field, path) for path, field in files.items() if not path.is_file()]
@@ -243,9 +243,9 @@ def _check_like_training_set(study: Study, first: str, name: str, field: str) ->
 def _check_sizes_of_images(study: Study) -> None:
     """Check that the training images are not too small for the network architectures."""
     for name, trained in study.trained.items():
-        first, recipe = study.datasets.get(trained.train[0]), trained.model.recipe
+        first = study.datasets.get(trained.train[0])
         images = first.settings.pixel_format if first else None
-        least = SPECIFICATIONS[recipe.architecture].min_side if recipe else 0
+        least = SPECIFICATIONS[trained.recipe.architecture].min_side
         if images and images.side < least:
             size = f"{images.side} × {images.side} pixels"
             problem = f"the architecture of model '{name}' does not accept images of {size}"

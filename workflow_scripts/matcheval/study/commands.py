@@ -98,8 +98,7 @@ class Commands:
 
     def start_weights(self, models: Sequence[str]) -> list[str]:
         """Return the user's files of weights that trainings start from; a plan can lack them."""
-        recipes = (self._study.trained[name].model.recipe for name in models)
-        starts = {recipe.pretrained for recipe in recipes if recipe}
+        starts = {self._study.trained[name].recipe.pretrained for name in models}
         return sorted(s for s in starts if is_file_of_weights(s) and Path(s).is_file())
 
     def starts_state(self, models: Sequence[str]) -> list[tuple[int, int]]:

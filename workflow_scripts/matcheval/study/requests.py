@@ -172,8 +172,7 @@ class Requests:
     @cache  # noqa: B019 - Snakemake asks for every resource of a job by itself
     def _of_training(self, model: str) -> Request:
         trained, settings = self._study.trained[model], self._study.training
-        recipe = trained.model.recipe
-        assert recipe is not None, model
+        recipe = trained.recipe
         assert settings is not None, model
         first, *others = map(self._size, trained.train)
         data = replace(first, images=first.images + sum(one.images for one in others))

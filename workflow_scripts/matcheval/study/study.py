@@ -65,8 +65,7 @@ class Trainings:
 
     def _seconds(self, model: str) -> float:
         trained = self._study.trained[model]
-        recipe = trained.model.recipe
-        assert recipe is not None, model
+        recipe = trained.recipe
         sizes = [dataset_size(self._study, name, planned=True) for name in trained.train]
         steps = recipe.epoch_steps * recipe.batch_size * len(sizes)
         images = recipe.epochs * (steps or sum(one.images for one in sizes))

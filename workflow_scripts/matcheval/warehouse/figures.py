@@ -10,8 +10,15 @@ import pandas as pd
 
 from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.figures.saving import fix_layout, save_figure
-from matcheval.figures.style import NOTE_SIZE, new_figure, set_note, shortened, style
+from matcheval.figures.saving import save_figure
+from matcheval.figures.style import (
+    NOTE_SIZE,
+    fix_layout,
+    new_figure,
+    set_note,
+    shortened,
+    style,
+)
 from matcheval.io.delimited_text import marked_frame
 from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import counted

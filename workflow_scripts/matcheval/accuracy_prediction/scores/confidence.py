@@ -28,7 +28,7 @@ from numpy.polynomial.chebyshev import chebder, chebfit, chebpts1, chebval
 from matcheval.accuracy_prediction.scores import outputs
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import Need, Noted, Predicts, Scores, Sides, Sources
-from matcheval.io.terminal import each
+from matcheval.io.terminal import tracked
 
 SCORES = Scores()
 THRESHOLDS = (0.7, 0.8, 0.9)  # P2, Table 2
@@ -169,7 +169,7 @@ def _resampled(
     inverse = np.exp(-(low + (points + 1) / 2 * (high - low)))
     values = np.empty((len(logits), n_points))
     rows = max(1, _BLOCK // logits.shape[1])
-    for start in each(range(0, len(logits), rows), "temperatures", progress=progress):
+    for start in tracked(range(0, len(logits), rows), "temperatures", progress=progress):
         part = slice(start, start + rows)
         wide = logits[part].astype(np.float64)
         every, top = np.arange(len(wide)), wide.argmax(axis=1)

@@ -1,7 +1,4 @@
-"""Sampling new test sets from pools of annotated candidates, as an analysis.
-
-Its results are datasets of the configuration, which all studies in a results folder share.
-"""
+"""Sampling new test sets from pools; studies in a results folder share pools and sets."""
 
 import json
 from collections.abc import Iterable, Mapping

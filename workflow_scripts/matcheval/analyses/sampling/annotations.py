@@ -91,13 +91,9 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
 
 
 def check_annotations(
-    annotations: pd.DataFrame,
-    images: Mapping[str, Collection[str]],
-    classes: Collection[str],
-    *,
-    repeated: str = "refuse",
-    file: object = None,
-) -> tuple[pd.DataFrame, int]:
+    annotations: pd.DataFrame, images: Mapping[str, Collection[str]], classes: Collection[str], *,
+    repeated: str = "refuse", file: object = None,
+) -> tuple[pd.DataFrame, int]:  # fmt: skip
     """Check annotations against the known images and classes."""
     refuse_unknown(annotations["origin"], ORIGINS, "origin", file=file)
     for origin in ORIGINS:
@@ -118,14 +114,9 @@ def check_annotations(
 
 
 def refuse_unknown(
-    values: Iterable[str],
-    known: Collection[str],
-    what: str,
-    *,
-    of: str = "",
-    file: object = None,
+    values: Iterable[str], known: Collection[str], what: str, *, of: str = "", file: object = None,
     field: object = None,
-) -> None:
+) -> None:  # fmt: skip
     """Refuse names that are not known, and name some of them."""
     if unknown := sorted(set(values) - set(known)):
         plural = what if len(unknown) == 1 else {"class": "classes"}.get(what, f"{what}s")

@@ -61,9 +61,9 @@ def sample(arguments: argparse.Namespace) -> list[str]:
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
         written.append(path)
     write_dataset(built.dataset, Path(output))
-    for number, found in enumerate(built.sampled.rounds, start=1):
+    for number, counts in enumerate(built.sampled.rounds, start=1):
         text = "round %d: %d new images, %d near duplicates found"
-        LOGGER.info(text, number, found.n_new, found.n_duplicates)
+        LOGGER.info(text, number, counts.n_new, counts.n_duplicates)
     digest = built.dataset.sha256[:16]
     LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), digest)
     return written
@@ -110,15 +110,9 @@ class BuiltTestSet:
 
 
 def build_test_set(
-    name: str,
-    candidates: Dataset,
-    original: Dataset,
-    settings: SamplingSettings,
-    metadata: PoolMetadata,
-    *,
-    against: Sequence[Dataset] = (),
-    previous: Collection[str] = (),
-) -> BuiltTestSet:
+    name: str, candidates: Dataset, original: Dataset, settings: SamplingSettings,
+    metadata: PoolMetadata, *, against: Sequence[Dataset] = (), previous: Collection[str] = (),
+) -> BuiltTestSet:  # fmt: skip
     """Build a test set by sampling from a pool."""
     references = [original, *against]
     for dataset in references:

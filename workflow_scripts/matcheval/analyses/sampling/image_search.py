@@ -47,10 +47,9 @@ def labelled_pixels(dataset: Dataset, size: int | None = None) -> Dataset:
     """Give a dataset's images as an array of one size."""
     if size is None:
         if dataset.stored == "files":
-            raise InputError(
-                "its images are files, which may differ in size", file=dataset.name,
-                remedy="Give a size that all are brought to before they are compared: compare_size",
-            )  # fmt: skip
+            problem = "its images are files, which may differ in size"
+            remedy = "Give a size that all are brought to before they are compared: compare_size"
+            raise InputError(problem, file=dataset.name, remedy=remedy)
         return replace(dataset, images=np.asarray(dataset.pixels))
     from PIL.Image import Resampling
 
@@ -102,10 +101,8 @@ def nearest_neighbours(
 
     most = len(references) - same
     if not 1 <= k <= most:
-        raise InputError(
-            f"cannot find {k} neighbours among {most} images", field="k",
-            remedy=f"Give a number from 1 to {max(most, 1)}",
-        )  # fmt: skip
+        problem = f"cannot find {k} neighbours among {most} images"
+        raise InputError(problem, field="k", remedy=f"Give a number from 1 to {max(most, 1)}")
     squared = np.full((len(queries), k), np.inf)
     index = np.full((len(queries), k), -1, np.int64)
     for row, column, block in _blocks(queries, references):
@@ -119,25 +116,23 @@ def nearest_neighbours(
 
 def pairs_within(queries: Pixels, references: Pixels, distance: float) -> list[tuple[int, int]]:
     """List all pairs of a query and a reference within an ℓ2 distance of each other."""
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     for row, column, block in _blocks(queries, references):
-        found += [(row + int(i), column + int(j)) for i, j in np.argwhere(block <= distance**2)]
-    return sorted(found)
+        pairs += [(row + int(i), column + int(j)) for i, j in np.argwhere(block <= distance**2)]
+    return sorted(pairs)
 
 
 def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
     """Yield first row, first column and squared distances of each block; callers may modify it."""
     for name, images in (("queries", queries), ("references", references)):
         if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
-            raise InputError(
-                f"shape {images.shape} and dtype {images.dtype}", field=name,
-                remedy="Give at least one image, of dtype uint8",
-            )  # fmt: skip
+            problem = f"shape {images.shape} and dtype {images.dtype}"
+            remedy = "Give at least one image, of dtype uint8"
+            raise InputError(problem, field=name, remedy=remedy)
     if queries.shape[1:] != references.shape[1:]:
-        raise InputError(
-            f"cannot compare images of shape {queries.shape[1:]} with images of shape "
-            f"{references.shape[1:]}", remedy="Resize both sets to the same size first",
-        )  # fmt: skip
+        shapes = f"{queries.shape[1:]} with images of shape {references.shape[1:]}"
+        remedy = "Resize both sets to the same size first"
+        raise InputError(f"cannot compare images of shape {shapes}", remedy=remedy)
     for row in range(0, len(queries), _ROWS):
         left = _centred(queries[row : row + _ROWS])
         left_norms = _norms(left)
@@ -172,21 +167,17 @@ _K1, _K2 = 0.01, 0.03
 
 
 def structural_similarity(
-    queries: Pixels,
-    references: Pixels,
-    index: npt.NDArray[np.int64],
-    max_value: int = 255,
+    queries: Pixels, references: Pixels, index: npt.NDArray[np.int64], max_value: int = 255,
     window: int = WINDOW,
-) -> Floats:
+) -> Floats:  # fmt: skip
     """Compute the structural similarity (SSIM) of each query to references listed in `index`."""
     from matcheval.analyses.sampling.image_search_loops import compare
 
     height, width = queries.shape[1:3]
     if window % 2 == 0 or not 3 <= window <= min(height, width):
-        raise InputError(
-            f"window of {window} pixels in images of {height} × {width} pixels", field="window",
-            remedy="Give an odd number from 3 to the shorter side of the images",
-        )  # fmt: skip
+        problem = f"window of {window} pixels in images of {height} × {width} pixels"
+        remedy = "Give an odd number from 3 to the shorter side of the images"
+        raise InputError(problem, field="window", remedy=remedy)
     result = np.empty(index.shape)
     compare(
         np.ascontiguousarray(queries), np.ascontiguousarray(references), index, window,
@@ -208,13 +199,10 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
     order = np.argsort(-similarity, axis=1, kind="stable")
     rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
-        "query": rows,
-        "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
-        "reference": chosen,
-        "distance": nearest.distance.ravel(),
-        "ssim": similarity.ravel(),
+        "query": rows, "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
+        "reference": chosen, "distance": nearest.distance.ravel(), "ssim": similarity.ravel(),
         "ssim_rank": (np.argsort(order, axis=1) + 1).astype(np.int16).ravel(),
-    }
+    }  # fmt: skip
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
     for role, dataset, at in (("query", queries, rows), ("reference", references, chosen)):
@@ -243,11 +231,9 @@ def plot_near_duplicates(
             pixels = printed_pixels(references.image(near["reference"]))
             row.append(Picture(pixels, caption + near["reference_class"]))
         pictures.append(row)
-    return plot_contact_sheet(
-        pictures,
-        f"{queries.name} (framed) and the nearest images of {references.name}",
-        "From above: position; ℓ2 distance over pixels · structural similarity; class.",
-    )
+    title = f"{queries.name} (framed) and the nearest images of {references.name}"
+    note = "From above: position; ℓ2 distance over pixels · structural similarity; class."
+    return plot_contact_sheet(pictures, title, note)
 
 
 def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
@@ -263,7 +249,7 @@ def search_near_duplicates(
     *, queries: Path, references: Path, k: int, size: int | None, nearest: Path
 ) -> None:
     """Search one set for near duplicates of the images of another."""
-    first, second = (labelled_pixels(read_dataset(one), size) for one in (queries, references))
+    first, second = (labelled_pixels(read_dataset(path), size) for path in (queries, references))
     write_table(find_near_duplicates(first, second, min(k, len(second) - 1)), nearest)
     logging.info("%d images, the nearest of %d each", len(first), len(second))
 
@@ -308,10 +294,8 @@ def run_search(arguments: argparse.Namespace) -> None:
     check_suffix(arguments.file)
     if arguments.sheet is not None:
         check_figure(arguments.sheet)
-    if arguments.neighbours < 1:
-        raise InputError(f"--neighbours is {arguments.neighbours}", remedy="Give at least 1")
     sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
-    queries, references = (labelled_pixels(one, arguments.compare_size) for one in sets)
+    queries, references = (labelled_pixels(images, arguments.compare_size) for images in sets)
     table = find_near_duplicates(queries, references, arguments.neighbours)
     write_table(table, arguments.file)
     if arguments.sheet is not None:

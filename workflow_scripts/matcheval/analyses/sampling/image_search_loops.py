@@ -1,7 +1,6 @@
-"""The compiled loop that finds the k smallest distances of every row.
+"""Compiled loops of the search: the k smallest distances, and similarities.
 
-NumPy has to sort or partition every block, with ties resolved by a key that contains the position;
-that takes longer by far (benchmarks/README.md).
+NumPy takes longer by far, also to sort or partition every block (benchmarks/README.md).
 """
 
 import numpy as np
@@ -36,14 +35,9 @@ _SUMS = 5  # sums of x, y, x², y² and xy
 
 @compiled()
 def compare(
-    queries: Pixels,
-    references: Pixels,
-    index: npt.NDArray[np.int64],
-    window: int,
-    c1: float,
-    c2: float,
-    result: Floats,
-) -> None:
+    queries: Pixels, references: Pixels, index: npt.NDArray[np.int64], window: int, c1: float,
+    c2: float, result: Floats,
+) -> None:  # fmt: skip
     """Compute the similarity of every pair; sums are of integers, so they are not rounded."""
     _, height, width, channels = queries.shape
     places = (height - window + 1) * (width - window + 1) * channels

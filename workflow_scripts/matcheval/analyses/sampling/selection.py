@@ -109,12 +109,9 @@ class Pool:
 
 
 def build_pool(
-    images: Mapping[str, str],
-    original: Mapping[str, str],
-    classes: Sequence[str],
-    settings: SamplingSettings,
-    metadata: PoolMetadata,
-) -> Pool:
+    images: Mapping[str, str], original: Mapping[str, str], classes: Sequence[str],
+    settings: SamplingSettings, metadata: PoolMetadata,
+) -> Pool:  # fmt: skip
     """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
     frequencies, keywords = metadata.frequencies, metadata.keywords
     refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
@@ -179,13 +176,9 @@ class Draw:
 
 
 def draw_strata(
-    candidates: Sequence[Candidate],
-    targets: Mapping[str, int],
-    previous: Collection[str],
-    rng: random.Random,
-    *,
-    fill_upward: bool = False,
-) -> Draw:
+    candidates: Sequence[Candidate], targets: Mapping[str, int], previous: Collection[str],
+    rng: random.Random, *, fill_upward: bool = False,
+) -> Draw:  # fmt: skip
     """Sample candidates of every stratum at random, those of the round before first."""
     free: dict[str, list[str]] = {stratum: [] for stratum in targets}
     for candidate in sorted(candidates, key=lambda c: c.name):
@@ -299,13 +292,9 @@ class Sampled:
 
 
 def sample_in_rounds(
-    pool: Pool,
-    settings: SamplingSettings,
-    *,
-    find: Finder | None = None,
-    reviewed: Iterable[tuple[Image, Image]] = (),
-    previous: Collection[str] = (),
-) -> Sampled:
+    pool: Pool, settings: SamplingSettings, *, find: Finder | None = None,
+    reviewed: Iterable[tuple[Image, Image]] = (), previous: Collection[str] = (),
+) -> Sampled:  # fmt: skip
     """Sample until no sampled image is a near duplicate, by those `reviewed` and those found."""
     edges, candidates = list(reviewed), pool.by_name
     duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
@@ -330,12 +319,9 @@ def sample_in_rounds(
 
 
 def _sample(
-    pool: Pool,
-    settings: SamplingSettings,
-    duplicates: Collection[str],
-    previous: Collection[str],
+    pool: Pool, settings: SamplingSettings, duplicates: Collection[str], previous: Collection[str],
     number: int,
-) -> dict[str, str]:
+) -> dict[str, str]:  # fmt: skip
     """Sample all classes once, each with its own random generator."""
     drawn_for: dict[str, str] = {}
     problems = ErrorCollector()
