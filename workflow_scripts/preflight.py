@@ -30,6 +30,10 @@ from matcheval.study.study import Study
 # Rules of which a study may have fewer, and that a profile may name nevertheless.
 _NUMBERED = re.compile(r"(train|predict)_models_\d+")
 
+# Options of runs without jobs, and of tests that `snakemake --generate-unit-tests` writes, which make
+# the files of one rule again.
+_UNCHECKED = {"--unlock", "--allowed-rules"}
+
 
 @contextmanager
 def with_message_only() -> Iterator[None]:
@@ -48,7 +52,7 @@ class Preflight:
 
     def on_load(self, is_module: bool) -> None:
         """Run the checks that are possible once the rules have been read."""
-        if self._workflow.exec_mode != ExecMode.DEFAULT or "--unlock" in sys.argv:
+        if self._workflow.exec_mode != ExecMode.DEFAULT or _UNCHECKED & {*sys.argv}:
             return  # this process runs a job of a run that is already checked, or no job
         with with_message_only():
             if not is_module:

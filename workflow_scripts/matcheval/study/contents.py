@@ -134,9 +134,9 @@ class StudyContents:
 
     def analysis(self, kind: type[APart]) -> APart:
         """Return the analysis of a class, for one that builds upon it."""
-        found = self.analyses[kind.name]
-        assert isinstance(found, kind)
-        return found
+        analysis = self.analyses[kind.name]
+        assert isinstance(analysis, kind)
+        return analysis
 
     # --- what analyses add
 
@@ -148,7 +148,9 @@ class StudyContents:
     @cached_property
     def built_datasets(self) -> dict[str, BuiltDataset]:
         """Datasets of the configuration that analyses build, by name."""
-        return {k: v for each in self.analyses.values() for k, v in each.built_datasets.items()}
+        return {
+            k: v for analysis in self.analyses.values() for k, v in analysis.built_datasets.items()
+        }
 
     @cached_property
     def trained(self) -> dict[str, TrainedModel]:
@@ -168,12 +170,12 @@ class StudyContents:
     @cached_property
     def tested(self) -> dict[str, TestedModels]:
         """Models of analyses that are run together on datasets of their own, by the job's name."""
-        return {k: v for each in self.analyses.values() for k, v in each.tested.items()}
+        return {k: v for analysis in self.analyses.values() for k, v in analysis.tested.items()}
 
     @cached_property
     def runnable(self) -> dict[str, Model]:
         """All models that may be run, those of analyses included, by name."""
-        return {**self.models, **{name: each.model for name, each in self.trained.items()}}
+        return {**self.models, **{name: trained.model for name, trained in self.trained.items()}}
 
     # --- datasets and pairs
 
@@ -189,7 +191,7 @@ class StudyContents:
     @cached_property
     def single(self) -> list[str]:
         """Names of the datasets evaluated individually: those of pairs, and others of analyses."""
-        asked = {name for each in self.analyses.values() for name in each.evaluated}
+        asked = {name for analysis in self.analyses.values() for name in analysis.evaluated}
         return sorted({*self.paired, *asked.difference(self._in_suites)})
 
     @cached_property
@@ -204,7 +206,7 @@ class StudyContents:
         if self.training is not None:
             own = (name for model in self.models.values() for name in model.train)
             names += [*self.training.train, *own, *self.training.validation_sets]
-        names += [name for each in self.analyses.values() for name in each.trained_on]
+        names += [name for analysis in self.analyses.values() for name in analysis.trained_on]
         names = list(dict.fromkeys(names))
         for name in names:  # grows while it is read: a source may be built from others
             names += [source for source in self.sources_of(name) if source not in names]
@@ -337,12 +339,12 @@ class StudyContents:
     @cached_property
     def suite_of(self) -> dict[str, str]:
         """The suite in whose folder the results on a dataset lie, if not in one of its own."""
-        own, found = {*self.single}, dict[str, str]()
+        own, suite_of = {*self.single}, dict[str, str]()
         for suite in self.suites.values():
             for name in suite.datasets:
                 if name not in own and self.datasets[name].has_images:
-                    found.setdefault(name, suite.name)
-        return found
+                    suite_of.setdefault(name, suite.name)
+        return suite_of
 
     def predictions_stem(self, dataset: str, model: str) -> str:
         """Return the path, without suffixes, of what a model that is run gives on a dataset."""
@@ -408,7 +410,7 @@ class StudyContents:
     def downloads(self) -> list[str]:
         """All that is downloaded for this study: files of datasets, and weights."""
         used = (self.datasets[name].settings.published_files for name in self.used)
-        asked = (one.published_files for one in self.analyses.values())
+        asked = (analysis.published_files for analysis in self.analyses.values())
         published = sorted({file for files in (*used, *asked) for file in files})
         published += [file.name for name in self.used for file in self.published.get(name, ())]
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]

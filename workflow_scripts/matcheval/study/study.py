@@ -7,6 +7,7 @@ networks, a job per training stays: it can be repeated, and run elsewhere, by it
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
+from itertools import chain
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
@@ -50,12 +51,9 @@ class Trainings:
             return {}
         # Those of analyses may be trained on what the models of the catalogue predict.
         groups = [[name for name in study.trained if name in study.models]]
-        groups += [list(one.trained) for one in study.analyses.values()]
-        found = (each for models in groups for each in self._batches(models))
-        return dict(enumerate(found, 1))
-
-    def _batches(self, models: Iterable[str]) -> list[tuple[str, ...]]:
-        return in_batches(models, self._seconds, TRAINING_SECONDS)
+        groups += [list(analysis.trained) for analysis in study.analyses.values()]
+        batches = (in_batches(models, self._seconds, TRAINING_SECONDS) for models in groups)
+        return dict(enumerate(chain.from_iterable(batches), 1))
 
     @property
     def with_own_job(self) -> list[str]:
@@ -94,7 +92,7 @@ class Predicting:
         """Models that one job runs, where these are several, by the number of the job."""
         planned = self._study.inference_plan.batches(self.models).values()
         batches = self._small if self.are_small else planned
-        return dict(enumerate((each for each in batches if len(each) > 1), 1))
+        return dict(enumerate((models for models in batches if len(models) > 1), 1))
 
     @property
     def are_small(self) -> bool:
@@ -136,20 +134,22 @@ class Predicting:
     @cached_property
     def suites(self) -> dict[str, list[str]]:
         """Names of the datasets whose results lie in the folder of a suite, by suite."""
-        found: dict[str, list[str]] = {}
+        suites: dict[str, list[str]] = {}
         for name, suite in self._study.suite_of.items():
-            found.setdefault(suite, []).append(name)
-        return found
+            suites.setdefault(suite, []).append(name)
+        return suites
 
     @cached_property
     def checked_suites(self) -> dict[str, list[str]]:
         """Names of the datasets with images of every suite that has some."""
-        found = {}
+        suites: dict[str, list[str]] = {}
         for name, suite in self._study.suites.items():
-            sets = [one for one in suite.datasets if self._study.datasets[one].has_images]
+            sets = [
+                dataset for dataset in suite.datasets if self._study.datasets[dataset].has_images
+            ]
             if sets:
-                found[name] = sets
-        return found
+                suites[name] = sets
+        return suites
 
     @property
     def datasets(self) -> list[str]:
@@ -174,14 +174,14 @@ class Predicting:
         self, dataset: str, models: Iterable[str], suffixes: Sequence[str] = (".parquet",)
     ) -> list[str]:
         """Return what rules declare of models' results on a dataset: files, or folders."""
-        suite, found = self._study.suite_of.get(dataset), dict[str, None]()
-        for model in models:
+        suite, files = self._study.suite_of.get(dataset), list[str]()
+        for model in dict.fromkeys(models):
             if suite and model in self._study.models:
-                found[f"{self._study.folder}/predictions/{suite}/{model}"] = None
+                files.append(f"{self._study.folder}/predictions/{suite}/{model}")
             else:
                 stem = self._study.predictions_stem(dataset, model)
-                found |= {stem + suffix: None for suffix in suffixes}
-        return list(found)
+                files += [stem + suffix for suffix in suffixes]
+        return files
 
 
 class Study(StudyContents):
@@ -215,10 +215,10 @@ class Study(StudyContents):
     ) -> list[str]:
         """Return what rules read of all outputs of models on a suite, and on other datasets."""
         chosen, suffixes = list(models), self.predicting.suffixes
-        found, folders = list[str](), set[str]()
+        files, folders = list[str](), set[str]()
         for name in (*others, *self.suites[suite].datasets):
             home = self.suite_of.get(name, "")
             if home not in folders:  # one folder has all sets
-                found += self.results_inputs(name, chosen, suffixes)
+                files += self.results_inputs(name, chosen, suffixes)
             folders |= {home} if home else set()
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(files))
