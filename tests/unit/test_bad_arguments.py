@@ -120,7 +120,6 @@ REFUSED = {
     "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
     "predict-accuracy a.csv b.csv b.csv": (1, "is named twice in the targets"),
     "predict-accuracy F --calibration c c": (1, "c: no such file"),
-    "duplicates F --file near.csv --neighbours 0": (1, "--neighbours is 0. Give at"),
     "duplicates F --file near.csv --sheet x.gif": (1, "cannot save '.gif' figures"),
     "cmpare": (2, "unknown command 'cmpare'. Did you mean 'compare'"),
     "replicate counts": (2, "unknown step 'counts'"),
