@@ -30,8 +30,7 @@ from matcheval.study.study import Study
 # Rules of which a study may have fewer, and that a profile may name nevertheless.
 _NUMBERED = re.compile(r"(train|predict)_models_\d+")
 
-# Options of runs without jobs, and of tests that `snakemake --generate-unit-tests` writes, which make
-# the files of one rule again.
+# Options of runs without jobs, and of the tests of single rules that Snakemake generates.
 _UNCHECKED = {"--unlock", "--allowed-rules"}
 
 
