@@ -370,7 +370,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"label": "cow"}, "'label': row 0 (from 0): 'cow' is not a class of the set"),
+            ({"label": "cow"}, "'label': row 0 (from 0): 'cow' is no class of the set"),
             ({"index": 3}, "'index': row 1 (from 0): '3' occurs twice"),
             ({"index": 900}, "'900' is none of the datapoints"),
             ({"status": "maybe"}, "'status': row 0: 'maybe'"),
@@ -391,7 +391,7 @@ class TestErrors:
         with pytest.raises(me.InputError, match="rows are counted from 1"):
             me.estimate_accuracy("a.csv", shifted, assume_random=True)
         texts = {"prediction": ["one", "None"] * 20, "probability": [0.9] * 40}
-        with pytest.raises(me.InputError, match="'cat' is not a class of the set"):
+        with pytest.raises(me.InputError, match="'cat' is no class of the set"):
             me.estimate_accuracy(texts, {"index": [0], "label": ["cat"]}, assume_random=True)
 
     @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: ob
     if label is None and outside != "wrong":
         option = "--outside wrong" if layout.caller == "command" else "outside='wrong'"
         raise InputError(
-            f"row {at} (from 0): '{text:.60}' is not a class of the set", file=file, field="label",
+            f"row {at} (from 0): '{text:.60}' is no class of the set", file=file, field="label",
             remedy=f"{remedy}. Or count such labels as wrong: {option}",
         )  # fmt: skip
     return OUTSIDE if label is None else label
