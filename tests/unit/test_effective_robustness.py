@@ -273,7 +273,7 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
     assert len(job.custom_files_state(wildcards)) == len(known)
     outputs = [f"table{suffix}" for suffix in TABLE_SUFFIXES]
     run_call({"function": "matcheval.study.tables:make_table", "arguments": {
-        **job.rule.arguments(wildcards), "outputs": outputs, "figure": [],
+        **job.job_arguments(wildcards), "outputs": outputs, "figure": [],
     }})  # fmt: skip
     table = analysis.SCHEMA.read("table.parquet").to_pandas()
     assert set(table.resampled) == {resampled}
