@@ -16,7 +16,7 @@ report: "rules/captions/study.rst"
 
 
 include: "rules/common.smk"
-include: "rules/inputs.smk"
+include: "rules/functions.smk"
 include: "rules/downloads.smk"
 include: "rules/datasets.smk"
 include: "rules/training.smk"

@@ -1,7 +1,5 @@
-# Shared by all files in rules/: the checked study, its jobs, and helper functions.
+# Shared by all files in rules/: the study, what its jobs ask for, and the code they run.
 import atexit
-import hashlib
-import json
 import os
 import sys
 from pathlib import Path
@@ -59,10 +57,8 @@ pathvars:
     study=STUDY.folder,
 
 
-# Arguments of commands, and what else tells whether their results are current.
-COMMANDS = Commands(STUDY)
-# Which models are run on which datasets by which jobs.
-INFERENCE = STUDY.predicting
+COMMANDS = Commands(STUDY)  # arguments of commands, and what tells whether their results are current
+INFERENCE = STUDY.predicting  # which models are run on which datasets by which jobs
 
 DEFAULTS = {
     name: getattr(value, "raw", value)
@@ -100,56 +96,3 @@ wildcard_constraints:
     reference=one_of(STUDY.datasets),
     model=one_of(STUDY.runnable),
     pair=one_of(STUDY.pairs),
-
-
-def calls(function, arguments, uses=(), code=None, **others):
-    """Return parameters for the script ANALYSE, which calls a function of the library.
-
-    The function, `module:name`, is given the rule's inputs and outputs by their names, and
-    `arguments`: a mapping, or a function of wildcards. An edit of its code, or of what else it
-    `uses`, repeats the job: Snakemake itself notices edits of the script only.
-    """
-    names = code or [function, *uses]
-    of_job = arguments if callable(arguments) else lambda wildcards: arguments
-    return {
-        "function": function,
-        # JSON that is no HTML.
-        "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
-        # A function, so that only the code of rules that have jobs is read.
-        "code": lambda wildcards: CODE("analyse", *names),
-        **others,
-    }
-
-
-def without_wildcards(value):
-    """Return a parameter whose braces are no wildcards."""
-    return lambda wildcards: value
-
-
-def files_of(rule, **wildcards):
-    """Return all files that a rule writes, for lists of values of its wildcards."""
-    return expand(list(map(str, rule.output)), **wildcards)
-
-
-def in_report(stem, artifact, **wildcards):
-    """Return the files of a table or figure, by path without suffix; Snakemake's report has some."""
-    entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
-    for suffix in artifact.suffixes:
-        file = stem + suffix
-        if suffix in artifact.reported:
-            # The format tells a table from its figure.
-            labels = {**entry.labels, "format": suffix.lstrip(".")}
-            caption = caption_file(entry.caption)
-            file = report(file, category=entry.category, caption=caption, labels=labels)
-        files.append(file)
-    return files
-
-
-def caption_file(text):
-    """Return the file with a caption, which Snakemake reads when it makes a report."""
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    file = Path(".snakemake", "captions", f"{name}.rst").absolute()
-    if workflow.is_main_process and not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    return str(file)

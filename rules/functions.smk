@@ -1,4 +1,7 @@
-# The files that rules read, as functions of the names of datasets, models, pairs and suites.
+# Functions that rules use: the files that they read, their parameters, and their files in Snakemake's
+# report.
+import hashlib
+import json
 
 
 def dataset_files(datasets):
@@ -86,3 +89,56 @@ def outputs_on(suite, models):
     They are what `predictions` returns, and descriptions of the sets whose labels are read.
     """
     return STUDY.analyses["accuracy_prediction"].inputs(suite, models)
+
+
+def calls(function, arguments, uses=(), code=None, **others):
+    """Return parameters for the script ANALYSE, which calls a function of the library.
+
+    The function, `module:name`, is given the rule's inputs and outputs by their names, and
+    `arguments`: a mapping, or a function of wildcards. An edit of its code, or of what else it
+    `uses`, repeats the job: Snakemake itself notices edits of the script only.
+    """
+    names = code or [function, *uses]
+    of_job = arguments if callable(arguments) else lambda wildcards: arguments
+    return {
+        "function": function,
+        # JSON that is no HTML.
+        "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
+        # A function, so that only the code of rules that have jobs is read.
+        "code": lambda wildcards: CODE("analyse", *names),
+        **others,
+    }
+
+
+def without_wildcards(value):
+    """Return a parameter whose braces are no wildcards."""
+    return lambda wildcards: value
+
+
+def files_of(rule, **wildcards):
+    """Return all files that a rule writes, for lists of values of its wildcards."""
+    return expand(list(map(str, rule.output)), **wildcards)
+
+
+def in_report(stem, artifact, **wildcards):
+    """Return the files of a table or figure, by path without suffix; Snakemake's report has some."""
+    entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
+    for suffix in artifact.suffixes:
+        file = stem + suffix
+        if suffix in artifact.reported:
+            # The format tells a table from its figure.
+            labels = {**entry.labels, "format": suffix.lstrip(".")}
+            caption = caption_file(entry.caption)
+            file = report(file, category=entry.category, caption=caption, labels=labels)
+        files.append(file)
+    return files
+
+
+def caption_file(text):
+    """Return the file with a caption, which Snakemake reads when it makes a report."""
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    file = Path(".snakemake", "captions", f"{name}.rst").absolute()
+    if workflow.is_main_process and not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    return str(file)
