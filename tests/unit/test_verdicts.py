@@ -287,7 +287,10 @@ class TestWords:
             (gaps(0.05, 0.03, 0.02), "Lower confidence explains 3.0 [1.8, 4.2] of the 5.0 points "),
             (gaps(-0.05, -0.03, -0.02), "explains 3.0 [1.8, 4.2] of the 5.0 points gained."),
             (gaps(-0.05, -0.03, -0.02), "accuracy is still 2.0 points higher on new"),
-            (gaps(0.05, 0.0, 0.05), "Lower confidence explains 0.0 [−1.2, 1.2] of the 5.0 points"),
+            (
+                gaps(0.05, 0.0, 0.05),
+                "Lower confidence may explain 0.0 [−1.2, 1.2] of the 5.0 points",
+            ),
             (gaps(0.05, 0.0, 0.05, se=0.002), "none of this loss within 1 point: 0.00 points"),
             (gaps(-0.002, 0.0, -0.002, se=0.002), "within 1 point: it is 0.20 points higher on"),
             (gaps(-0.002, 0.0, -0.002, se=0.002), "calibrated within 1 point (underconfident by"),

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -163,7 +164,8 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     for target, of_target in groupby(rows, lambda row: row["target"]):
         advice = advice_on[target]
         claim = f"{advice.strength}: {advice.text} ({advice.reason})"
-        texts = [textwrap.fill(text, _WIDTH) for text in (claim, f"next: {advice.next_step}")]
+        fill = partial(textwrap.fill, width=_WIDTH, break_on_hyphens=False)
+        texts = [fill(claim), fill(f"next: {advice.next_step}")]
         lines += ["", *texts, "", *_block(target, list(of_target), width)]
     lines += [
         "",

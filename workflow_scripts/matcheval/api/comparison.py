@@ -490,7 +490,7 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
 
 
 def _filled(text: str, indent: str) -> str:
-    return textwrap.fill(text, _WIDTH, subsequent_indent=indent)
+    return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:

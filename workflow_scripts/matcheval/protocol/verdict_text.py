@@ -113,7 +113,8 @@ class VerdictText:
         whole, seems = self._rounded(abs(gap.value)), self._seems("confidence")
         lower, lost = ("Lower", "lost") if change == "loss" else ("Higher", "gained")
         if change in ("loss", "gain") and finding in (change, "open"):
-            verb = f"{lower} confidence {'seems to explain' if seems else 'explains'}"
+            explains = "may explain" if finding == "open" else "explains"
+            verb = f"{lower} confidence {'seems to explain' if seems else explains}"
             points = self._points(part, sign=-1 if change == "gain" else 1)
             if finding == "loss" and self._judged.explains_all:
                 return f"{verb} all of this loss: {points} of {whole}."
