@@ -224,6 +224,7 @@ class TestResuming:
         process = subprocess.Popen(given, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 600
         while not (tmp_path / "cli.partial").exists() and time.monotonic() < deadline:
+            assert process.poll() is None
             time.sleep(0.01)
         os.kill(process.pid, signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
@@ -252,7 +253,7 @@ class TestResuming:
 
 def command(folders, tmp_path, recipe, python):
     return [
-        python, str(SCRIPTS / "train.py"), "--threads", "1",
+        python, str(SCRIPTS / "train.py"), "--n-threads", "1",
         "--trainings", json.dumps([["cli", recipe, *([each[0].name] for each in folders)]]),
         "--datasets", str(folders[0][0].parent), "--checkpoints", str(tmp_path),
         "--links", str(tmp_path / "study"),
