@@ -82,7 +82,7 @@ class TestCompare:
         accuracy = rf"^accuracy +{old:.2f} % +{new:.2f} % +{old - new:.1f} \["
         assert re.search(accuracy, short, re.MULTILINE)
         assert len(short.splitlines()) < 30
-        for line in ("mean confidence", "explained by confidence", "at equal confidence",
+        for line in ("mean confidence", "explained by confidence", "at equal confidence, by bins",
                      "matched accuracy, criterion 1", "matched accuracy, criterion 2"):  # fmt: skip
             assert re.search(rf"^{line} .* {interval}$", short, re.MULTILINE)
         main(["compare", *files, "--full"])

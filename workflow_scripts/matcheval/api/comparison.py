@@ -405,7 +405,7 @@ def _rows(result: ComparisonResult) -> list[Row]:
         ("accuracy", *of_sets("accuracy"), with_interval(first, "gap")),
         ("mean confidence", *of_sets("confidence"), with_interval(first, "confidence_fall")),
         ("explained by confidence", "", "", with_interval(first, "confidence_part")),
-        ("at equal confidence", "", "", with_interval(first, "conditional_part")),
+        ("at equal confidence, by bins", "", "", with_interval(first, "conditional_part")),
     ]
     for criterion, (_, row) in zip(result._tables, table.iterrows(), strict=True):
         matched = result._tables[criterion]

@@ -87,8 +87,9 @@ class VerdictText:
             f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate on "
             f"average: {said}"
         )
-        if math.isfinite(self._old_calibration.value):
-            text += f"; on {self._old}, {self._over(self._old_calibration)}"
+        if math.isfinite((old := self._old_calibration).value):
+            unclear = " (includes zero)" if old.low <= 0 <= old.high else ""
+            text += f"; on {self._old}, {self._over(old)}{unclear}"
         if counts := self._judged.counts.get("calibration"):
             sides = (len(counts.lost), "overconfident"), (len(counts.gained), "underconfident")
             shown = [f"{k} {side}" for k, side in sides if k]
