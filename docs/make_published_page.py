@@ -14,6 +14,7 @@ import pandas as pd
 from take_over import table
 
 from matcheval.accuracy_prediction.scores import SCORES
+from matcheval.names import ORIGINS
 from matcheval.predictions.softmax import softmax
 from matcheval.protocol.words import with_interval
 
@@ -40,7 +41,6 @@ GROUPS = {
     "refined": "augmented, then clean images", "all": "all",
 }  # fmt: skip
 CRITERION = "label_probability"
-ORIGINS = ("original", "replication")
 NETWORK = "wrn-28-10"  # the example of the pages
 # By how training sets confidence: the last is underconfident on CIFAR-10.
 SHOWN_NETWORKS = (NETWORK, "resnext-29-4x64d-cm-1-1", "resnet-32-cm-1-1")

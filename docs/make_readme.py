@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 from make_published_page import BLOCKS as PUBLISHED
-from make_published_page import GROUPS, NETWORK, ORIGINS
+from make_published_page import GROUPS, NETWORK
 from make_published_page import KEPT as NETWORKS
 from make_severity_page import BLOCKS as SEVERITY
 from take_over import table, update_page
 
+from matcheval.names import ORIGINS
 from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
 from matcheval.protocol.words import percent, with_interval
 

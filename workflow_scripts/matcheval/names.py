@@ -1,6 +1,11 @@
 """Names of models, datasets, pairs and studies, which become parts of file names."""
 
 import re
+from typing import Literal
+
+# The two sets of a pair.
+Origin = Literal["original", "replication"]
+ORIGINS: tuple[Origin, Origin] = ("original", "replication")
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 MODEL = "{model}"

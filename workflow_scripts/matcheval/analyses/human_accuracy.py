@@ -20,6 +20,7 @@ from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import TextColumn, with_interval
 from matcheval.io.user_files import check_columns
+from matcheval.names import ORIGINS
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
 from matcheval.statistics.intervals import accuracy_columns
@@ -61,8 +62,6 @@ SCHEMA = TableSchema(
     ),
     shown=_columns,
 )
-
-ORIGINS = ("original", "replication")
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:

@@ -396,13 +396,13 @@ class Retraining(TableAnalysis):
         return {k: v for e in self.experiments.values() for k, v in e.trained.items()}
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the predictions of all trials wait for."""
+        """Return the prediction files of all trials of an experiment."""
         trials = self.experiments[wildcards.experiment].trials
         files = (self.study.results_inputs(trial.dataset, [trial.model]) for trial in trials)
         return list(dict.fromkeys(itertools.chain.from_iterable(files)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `read_trials`."""
+        """Return the trials of an experiment and their prediction files, for `read_trials`."""
         experiment = self.experiments[wildcards.experiment]
         trials, predictions_file = experiment.trials, self.study.predictions_file
         return {

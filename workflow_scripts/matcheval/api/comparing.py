@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from matcheval.api.evaluating import evaluate, pretrained_model
-from matcheval.api.pairs import UNNAMED, Origin, PairOptions, read_pair, warnings_of
+from matcheval.api.pairs import UNNAMED, PairOptions, read_pair, warnings_of
 from matcheval.errors import InputError, check_known, in_words_of_caller
 from matcheval.io.tables import write_table
 from matcheval.io.terminal import tracked
+from matcheval.names import Origin
 from matcheval.predictions.inputs import Data, Shown, columns_of, is_number, warn_each
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.schemas import RUNS

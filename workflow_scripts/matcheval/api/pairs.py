@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from matcheval.downloads.hub import local_file
 from matcheval.errors import ErrorCollector, InputError, check_known, listed
 from matcheval.io.terminal import tracked
 from matcheval.io.text_tables import counted
-from matcheval.names import MAX_NAME_LENGTH, MODEL, is_name
+from matcheval.names import MAX_NAME_LENGTH, MODEL, ORIGINS, Origin, is_name
 from matcheval.predictions import formats, inputs
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from matcheval.protocol.compared_models import ComparedModels
     from matcheval.protocol.settings import MatchingMethod
 
-Origin = Literal["original", "replication"]
-ORIGINS: tuple[Origin, Origin] = ("original", "replication")
 UNNAMED = "model"  # the name of a model that neither predictions nor arguments name
 _MAX_SHOWN = 5  # names in a message
 _MIN_ROWS = 20  # labels of fewer rows may agree by chance

@@ -16,7 +16,7 @@ from matcheval.api import pairs
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
 from matcheval.io.text_tables import counted
-from matcheval.names import MODEL
+from matcheval.names import MODEL, ORIGINS, Origin
 from matcheval.predictions import correctness, inputs
 from matcheval.predictions.correctness import Accuracy, Correctness
 from matcheval.predictions.datapoints import Alignment
@@ -252,7 +252,7 @@ def replication_table(
     else:
         models, warnings = pairs.inputs_by_model(original, replication)
         layout = inputs.layout_of(pairs.all_sources(models), columns, classes, first_label)
-        sets = [_count_set(models, origin, layout, int(top)) for origin in pairs.ORIGINS]
+        sets = [_count_set(models, origin, layout, int(top)) for origin in ORIGINS]
         rows, images = [list(part) for part in zip(*sets, strict=True)]
     old, new = map(correctness.accuracy_table, names, rows)
     of_images = tuple(images) if paired else ()
@@ -337,7 +337,7 @@ def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> l
 
 
 def _count_set(
-    models: Sequence[pairs.ModelInputs], origin: pairs.Origin, layout: Layout, top: int
+    models: Sequence[pairs.ModelInputs], origin: Origin, layout: Layout, top: int
 ) -> tuple[list[Accuracy], Correctness]:
     """Return the accuracy of each model on one set, and which of its first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()

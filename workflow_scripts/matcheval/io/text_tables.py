@@ -29,10 +29,10 @@ class TextColumn:
 
 
 class _Cell(string.Formatter):
-    """Formats numbers without a sign %, with U+2212 for minus and a dash for NaN."""
+    """Formats numbers without the percent sign, with a typographic minus, and NaN as a dash."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Format one value; without a specification, it is text and stays as it is."""
+        """Format a value by its specification; without one, return it as plain text."""
         if not format_spec:
             return str(value)
         if value != value:

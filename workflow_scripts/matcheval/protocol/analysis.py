@@ -59,14 +59,14 @@ def write_study_summary(
 
 
 def draw_confidence(*, table: Path, outputs: Sequence[Path]) -> None:
-    """Plot accuracy against mean confidence of the models on one pair."""
+    """Plot each model's accuracy against its mean confidence, on both sets of a pair."""
     save_figure(plot_confidence(MODEL_TABLE.read(table).to_pandas()), *outputs)
 
 
 def draw_matched_accuracy(
     *, table: Path, gaps: Path, title: str, confidence: float, outputs: Sequence[Path]
 ) -> None:
-    """Plot accuracies and gaps of the models on one pair before and after matching."""
+    """Plot each model's accuracies and gap on a pair, before and after matching."""
     models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
     save_figure(plot_matched_accuracy(models, of_models, title, confidence), *outputs)
 

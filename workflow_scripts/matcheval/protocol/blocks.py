@@ -127,7 +127,7 @@ class GroupSource:
 
 
 def _tells_groups(file: Path) -> bool:
-    """Whether a file may name groups, or have scores that are read; cheap."""
+    """Whether a file may name groups or hold scores that show copies; reads its schema only."""
     import pyarrow.parquet as pq
 
     if file.suffix != ".parquet":

@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """One model's confidences on one set, and which of its predictions are correct: shape (n,)."""
+    """One model's confidence and correctness on the n datapoints of a set, each of shape (n,)."""
 
     confidence: npt.NDArray[np.floating]  # finite; compared in float64
     correct: npt.NDArray[np.bool_]
@@ -177,7 +177,7 @@ def resampled_gaps(
 def _stacked(
     n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
 ) -> Floats:
-    """Return gap, confidence part and conditional part: shape (n_resamples, n_models, 3)."""
+    """Stack gap, confidence part and conditional part, shape (n_resamples, n_models, 3)."""
     p = parts_of_bins(n_source, correct_source, n_target, correct_target)
     return np.stack([p.gap, p.confidence, p.conditional], axis=-1)
 

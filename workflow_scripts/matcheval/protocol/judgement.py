@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from matcheval.names import ORIGINS
 from matcheval.protocol.comparisons import MANY_UNMATCHED
 from matcheval.protocol.decomposition import N_BINS
 from matcheval.statistics.claims import Evidence, Strength
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Question = Literal["accuracy", "calibration", "confidence", "left"]
 Finding = Literal["loss", "gain", "overconfident", "underconfident", "small", "mixed", "open"]
-_ORIGINS = ("original", "replication")
 _ENDS = ("_low", "_high", "_se")
 FEW_EVENTS = 5
 _MINORITY = 0.2  # of models, which the mean calibration may leave out
@@ -92,7 +92,7 @@ def measured(row: "pd.Series", name: str, n_groups: int = 0) -> Evidence:
 
 def _few_events(row: "pd.Series") -> bool:
     """Whether resamples know too little: of nearly all predictions being right, or wrong."""
-    sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
+    sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in ORIGINS)
     return any(n * min(a, 1 - a) < FEW_EVENTS for n, a in sets)
 
 
@@ -105,7 +105,7 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
     if question == "accuracy" and not row["n_groups"] and not row["paired"]:
         from matcheval.statistics.significance import fisher
 
-        sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in _ORIGINS)
+        sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in ORIGINS)
         return fisher(*(int(one) for n, a in sets for one in (round(n * a), n)))
     if len({one.value > 0 for one in evidence}) > 1 or _few_events(row):
         return 1.0
@@ -166,7 +166,7 @@ class Judgement:
         self.mean = row.copy()
         for name in ("accuracy_original", "accuracy_replication"):
             self.mean[name] = models[name].mean()
-        is_one_sided = all(self.mean[f"accuracy_{origin}"] in (0, 1) for origin in _ORIGINS)
+        is_one_sided = all(self.mean[f"accuracy_{origin}"] in (0, 1) for origin in ORIGINS)
         if self._is_exact and is_one_sided:
             self.evidence["accuracy"] = [self._of_one_sided()]
         judged = {q: self._judge(q) for q in QUESTIONS}
@@ -195,7 +195,7 @@ class Judgement:
         return "open", Strength.OPEN
 
     def _capped(self, question: Question, strength: Strength) -> Strength:
-        """Nothing is established of a minority of images or of models, or from a few errors."""
+        """Cap the strength at suggested if only some images or models count, or errors are few."""
         is_part = question == "left" and (self.is_mostly_unmatched or self.n_left_out > 0)
         is_capped = is_part or self.has_few_events(question)
         return _weakest([strength, Strength.SUGGESTED]) if is_capped else strength
@@ -219,7 +219,7 @@ class Judgement:
     def _of_one_sided(self) -> Evidence:
         """Return the difference of sets that are all right or all wrong, by exact intervals."""
         value, tail = self.row["gap"], (1 - self.scale.level) / 2
-        half = math.hypot(*(1 - tail ** (1 / self.row[f"n_{o}"]) for o in _ORIGINS))
+        half = math.hypot(*(1 - tail ** (1 / self.row[f"n_{o}"]) for o in ORIGINS))
         ends = max(-1.0, value - half), min(1.0, value + half)
         return Evidence(value, *ends, half / normal_factor(self.scale.level))
 
@@ -254,10 +254,10 @@ class Judgement:
 
     def raised(self, loss: float) -> float:
         """Return by which factor a loss raises the variance of the difference."""
-        before, after = (self.mean[f"accuracy_{origin}"] for origin in _ORIGINS)
+        before, after = (self.mean[f"accuracy_{origin}"] for origin in ORIGINS)
 
         def variance(replication: float) -> float:
-            sets = zip((before, replication), _ORIGINS, strict=True)
+            sets = zip((before, replication), ORIGINS, strict=True)
             return float(sum(a * (1 - a) / self.row[f"n_{origin}"] for a, origin in sets))
 
         now = variance(after)

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from matcheval.io.text_tables import TextColumn, signed
+from matcheval.names import ORIGINS
 from matcheval.protocol import words
 from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
@@ -16,7 +17,6 @@ from matcheval.report.pages import HtmlTable
 from matcheval.report.sections import Content, Headline, Sentence
 from matcheval.statistics.intervals import percent as level_of
 
-_ORIGINS = ("original", "replication")
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
     "gap": "loss of accuracy",
@@ -101,7 +101,7 @@ def _calibration(
             ],
             origin,
         )
-        for origin in _ORIGINS
+        for origin in ORIGINS
     ]  # fmt: skip
     values = 100 * curves[["confidence", "accuracy"]].to_numpy()
     ends = float(values.min()), float(values.max())
@@ -185,14 +185,14 @@ def _accuracies(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "
                     100 * model[f"accuracy_{origin}"], i, str(name),
                     f"{_accuracy_texts(model)}\ngap: {with_interval(model, 'gap')} points",
                     # From the other series' point: the line between both.
-                    x_bounds=tuple(100 * model[f"accuracy_{o}"] for o in _ORIGINS)
+                    x_bounds=tuple(100 * model[f"accuracy_{o}"] for o in ORIGINS)
                     if origin == "replication" else (float("nan"),) * 2,
                 )
                 for i, (name, model) in enumerate(table.iterrows())
             ],
             origin,
         )
-        for origin in _ORIGINS
+        for origin in ORIGINS
     ]  # fmt: skip
     lower, higher = int((table["gap"] > 0).sum()), int((table["gap"] < 0).sum())
     title = f"{prefix}{lower} of {len(table)} models {'is' if lower == 1 else 'are'} less "
@@ -239,7 +239,7 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
 
 
 def _accuracy_texts(model: pd.Series) -> str:
-    return "\n".join(f"{o}: {percent(model[f'accuracy_{o}'], 2)}" for o in _ORIGINS)
+    return "\n".join(f"{o}: {percent(model[f'accuracy_{o}'], 2)}" for o in ORIGINS)
 
 
 def _values(model: pd.Series) -> str:
@@ -258,7 +258,7 @@ def _model_table(gaps: Gaps) -> HtmlTable:
         for name in models.index.tolist():
             model = models.loc[name]
             row = {"Model": name} | ({"Pair": pair} if len(pairs) > 1 else {})
-            for origin in _ORIGINS:
+            for origin in ORIGINS:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:

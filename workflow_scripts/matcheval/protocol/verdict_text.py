@@ -4,6 +4,7 @@ import math
 from functools import cached_property
 
 from matcheval.io.text_tables import signed, supported_digits
+from matcheval.names import ORIGINS
 from matcheval.protocol.judgement import (
     FEW_EVENTS,
     Counts,
@@ -14,7 +15,6 @@ from matcheval.protocol.judgement import (
 )
 from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
 
-_ORIGINS = ("original", "replication")
 _MOST_NAMED = 3  # models in a sentence
 _CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
 _POWER = f"{100 * POWER:g} %"
@@ -224,7 +224,7 @@ class VerdictText:
         if shown.has_few_groups:
             return f"only suggested, as a set has only {self._row['n_groups']} groups"
         if question == "left" and judged.is_mostly_unmatched:
-            larger = max(_ORIGINS, key=lambda origin: self._row[f"n_{origin}"])
+            larger = max(ORIGINS, key=lambda origin: self._row[f"n_{origin}"])
             remedy = f": make {self._row[larger]} the source"
             remedy *= self._row["source"] != self._row[larger]
             return f"only suggested, as most targets are unmatched{remedy}"
@@ -374,7 +374,7 @@ class VerdictText:
         """Say how many images would establish a loss of the margin and, first, a larger loss."""
         judged, row = self._judged, self._row
         scale = judged.scale
-        small, large = sorted(_ORIGINS, key=lambda origin: row[f"n_{origin}"])
+        small, large = sorted(ORIGINS, key=lambda origin: row[f"n_{origin}"])
         n_small, n_large = (int(row[f"n_{origin}"]) for origin in (small, large))
         shown = []
         for loss in sorted({scale.margin, max(scale.margin, _CLEAR_LOSS)}, reverse=True):
@@ -432,7 +432,7 @@ class VerdictText:
     @property
     def _accuracies(self) -> tuple[str, str]:
         """Both in percent, to so many digits that their difference is the gap that is shown."""
-        values = [100 * self._judged.models[f"accuracy_{origin}"].mean() for origin in _ORIGINS]
+        values = [100 * self._judged.models[f"accuracy_{origin}"].mean() for origin in ORIGINS]
         gap = round(100 * self._evidence["accuracy"][0].value, self._digits)
         for digits in range(max(1, self._digits), 3):
             before, after = (round(value, digits) for value in values)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matcheval.names import ORIGINS
 from matcheval.protocol.comparisons import suspicions_in
 from matcheval.protocol.judgement import (
     COUNTED,
@@ -29,8 +30,6 @@ from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_ORIGINS = ("original", "replication")
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def _verdict(judgement: Judgement) -> Verdict:
 
 def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
     """Put rows of `schemas.GAPS` and the accuracies of `MODEL_TABLE` together, by model."""
-    names = [f"{name}_{origin}" for name in ("accuracy", "n") for origin in _ORIGINS]
+    names = [f"{name}_{origin}" for name in ("accuracy", "n") for origin in ORIGINS]
     return gaps.set_index("model").join(results.set_index("model")[names])
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import BeforeValidator, Field, field_validator
 
 from matcheval.errors import InputError
+from matcheval.names import ORIGINS
 from matcheval.replication.tables import FITS, REGION
 from matcheval.settings import Count, Fraction, Integer, ModelNames, Settings, Unique, UniqueItems
 from matcheval.statistics import lines
@@ -83,7 +84,6 @@ class ReplicationSettings(Settings):
 
 GRID_POINTS = 200
 _MARGIN = 0.05  # by which the region exceeds the range of the fitted models, as a fraction of it
-_ORIGINS = ("original", "replication")
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def fit_replication(
 ) -> Fit:
     """Fit a line to the accuracies of all models on a pair, and bootstrap it over models."""
     frame, left_out, extreme = _select(results, scale, settings)
-    x, y = (lines.to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in _ORIGINS)
+    x, y = (lines.to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in ORIGINS)
     try:
         line = lines.fit_line(x, y)
     except InputError as error:
@@ -145,12 +145,12 @@ def _select(
     left_out |= ~results["accuracy_original"].between(*settings.fit_range)
     frame, is_infinite = results[~left_out], pd.Series(False, results.index[~left_out])
     if scale is Scale.PROBIT:
-        is_infinite = frame[[f"accuracy_{o}" for o in _ORIGINS]].isin((0.0, 1.0)).any(axis=1)
+        is_infinite = frame[[f"accuracy_{o}" for o in ORIGINS]].isin((0.0, 1.0)).any(axis=1)
     extreme = frame.loc[is_infinite, "model"].tolist()
     if settings.extremes is not Extremes.CLIP:
         frame = frame[~is_infinite]
     elif extreme:
-        frame = frame.assign(**{f"accuracy_{o}": _clipped(frame, o) for o in _ORIGINS})
+        frame = frame.assign(**{f"accuracy_{o}": _clipped(frame, o) for o in ORIGINS})
     return frame, results.loc[left_out, "model"].tolist(), extreme
 
 

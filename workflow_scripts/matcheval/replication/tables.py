@@ -13,6 +13,7 @@ from matcheval.errors import InputError, listed
 from matcheval.io import tables
 from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import counted, outward, signed, with_interval
+from matcheval.names import ORIGINS
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
 from matcheval.statistics.lines import FEW_FAMILIES
@@ -177,7 +178,6 @@ CHANGES = TableSchema(
 )  # fmt: skip
 
 
-_ORIGINS = ("original", "replication")
 _CONSTANT = ("pair", "top", "original", "replication")
 
 
@@ -222,7 +222,7 @@ def tabulate_replication(
         "replication": pair.replication, "confidence": confidence,
     }  # fmt: skip
     remedy = f"Leave {top} out, or give the {top} most probable classes of every datapoint"
-    for origin, table in zip(_ORIGINS, (original, replication), strict=True):
+    for origin, table in zip(ORIGINS, (original, replication), strict=True):
         dataset = pair.datasets[origin]
         frame = top_accuracies(table, top, models, dataset, field="replication.top", remedy=remedy)
         columns |= accuracy_intervals(frame, origin, confidence)
@@ -244,7 +244,7 @@ def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) 
     if images:
         error = _paired_errors(columns, pair, *images)
     else:
-        counts = (columns[f"{name}_{o}"] for o in _ORIGINS for name in ("n_correct", "n"))
+        counts = (columns[f"{name}_{o}"] for o in ORIGINS for name in ("n_correct", "n"))
         error = difference_error(*counts)
     reach = normal_quantile(columns["confidence"]) * error
     z = np.divide(gap, error, out=np.full(len(gap), np.nan), where=error > 0)
@@ -285,7 +285,7 @@ def summarize_changes(
 
 def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
     """Average the changes in accuracy of one replication table over its models."""
-    original, new = (results[f"accuracy_{o}"].to_numpy(np.float64) for o in _ORIGINS)
+    original, new = (results[f"accuracy_{o}"].to_numpy(np.float64) for o in ORIGINS)
     spearman, kendall = rank_correlations(original, new)
     left_out = results["model"].isin(range_without)
     ranged, z = original[~left_out], results["z"].to_numpy(np.float64)

@@ -164,7 +164,7 @@ class Outputs:
 
     @cached_property
     def entropies(self) -> Floats:
-        """Entropies -Σ p log p over the classes that count, in nats, shape (n,); 0 log 0 is 0."""
+        """Entropy -Σ p log p of each prediction over the scored classes, in nats, shape (n,)."""
         from scipy.special import entr
 
         assert self.probabilities is not None
