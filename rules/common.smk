@@ -57,7 +57,8 @@ pathvars:
     study=STUDY.folder,
 
 
-COMMANDS = Commands(STUDY)  # arguments of commands, and what tells whether their results are current
+# Arguments of commands, and what tells whether their results are current.
+COMMANDS = Commands(STUDY)
 INFERENCE = STUDY.predicting  # which models are run on which datasets by which jobs
 
 DEFAULTS = {
