@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from make_published_page import SHOWN_NETWORKS
 from make_readme import UNTOLD
-from make_small_warehouse import N as PLANTED
 from test_gap_errors import COVERAGE
 from test_pages import words_of
 
@@ -71,6 +70,20 @@ def benchmarks():
     seed, rounds, minutes = soak.loc[0, ["seed", "rounds", "minutes"]]
     yield f"{rounds:g} rounds ({soak['times'].sum()} events, {minutes:g} minutes, seed {seed:g})"
     yield f"{on_slurm.loc[0, 'rounds']} rounds on a real SLURM ({on_slurm['times'].sum()} events)"
+    table = result("published_pair_controls")
+    table = table[table["control"] != "2,000 of CIFAR-10, and CIFAR-10.1"]
+    names = ["gap", "confidence_part", "matched_gap"]
+    assert table[names].abs().max(axis=None) < 0.01
+    clear = sum(((table[f"{n}_low"] > 0) | (table[f"{n}_high"] < 0)).sum() for n in names)
+    n = 3 * len(table)
+    yield f"In {len(table)} such comparisons"
+    yield f"stayed below 1 point, and {clear} of {n} intervals excluded zero, where {0.05 * n:.0f}"
+    unmatched = result("iid_control").query("criterion == 'label_probability'")
+    shares = [f"{share:.0f} %" for share in unmatched["unmatched_percent"]]
+    yield f"{shares[0]} of the targets stay unmatched, almost as many as the {shares[1]}"
+    table = result("robustness_coverage")
+    ratios = ends(table["wider_by_counts"])
+    yield f"{ends(table['coverage_images'], 'g')} % by images; intervals by counts are {ratios}"
 
 
 def accuracy_prediction():
@@ -108,32 +121,11 @@ def datasets():
     change = table["resnet20"]
     yield f"by up to {change.abs().max()} points (mean {change.mean():.3f}; ["
     yield f"[{len(table)} sets]"
-    within = PLANTED["exact"] + PLANTED["near"]
-    across = PLANTED["across"] + PLANTED["leaked"] + PLANTED["leaked train"]
-    yield f"{within} copies within sets, {across} across sets,"
-    yield f"{2 * PLANTED['two classes']} pictures under two classes"
 
 
 def analyses():
-    table = result("robustness_coverage")
-    yield f"ρ in {ends(table['coverage_images'], 'g')} %"
-    yield f"up to {table['wider_by_counts'].max():.1f} times too wide"
     table = (ROOT / "docs" / "analyses" / "sampling" / "changes.md").read_text("utf-8")
     yield "on average by {}, {} and {} points".format(*re.findall(r"([−+][0-9.]+) \| 8", table))
-
-
-def results():
-    table = result("published_pair_controls")
-    table = table[table["control"] != "2,000 of CIFAR-10, and CIFAR-10.1"]
-    names = ["gap", "confidence_part", "matched_gap"]
-    assert table[names].abs().max(axis=None) < 0.01
-    clear = sum(((table[f"{n}_low"] > 0) | (table[f"{n}_high"] < 0)).sum() for n in names)
-    n = 3 * len(table)
-    yield f"In {len(table)} such comparisons"
-    yield f"stayed below 1 point, and {clear} of {n} intervals excluded zero, where {0.05 * n:.0f}"
-    unmatched = result("iid_control").query("criterion == 'label_probability'")
-    shares = [f"{share:.0f} %" for share in unmatched["unmatched_percent"]]
-    yield f"{shares[0]} of the targets stay unmatched, almost as many as the {shares[1]}"
 
 
 def reading():
@@ -169,7 +161,7 @@ def confidence():
 SENTENCES = {
     "../benchmarks/README": benchmarks, "accuracy-prediction": accuracy_prediction,
     "analyses": analyses, "confidence": confidence, "datasets": datasets,
-    "protocol": protocol, "reading": reading, "results": results,
+    "protocol": protocol, "reading": reading,
 }  # fmt: skip
 
 
