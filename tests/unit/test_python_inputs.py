@@ -59,6 +59,9 @@ def test_arrays_of_other_kinds_are_taken_over(tmp_path):
     [
         ({"epsilon": "small"}, "epsilon is 'small'"),
         ({"criteria": "both"}, "unknown criterion 'both'"),
+        ({"analyses": "x"}, "unknown analysis 'x'. Known: mcnemar"),
+        ({"analyses": ["mcnemar", "difficulty"]}, "'difficulty' needs a study"),
+        ({"analyses": "paired_gaps"}, "not declared as paired"),
         ({"criteria": []}, "no criterion"),
         ({"source": "target"}, "source is 'target'"),
         ({"pair": "a/b"}, "pair 'a/b' is not a valid name"),
@@ -80,12 +83,18 @@ def test_a_large_epsilon_is_warned_of():
         me.match(GOOD, GOOD, epsilon=0.06, seeds=1)
 
 
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: me.compare({"a": GOOD}, {"b": GOOD}), "2 models with predictions on one set only"),
         (lambda: me.compare({"a": GOOD, "b": LOGITS}, {"a": GOOD, "b": LOGITS}), "other indices"),
         (lambda: me.predict_accuracy(GOOD, GOOD, resamples=-1), "resamples is -1"),
+        (lambda: me.predict_accuracy(GOOD, GOOD, methods="acc"), "unknown method 'acc'"),
+        (lambda: me.compare(GOOD, GOOD).plot("gap"), "unknown kind of figure 'gap'"),
+        (lambda: me.compare(GOOD, GOOD).plot(criterion="x"), "unknown criterion 'x'"),
+        (lambda: me.compare(GOOD, GOOD).to_pandas("means"), "unknown table 'means'"),
+        (lambda: me.replication_table({"m": GOOD}, {"m": GOOD}, top=2), "fewer than top=2"),
         (lambda: me.predict_accuracy(GOOD, GOOD, calibration=[GOOD]), "1 sets to calibrate on"),
         (lambda: me.predict_accuracy(LOGITS | {"features": np.zeros((3, 2))}, LOGITS),
          "base: 'features': has shape (3, 2)"),
