@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from helpers import error_of
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_csv_rows
@@ -33,12 +34,9 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def error_of(capsys, code, *arguments):
+def line_of(capsys, code, *arguments):
     """The one line on standard error of a command that is refused."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    message = capsys.readouterr().err
-    assert caught.value.code == code
+    message = error_of(capsys, code, *arguments)
     assert message.startswith("error: ")
     assert message.count("\n") == 1
     return message
@@ -59,7 +57,7 @@ INPUTS = {
 def test_inputs(here, capsys, name, message):
     for arguments in (["compare", name, "b.csv"], ["match", "a.csv", name, "--output", "r"],
                       ["predict-accuracy", "a.csv", "b.csv", "--calibration", name]):  # fmt: skip
-        assert message in error_of(capsys, 1, *arguments)
+        assert message in line_of(capsys, 1, *arguments)
     assert not (here / "r" / "runs.csv").exists()
 
 
@@ -78,7 +76,7 @@ def test_outputs(here, capsys, name, message):
     """Pairs cannot be written: nor are runs, before that is known."""
     (here / "read").mkdir()
     (here / "read/runs.csv").write_text(FINE)
-    assert message in error_of(capsys, 1, "match", "a.csv", "read/runs.csv", "--output", name)
+    assert message in line_of(capsys, 1, "match", "a.csv", "read/runs.csv", "--output", name)
     assert (here / "a.csv").read_text() == (here / "read/runs.csv").read_text() == FINE
 
 
@@ -120,7 +118,7 @@ REFUSED = {
 def test_command_lines(here, capsys, line):
     code, message = REFUSED[line]
     arguments = line.replace("F", "a.csv b.csv", 1).split(" ")
-    assert message in error_of(capsys, code, *arguments)
+    assert message in line_of(capsys, code, *arguments)
     assert (here / "a.csv").read_text() == FINE
 
 
@@ -143,12 +141,12 @@ def test_options_of_sampling(here, capsys, arguments, message):
     step, *options = [part.replace("DEEP", DEEP) for part in arguments.split()]
     output = "--output" if step == "sample" else "--file"
     sets = [] if step == "allocate" else ["--candidates", "p", "--original", "o"]
-    assert message in error_of(capsys, 1, "replicate", step, *options, *sets, output, "x.csv")
+    assert message in line_of(capsys, 1, "replicate", step, *options, *sets, output, "x.csv")
     assert not (here / "x.csv").exists()
 
 
 def test_the_name_of_a_model_in_a_file(here, capsys):
-    assert "too long. Give the model a name" in error_of(
+    assert "too long. Give the model a name" in line_of(
         capsys, 1, "compare", "name.parquet", "b.csv"
     )
     main(["compare", "name.parquet", "b.csv", "--model", "m"])
@@ -166,7 +164,7 @@ def test_the_name_of_a_model_in_a_file(here, capsys):
 def test_study_files_that_cannot_be_read(tmp_path, capsys, text, message):
     if text is not None:
         (tmp_path / "m.yaml").write_text(text)
-    assert re.search(message, error_of(capsys, 1, "check-study", str(tmp_path / "m.yaml")))
+    assert re.search(message, line_of(capsys, 1, "check-study", str(tmp_path / "m.yaml")))
 
 
 def test_a_study_is_checked(here, capsys):
@@ -181,7 +179,7 @@ def test_a_study_is_checked(here, capsys):
     main(["check-study", "s.yaml"])
     assert "study 's': 1 models, 2 datasets, 1 pairs" in capsys.readouterr().out
     (here / "s.yaml").write_text("results: '{model}'\n" + study)
-    assert "Snakemake takes braces for wildcards" in error_of(capsys, 1, "check-study", "s.yaml")
+    assert "Snakemake takes braces for wildcards" in line_of(capsys, 1, "check-study", "s.yaml")
 
 
 def test_a_line_that_is_not_utf_8(tmp_path):

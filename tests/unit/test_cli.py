@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import matcheval as me
-from helpers import RESULTS, predictions, simulate, told_json
+from helpers import RESULTS, error_of, predictions, printed, simulate
 from matcheval.api import comparison
 from matcheval.cli import main as command_line
 from matcheval.cli.main import build_parser, main
@@ -34,18 +34,6 @@ def files(tmp_path):
     write_predictions(source, tmp_path / "source.parquet")
     write_predictions(target, tmp_path / "target.csv")
     return [str(tmp_path / "source.parquet"), str(tmp_path / "target.csv")]
-
-
-def told(capsys, *arguments):
-    """The JSON that a command prints."""
-    main([*map(str, arguments), "--json"])
-    return told_json(capsys.readouterr().out)
-
-
-def fails(capsys, *arguments):
-    with pytest.raises(SystemExit) as caught:
-        main([str(a) for a in arguments])
-    return caught.value.code, capsys.readouterr().err
 
 
 def test_the_text_of_a_comparison(files, capsys):
@@ -81,7 +69,7 @@ def test_nothing_matched(tmp_path, capsys, caplog):
     files = [str(tmp_path / "s.csv"), str(tmp_path / "t.csv")]
     main(["compare", *files, "--full"])
     assert "No target was matched by criterion 1" in capsys.readouterr().out
-    (run,) = told(capsys, "match", *files, "--seeds", "1", "--output", tmp_path)["runs"]
+    (run,) = printed(capsys, "match", *files, "--seeds", "1", "--output", tmp_path)["runs"]
     assert "no target was matched" in caplog.text
     assert run["matched_accuracy_source"] is None
     assert pd.read_parquet(tmp_path / "runs.parquet").matched_accuracy_source.isna().all()
@@ -126,7 +114,7 @@ def test_an_interrupt_ends_a_command_wherever_it_is(monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command_line, "build_parser", interrupt)
-    assert fails(capsys, "doctor") == (130, "")
+    assert error_of(capsys, 130, "doctor") == ""
 
 
 def test_a_comparison_that_is_interrupted_leaves_the_earlier_one(files, tmp_path, monkeypatch):
@@ -221,8 +209,7 @@ class TestComparingManyModels:
 
     def test_files_of_different_datapoints(self, folders, capsys):
         pd.read_csv("new/z.csv")[:-1].drop(columns="index").to_csv("new/z.csv", index=False)
-        code, err = fails(capsys, "compare", *folders)
-        assert code == 1
+        err = error_of(capsys, 1, "compare", *folders)
         assert "model 'm-1': 299 datapoints, not 300." in " ".join(err.split())
 
     def test_a_second_run_replaces_the_first_and_no_other_files(self, folders, capsys):
@@ -231,8 +218,8 @@ class TestComparingManyModels:
         # A list of files of another origin is no list of ours, and deletes nothing.
         for text in ("no JSON", '["thesis.tex"]', '{"files": ["thesis.tex"]}'):
             Path("mine/files.json").write_text(text)
-            code, err = fails(capsys, "compare", *folders, "--output", "mine")
-            assert (code, "holds files that no comparison wrote" in err) == (1, True)
+            err = error_of(capsys, 1, "compare", *folders, "--output", "mine")
+            assert "holds files that no comparison wrote" in err
         listed = {"written_by": "matched-eval compare", "files": ["../old/z.csv", "no", 1]}
         Path("mine/files.json").write_text(json.dumps(listed))
         one = ["compare", "old/z.csv", "new/z.csv", "--seeds", "1", "--output", "mine"]
@@ -245,7 +232,7 @@ class TestComparingManyModels:
 
 
 def test_no_command_prints_the_help(capsys):
-    assert fails(capsys)[0] == 0
+    error_of(capsys, 0)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +271,6 @@ def test_every_command_has_json(capsys, monkeypatch):
     assert all("--json" in parser._option_string_actions for parser in found.values())
     assert {*found} == {*RESULTS["$defs"]}
     monkeypatch.chdir(ROOT)
-    study = told(capsys, "check-study", "config.yaml")
+    study = printed(capsys, "check-study", "config.yaml")
     assert (study["study"], study["pairs"]) == ("digits", ["new-writers"])
-    assert len(told(capsys, "warehouse", "plan")["plan"]) > 100
+    assert len(printed(capsys, "warehouse", "plan")["plan"]) > 100
