@@ -70,10 +70,6 @@ class TestRatio:
         np.testing.assert_allclose(raised, np.minimum(1, found * e), atol=1e-9)
         assert not error_ratio(e, largest * 1.001) < np.inf  # NaN: out of reach
 
-    def test_the_largest_gap_can_be_reached(self):
-        e = np.array([0.7, 0.3, 0.1, 0.0])
-        assert error_ratio(e, 0.75 - e.mean()) == pytest.approx(10)
-
 
 class TestReference:
     def test_what_it_reports(self):
@@ -81,13 +77,11 @@ class TestReference:
         found = reference(*sets)
         one, gap = found.columns, sets[0].correct.mean() - sets[1].correct.mean()
         assert (one["n_reference_original"], one["n_reference_replication"]) == (1_334, 666)
-        assert (one["error_ratio"] > 1, found.reason) == (True, "")
+        assert (split_sizes(3, 1_000_000), split_sizes(1_000, 1)) == ((1, 2), (999, 1))
         for kind in ("reference", "same_size"):
             assert one[f"{kind}_gap"] == pytest.approx(gap, abs=0.015)
             narrowing = 1 - one[f"{kind}_matched_gap"] / one[f"{kind}_gap"]
             assert one[f"{kind}_narrowing"] == pytest.approx(narrowing)
-        excess = one["same_size_narrowing"] - one["reference_narrowing"]
-        assert one["excess_narrowing"] == excess
         # Names, the criterion and the order seed the picks, and the pair alone the splits.
         assert reference(*sets) == found
         others = [
@@ -110,17 +104,14 @@ class TestReference:
         whole = reference(*sets)
         assert found.same_size_matched_gap == whole.same_size_matched_gap
         assert found.reference_matched_gap != whole.reference_matched_gap
-        for row in (3, 77):  # whether a prediction is correct does not change its own fit
-            other = scored.correct.copy()
-            other[row] = not other[row]
-            changed = Scored(scored.confidence, other)
-            again = cross_fitted(changed, np.random.default_rng(0))
-            first = cross_fitted(scored, np.random.default_rng(0))
-            assert again[row] == first[row]
-            assert (again != first).any()
-            assert isotonic_accuracy(changed)[row] != isotonic_accuracy(scored)[row]
-        right = Scored(scored.confidence, np.ones(600, bool))
-        assert (cross_fitted(right, rng) == 1).all()
+        other = scored.correct.copy()
+        other[3] = not other[3]  # which does not change its own fit
+        again, first = (
+            cross_fitted(Scored(scored.confidence, correct), np.random.default_rng(0))
+            for correct in (other, scored.correct)
+        )
+        assert again[3] == first[3]
+        assert (again != first).any()
 
     def test_a_real_pair_without_warning_has_no_excess(self):
         """The replication is a degraded draw of the original's population."""
@@ -150,10 +141,6 @@ class TestReference:
         assert (found.n_reference_original, found.n_reference_replication) == (267, 533)
         assert named.reference_gap == found.reference_gap > 0.05
         assert named.reference_matched_gap != found.reference_matched_gap
-
-    def test_sizes_keep_their_ratio(self):
-        assert split_sizes(3, 1_000_000) == (1, 2)
-        assert split_sizes(1_000, 1) == (999, 1)
 
     def test_no_reference(self):
         original, other = simulate(200, 3, 1), simulate(100, 3, 2, accuracy=0.75)
