@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
-from matcheval.accuracy_prediction.intervals import both_intervals, line_intervals
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
     REGRESSORS,
     Calibration,
+    both_intervals,
     leave_one_out,
+    line_intervals,
     linear,
     mlp,
     predict_accuracies,

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from matcheval.accuracy_prediction import differences, errors, tables
+from matcheval.accuracy_prediction import errors, tables
 from matcheval.accuracy_prediction.errors import ALL, error_columns
 from matcheval.accuracy_prediction.predicting import PREDICTED
 from matcheval.accuracy_prediction.scoring import SCORES
@@ -64,7 +64,7 @@ def test_gaps_by_group_are_means_over_sets_then_over_models_without_ensembles():
 
 def test_rankings_are_correlations_over_the_methods_of_one_way():
     predicted = pd.concat([predictions(), predictions(way=DIRECT, methods=METHODS[::-1])])
-    table = differences.tabulate_rankings(errors_of(predicted))
+    table = tables.tabulate_rankings(errors_of(predicted))
     found = table[table["protocol"] == "leave_one_out"].set_index(["subgroup_1", "subgroup_2"])
     # fog: 2, 3, 4, 5; snow: 4, 3, 2, 1; Syn: a third of their sum, 8/3, 9/3, 10/3, 11/3
     assert found.loc[("fog", "snow"), "spearman"] == pytest.approx(-1)
@@ -80,7 +80,7 @@ def test_a_method_without_an_error_on_one_of_the_sets_is_not_ranked():
     predicted = predictions()
     lacks = (predicted["dataset"] == "fog-1") & (predicted["method"] == "doe")
     predicted.loc[lacks, ["predicted", "error"]] = np.nan
-    table = differences.tabulate_rankings(errors_of(predicted)).set_index(["subgroup_1", "group_2"])
+    table = tables.tabulate_rankings(errors_of(predicted)).set_index(["subgroup_1", "group_2"])
     assert table.loc[("fog", "Nat"), "n_methods"] == 3
     assert table.loc[("fog", "Nat"), "kendall"] == pytest.approx(1)  # 10, 20, 40
 
@@ -88,7 +88,7 @@ def test_a_method_without_an_error_on_one_of_the_sets_is_not_ranked():
 def test_counts_are_correlated_with_mean_errors_of_subgroups():
     more = (*SETS, ("rain-1", "Syn", "rain", 20, (9, 9, 9, 9)))
     predicted = predictions(more)
-    table = differences.tabulate_counts(errors_of(predicted), predicted)
+    table = tables.tabulate_counts(errors_of(predicted), predicted)
     found = table.set_index("group")
     # Syn: fog 200 images, 3.5; snow 300, 2.5; rain 20, 9. Nat: 50 images, 25.
     numbers = found[["n_subgroups", "n_images", "kendall"]].T.to_dict("list")
@@ -123,8 +123,8 @@ def test_a_model_has_tables_of_its_own(tmp_path):
         expected = errors.tabulate_errors(own)
         found = errors.ERRORS.read(tmp_path / "errors" / f"{model}.parquet").to_pandas()
         pd.testing.assert_frame_equal(found, expected)
-        found = differences.COUNTS.read(tmp_path / "counts" / f"{model}.parquet").to_pandas()
-        pd.testing.assert_frame_equal(found, differences.tabulate_counts(expected, own))
+        found = tables.COUNTS.read(tmp_path / "counts" / f"{model}.parquet").to_pandas()
+        pd.testing.assert_frame_equal(found, tables.tabulate_counts(expected, own))
 
 
 def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
@@ -164,7 +164,7 @@ EIGHT = tuple((f"s{i}", "g", f"c{i}", 10, (1, 2 + i % 2, 9, 9 + i)) for i in ran
 def test_differences_are_of_all_pairs_of_a_way_and_of_direct_methods():
     direct = predictions(EIGHT, DIRECT, methods=("base_accuracy", "ac", "doc_feat", "atc_mc"))
     both = pd.concat([predictions(EIGHT), direct], ignore_index=True)
-    table = differences.tabulate_differences(both, 0.95)
+    table = tables.tabulate_differences(both, 0.95)
     left = table[(table["protocol"] == "leave_one_out") & (table["group"] == "all")]
     assert len(left) == 8 * 7 / 2
     assert len(table[(table["protocol"] == "direct") & (table["group"] == "g")]) == 4 * 3 / 2
@@ -175,9 +175,9 @@ def test_differences_are_of_all_pairs_of_a_way_and_of_direct_methods():
     constant = found.loc[("ac", "mmd")]
     assert constant["difference_low"] == pytest.approx(constant["difference_high"])
     assert 0 < found.loc[("ac", "doe"), "difference_low"] < 0.015
-    shown = cells(differences.DIFFERENCES.text_columns(table))
+    shown = cells(tables.DIFFERENCES.text_columns(table))
     assert len(shown["Compared"]) == 2 * (7 + 3)  # with the lowest only
-    few = differences.tabulate_differences(predictions(EIGHT[:7]), 0.95)
+    few = tables.tabulate_differences(predictions(EIGHT[:7]), 0.95)
     assert few["difference_low"].isna().all()
     assert few["difference"].notna().all()
 
@@ -191,7 +191,7 @@ def test_all_pairs_are_held_at_once(n_units):
         of_units, of_models = rng.normal(size=(5, 1, n_units)), rng.normal(size=(5, 12, 1))
         errors = of_units + 0.5 * of_models + 0.5 * rng.normal(size=(5, 12, n_units))
         units = np.repeat(np.arange(n_units), 5)
-        found = differences.simultaneous(np.repeat(errors, 5, axis=2), units, 0.95)
+        found = tables.simultaneous(np.repeat(errors, 5, axis=2), units, 0.95)
         pairs = found[np.triu_indices(5, 1)]
         held += bool(((pairs[:, 1] <= 0) & (pairs[:, 2] >= 0)).all())
         assert np.allclose(found[1, 0, 1:], -found[0, 1, :0:-1])
@@ -206,7 +206,7 @@ def test_rankings_on_two_suites_by_classifier():
     first = predictions(EIGHT, LEFT_OUT, models=("m", "n", "single"))
     lacking = (second["model"] == "m") & (second["method"] == METHODS[3])
     second.loc[second.index[lacking][0], "error"] = np.nan
-    table = differences.tabulate_between(pd.concat([first, second]), ["single"])
+    table = tables.tabulate_between(pd.concat([first, second]), ["single"])
     found = table.set_index("model")
     means = [np.mean([s[4] for s in sets], axis=0) for sets in (EIGHT, other)]
     tau = kendalltau(*means).statistic
@@ -215,4 +215,4 @@ def test_rankings_on_two_suites_by_classifier():
     assert found["n_methods"][["m", "n"]].tolist() == [3, 4]
     expected = (found.loc["m", "kendall"] - tau) / 2
     assert found.loc["mean", "kendall"] == pytest.approx(expected)
-    assert differences.tabulate_between(first, []).empty
+    assert tables.tabulate_between(first, []).empty

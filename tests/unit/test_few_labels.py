@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import matcheval as me
 from helpers import error_of, printed
+from matcheval.few_labels.accuracy import Question, choose
 from matcheval.few_labels.draws import DESIGNS, allocate, draw, make_strata
 from matcheval.few_labels.estimators import (
     betting_cs,
@@ -21,7 +22,6 @@ from matcheval.few_labels.estimators import (
     ppr_cs,
     stratified,
 )
-from matcheval.few_labels.methods import Question, choose
 
 N = 400
 SEEDS = st.integers(0, 10_000)

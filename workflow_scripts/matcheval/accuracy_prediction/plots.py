@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.differences import tabulate_rankings
 from matcheval.accuracy_prediction.errors import ALL, place_name
 from matcheval.accuracy_prediction.predicting import (
     CALIBRATED,
@@ -20,6 +19,7 @@ from matcheval.accuracy_prediction.predicting import (
     titles,
 )
 from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import tabulate_rankings
 from matcheval.figures import style
 from matcheval.figures.forms import Series, heat_map, intervals, name_rows
 from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
