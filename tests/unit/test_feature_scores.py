@@ -95,18 +95,6 @@ def test_frechet_distance_of_regular_and_singular_covariances(n, m):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def test_distances_by_hand():
-    """Σ₁ = diag(2, 8) and Σ₂ = diag(8, 0), so that tr (Σ₁Σ₂)^½ = 4; the means differ by (3, 4)."""
-    one = np.array([[2, 0], [-2, 0], [0, 4], [0, -4]]) * math.sqrt(3 / 4)
-    other = np.array([[3 + 2, 4], [3 - 2, 4], [3 + 2, 4], [3 - 2, 4]]) * 1.0
-    other[:, 0] = 3 + (other[:, 0] - 3) * math.sqrt(6) / 2
-    found = scores_of(one, other, names=OF_MOMENTS)
-    spread = 2 + 8 + 8 - 2 * 4
-    assert found == pytest.approx(
-        {"frechet": 25 + spread, "frechet:as_printed": 5 + spread, "mmd": 5.0}
-    )
-
-
 def test_distances_from_statistics_are_those_from_features():
     base, target = sample(1), sample(2, shift=0.5)
     kept = [outputs(statistics=statistics_of(rows)) for rows in (base, target)]

@@ -73,12 +73,6 @@ class TestTransport:
         found = linprog(cost.ravel(), A_eq=rows + columns, b_eq=[*np.ones(7), *7 * shares])
         assert transport(p, shares)[0].sum() == pytest.approx(found.fun, abs=1e-9)
 
-    def test_never_above_confidence_and_equal_where_classes_are_as_in_the_base(self):
-        p = softmax(np.random.default_rng(1).normal(0, 2, (50, 4)))
-        shares = np.bincount(p.argmax(axis=1), minlength=4) / 50
-        assert cot(p, shares) == pytest.approx(p.max(axis=1).mean(), abs=1e-12)
-        assert cot(p) < p.max(axis=1).mean()
-
     def test_large_sets_are_cut_at_random(self, monkeypatch):
         monkeypatch.setattr("matcheval.accuracy_prediction.scores.probabilities._MOST", 20)
         p = softmax(np.random.default_rng(2).normal(size=(50, 3)))

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from make_published_page import SHOWN_NETWORKS
 from make_readme import UNTOLD
-from make_small_warehouse import N as PLANTED
 from test_gap_errors import COVERAGE
 from test_pages import words_of
 
@@ -40,24 +39,6 @@ def protocol():
     yield f"alone in as few as {table['coverage_20_bins'].min():.0f} %"
     intervals = result("interval_coverage").filter(regex="matched_gap|_wide")
     yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs ([table]"
-
-
-def benchmarks():
-    sd = [f"{value:.0f}" for value in result("reference_spread")["excess_sd"]]
-    yield f"{sd[0]} points (criterion 1) and {sd[1]} points (criterion 2) with 600 and 497"
-    yield f"and of {sd[4]} and {sd[5]} with 10,000"
-    table = result("reference_variants")
-    small, middle = (
-        f"{a} to {a + b:.1f}" for a, b in table.loc[[0, 2], ["excess", "cross"]].values
-    )
-    yield f"from {middle} points with 2,000 datapoints, but from {small} with 600 and 497"
-    table = result("binning_bias")
-    is_hard = (table["shift"] == "large") & (table["n_source"] == 50_000)
-    yield f"covered it in {ends(table['coverage_wide'], 'g')} % of runs"
-    yield f"intervals of 20 bins in {ends(table['coverage_20_bins'][~is_hard], 'g')} %"
-    yield f"but in only {ends(table['coverage_20_bins'][is_hard], '.0f')} %"
-    yield f"a bias of {table['bias'][is_hard].max():.1f} points)"
-    assert set(result("interval_coverage")["reports"]) == {400}
 
 
 def accuracy_prediction():
@@ -98,20 +79,6 @@ def cluster():
     seed, rounds, minutes = soak.loc[0, ["seed", "rounds", "minutes"]]
     yield f"{rounds:g} rounds ({soak['times'].sum()} events, {minutes:g} minutes, seed {seed:g})"
     yield f"{on_slurm.loc[0, 'rounds']} rounds on a real SLURM ({on_slurm['times'].sum()} events)"
-
-
-def datasets():
-    table = result("rounding")
-    assert table["most"].max() == 1
-    yield f"changes up to {table['differ'].max():.1f} % of the grey levels by one (mean"
-    yield f"(mean {table['differ'].mean():.1f} %)"
-    change = table["resnet20"]
-    yield f"by up to {change.abs().max()} points (mean {change.mean():.3f}; ["
-    yield f"[{len(table)} sets]"
-    within = PLANTED["exact"] + PLANTED["near"]
-    across = PLANTED["across"] + PLANTED["leaked"] + PLANTED["leaked train"]
-    yield f"{within} copies within sets, {across} across sets,"
-    yield f"{2 * PLANTED['two classes']} pictures under two classes"
 
 
 def analyses():
@@ -167,9 +134,8 @@ def confidence():
 
 
 SENTENCES = {
-    "../benchmarks/README": benchmarks, "accuracy-prediction": accuracy_prediction,
-    "analyses": analyses, "cluster": cluster, "confidence": confidence, "datasets": datasets,
-    "protocol": protocol, "reading": reading, "results": results,
+    "accuracy-prediction": accuracy_prediction, "analyses": analyses, "cluster": cluster,
+    "confidence": confidence, "protocol": protocol, "reading": reading, "results": results,
 }  # fmt: skip
 
 
@@ -177,16 +143,6 @@ SENTENCES = {
 def test_sentences_tell_what_the_files_say(page):
     told = [one.replace("-", "−") for one in SENTENCES[page]()]
     assert [one for one in told if one not in words_of(f"{page}.md")] == []
-
-
-def test_hours_are_rounded():
-    """Each to the digits that the page shows."""
-    said = "{0} to {0} of training and {0} to {0} of inference; for `imagenet`, {0} to {0}"
-    shown = re.search(said.format(r"([0-9.]+)"), words_of("results.md")).groups()
-    hours = result("paper_cost").query("`models of` == 'all'").filter(like="GPU hours")
-    for number, value in zip(shown, hours.iloc[:, ::-1].to_numpy().ravel(), strict=True):
-        digits = len(number.replace(".", "").strip("0"))
-        assert float(number) == float(f"{value:.{digits}g}")
 
 
 def test_commands_print_what_the_pages_show(tmp_path, monkeypatch, capsys):
