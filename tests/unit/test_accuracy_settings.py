@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from matcheval.accuracy_prediction.figures import procedures
-from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.errors import InputError
 from studies import configuration, load
 
@@ -161,16 +160,6 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
     assert others[0] == first[0]
     assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
     assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
-
-
-def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
-    def names(scored, **settings):
-        found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
-        given = found.score_arguments(SimpleNamespace(suite="s"))
-        return set(given["members"][scored or found.models[0]]["methods"]) - set(SCORES)
-
-    assert names(ALL_BUT_TWO[0]) == set()
-    assert names("e") == names("", without=ALL_BUT_TWO) == {"ms_aol", "gde"}
 
 
 def test_jobs_wait_for_the_description_that_they_read(tmp_path):

@@ -20,7 +20,6 @@ from matcheval.api import comparison
 from matcheval.cli import main as command_line
 from matcheval.cli.main import build_parser, main
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.settings import Criterion
 
 ROOT = Path(__file__).parents[2]
 
@@ -147,23 +146,23 @@ def test_a_comparison_that_is_interrupted_leaves_the_earlier_one(files, tmp_path
 
 
 def test_compare_writes_what_the_workflow_writes(files, tmp_path):
-    out = tmp_path / "out"
+    out, c = tmp_path / "out", "probability"
     options = ["--model", "hub/m", "--pair", "p", "--seeds", "2", "--figures", "png"]
-    main(["compare", *files, "--output", str(out), *options])
-    written = sorted(str(path.relative_to(out)) for path in out.rglob("*") if path.is_file())
-    formats = ("png", "svg")
-    expected = ["summary.md", "report.html", "files.json", "gaps/p.csv", "gaps/p.parquet"]
-    expected += ["gaps/p/calibration.csv", "gaps/p/calibration.parquet"]
-    expected += [f"figures/p/confidence.{f}" for f in formats]
-    for c in Criterion:
-        expected += [f"matched/p/{c.value}.parquet", f"pairs/p/{c.value}/hub_m.parquet"]
-        expected += [f"{t}/p/{c.value}.{f}" for t in ("tables", "gaps") for f in ("csv", "parquet")]
-        for name in ("matched_accuracy", "gaps", "reliability/hub_m"):
-            expected += [f"figures/p/{c.value}/{name}.{f}" for f in formats]
-    assert written == sorted(expected)
-    table = pd.read_csv(out / "tables" / "p" / "probability.csv")
-    assert table.model.tolist() == ["hub/m"]
-    assert table.n_seeds.tolist() == [2]
+    main(["compare", *files, "--output", str(out), *options, "--criteria", c])
+    written = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    figures = (
+        "confidence",
+        *(f"{c}/{n}" for n in ("matched_accuracy", "gaps", "reliability/hub_m")),
+    )
+    tables = ("gaps/p", "gaps/p/calibration", f"tables/p/{c}", f"gaps/p/{c}")
+    assert written == {
+        "summary.md", "report.html", "files.json", f"matched/p/{c}.parquet",
+        f"pairs/p/{c}/hub_m.parquet",
+        *(f"figures/p/{name}.{suffix}" for name in figures for suffix in ("png", "svg")),
+        *(f"{name}.{suffix}" for name in tables for suffix in ("csv", "parquet")),
+    }  # fmt: skip
+    table = pd.read_csv(out / "tables" / "p" / f"{c}.csv")
+    assert (table.model.tolist(), table.n_seeds.tolist()) == (["hub/m"], [2])
 
 
 @pytest.fixture

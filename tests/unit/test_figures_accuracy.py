@@ -132,20 +132,15 @@ def test_sizes_and_missing_classes_compare_the_same_sets():
     np.testing.assert_allclose(shown, [change])
 
 
-SUITE = Suite("s", (Member("a", "Syn", "fog"), Member("c", "Syn+x", ""), Member("d", "Nat", "")))
-
-
 def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure():
+    suite = Suite("s", (Member("a", "Syn", "fog"), Member("c", "Syn+x"), Member("d", "Nat")))
     histogram = {"model": "both", "dataset": "a"}
-    suite = {"base": "b", "calibrations": [{"fit": ["Syn"]}], "histograms": [histogram]}
     settings = AccuracyPredictionSettings(
-        suites={"s": suite}, regressors=("linear", "mlp"), figure_models=("both",),
-        test_sizes=(10,),
+        suites={"s": {"base": "b", "calibrations": [{"fit": ["Syn"]}], "histograms": [histogram]}},
+        regressors=("linear", "mlp"), figure_models=("both",), test_sizes=(10,),
     )  # fmt: skip
     chosen = [score for score in ALL_SCORES.values() if not score.variant]
-    found = figures.figures_of_suite(settings, SUITE, chosen)
+    found = figures.figures_of_suite(settings, suite, chosen)
     assert {kind for kind, _ in found.values()} == {*KINDS, "confidences"} - {"missing_classes"}
     assert found["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
-    assert found["predictions-leave-one-out-of-both"][1]["model"] == "both"
-    assert "ac-and-doc-by-model-leave-one-out" not in found
     assert found["confidences-of-both-on-a"] == ("confidences", histogram)

@@ -39,7 +39,6 @@ def test_bad_input_is_named(given, message):
 def test_arrays_of_other_kinds_are_taken_over(tmp_path):
     """Objects that are all whole numbers, tables as logits, open archives, half precision."""
     logits = np.array(LOGITS["logits"])
-    (tmp_path / "c.npz").write_bytes(b"")
     np.savez(tmp_path / "c.npz", labels=[0, 1], logits=logits)
     for given in (
         {"labels": np.array([0, 1], object), "logits": logits.astype(np.float16)},
