@@ -20,7 +20,6 @@ from matcheval.few_labels.analysis import (
     simulate,
     tabulate,
 )
-from matcheval.few_labels.estimators import hypergeometric
 from matcheval.predictions.layout import Layout
 from studies import configuration, load
 
@@ -55,16 +54,6 @@ def test_a_draw_is_what_the_public_functions_plan_and_estimate(design, tmp_path)
         "half_width": np.mean(halves), "coverage": np.mean(holds), "error": np.mean(errors)
     }  # fmt: skip
     assert simulate(design, f, y, 70, range(4), 0.95) == pytest.approx(expected)
-
-
-def test_random_labels_by_hand():
-    """Of 4 datapoints, 3 right, 2 are drawn: both right, or one, with the exact intervals."""
-    f, y = np.full(4, 0.75), np.array([1.0, 1, 1, 0])
-    found = simulate(Design.RANDOM, f, y, 2, range(3000), 0.95)
-    both, one = (hypergeometric(k, 2, 4).half_width for k in (2, 1))
-    assert found["half_width"] == pytest.approx((both + one) / 2, abs=0.01)
-    assert found["error"] == pytest.approx(0.25)
-    assert found["coverage"] == 1
 
 
 def test_intervals_hold_the_accuracy_as_often_as_they_say():

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.confidence import NO_THRESHOLD, fit_temperature
 from matcheval.accuracy_prediction.scores.features import dispersion
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict, softmax
-from matcheval.accuracy_prediction.scores.probabilities import classwise, mano, transport
+from matcheval.accuracy_prediction.scores.probabilities import mano, transport
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer
 
@@ -140,33 +140,14 @@ class TestMaNo:
         assert value("mano", BASE).note == ""
 
 
-def test_dispersion_by_hand():
-    """Means (1, 0) and (4, 0) of two and one datapoints around (2, 0): 2 · 1 + 1 · 4."""
-    features, predicted = np.array([[0.0, 0], [2, 0], [4, 0]]), np.array([1, 1, 7])
-    assert dispersion(features, predicted) == pytest.approx(np.log(6))
-    twice = dispersion(np.tile(features, (2, 1)), np.tile(predicted, 2), per_row=True)
-    assert twice == dispersion(features, predicted, per_row=True) == pytest.approx(np.log(2))
+def test_dispersion_needs_classes_of_unequal_means():
     with pytest.raises(NotAvailableError, match="of one class"):
         value("dispersion", target=TARGET.rows(TARGET.predicted == 0))
     with pytest.raises(NotAvailableError, match="the same mean in every predicted class"):
-        dispersion(np.full_like(features, 0.1), predicted)
+        dispersion(np.full((3, 2), 0.1), np.array([1, 1, 7]))
 
 
-class TestClassWise:
-    def test_by_hand(self):
-        """Class 0 has confidences 0.9 and 0.7, one of them right; class 1 is always right."""
-        logits = np.log([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
-        correct = np.array([True, False, True, True])
-        atc, doc, ts = (
-            classwise(kind, logits, correct, logits[[1, 2]], 1) for kind in ("atc", "doc", "ts")
-        )
-        assert atc.parameters == pytest.approx([0.9, -np.inf])
-        assert (atc.per_class.tolist(), atc.accuracy) == ([0, 1], 0.5)
-        assert doc.parameters == pytest.approx([-0.3, 0.4])
-        assert doc.per_class == pytest.approx([0.4, 1])
-        assert ts.parameters == pytest.approx([100, 0.01])  # neither accuracy is in reach
-
-    def test_groups_of_classes_have_none(self):
-        cut = restrict(BASE, ClassRule(((0,), (1, 2))), True)
-        with pytest.raises(NotAvailableError, match="single classes"):
-            value("classwise_doc", cut, cut, BASE)
+def test_groups_of_classes_have_no_class_wise_estimates():
+    cut = restrict(BASE, ClassRule(((0,), (1, 2))), True)
+    with pytest.raises(NotAvailableError, match="single classes"):
+        value("classwise_doc", cut, cut, BASE)

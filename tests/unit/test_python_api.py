@@ -20,12 +20,13 @@ from matplotlib.figure import Figure
 
 import matcheval as me
 import python_api
-from helpers import simulate, told_json
+from helpers import matched, simulate, told_json
 from matcheval.analyses.epsilon_sweep import EpsilonSweepSettings
 from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.correctness import dataset_accuracies
+from matcheval.predictions.files import read_predictions
 from matcheval.predictions.inputs import features_of, source_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
@@ -313,12 +314,15 @@ def test_what_every_result_can_do(name):
 
 
 def test_results_are_saved(files, tmp_path):
-    result = me.match(*files, pair="p")
+    result = me.match(*files, seeds=3, epsilon=0.01, model="m", pair="p")
     written = result.save(tmp_path / "saved", pairs=True)
     assert [path.name for path in written] == ["runs.parquet", "runs.csv", "pairs.parquet"]
     metadata = pq.read_schema(written[0]).metadata
-    assert [metadata[key] for key in (b"pair", b"epsilon")] == [b"p", b"0.005"]
-    pd.testing.assert_frame_equal(pd.read_parquet(written[0]), result.to_pandas(all=True))
+    assert [metadata[key] for key in (b"pair", b"epsilon")] == [b"p", b"0.01"]
+    runs = pd.read_parquet(written[0])
+    pd.testing.assert_frame_equal(runs, result.to_pandas(all=True))
+    expected = matched(*map(read_predictions, files), seeds=range(3), epsilon=0.01).measured
+    np.testing.assert_allclose(runs, np.transpose([expected[name] for name in runs]))
     result = RESULTS["compare_models"]()
     text, table = result.save(tmp_path / "models")
     assert text.name == "disagreements.csv"
