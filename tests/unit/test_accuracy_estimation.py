@@ -104,7 +104,9 @@ class TestPredictions:
         assert (row["n_groups"], direct["n_groups"]) == (6, 0)
         assert gap["sets_low"] < gap["predicted"] < gap["sets_high"]
         assert math.isnan(direct["sets_low"])
-        assert "of 12 sets to calibrate on in 6 groups" in describe("base", table.to_pylist())
+        said = describe("base", table.to_pylist())
+        assert "of 12 sets to calibrate on in 6 groups" in said
+        assert f"{100 * row['sets_low']:.2f} – {100 * row['sets_high']:.2f} %" in said
 
     def test_what_is_missing_is_named_and_no_row_dropped(self):
         names = ["ac", "ac_temperature", "atc_ne", "doc", "frechet", "nuclear_norm", "rotation"]
