@@ -101,8 +101,9 @@ def test_counts_are_correlated_with_mean_errors_of_subgroups():
 def test_a_model_has_tables_of_its_own(tmp_path):
     scores = predictions().assign(base="b", reason="", n_base=9, severity=1.0)
     scores[["score", "accuracy"]] = np.random.default_rng(0).random((len(scores), 2))
-    write_table(SCORES.from_frame(scores[SCORES.names]), tmp_path / "scores.parquet")
     places = scores.drop_duplicates("dataset").set_index("dataset")
+    nowhere = scores.assign(group="", subgroup="", severity=np.nan)[SCORES.names]
+    write_table(SCORES.from_frame(nowhere), tmp_path / "scores.parquet")
     names = (
         "predicted", "errors", "correlations", "group_gaps", "rankings", "counts", "differences",
     )  # fmt: skip
@@ -118,6 +119,9 @@ def test_a_model_has_tables_of_its_own(tmp_path):
         **{name: [tmp_path / f"{name}.parquet"] for name in names}, **of_models,
     )  # fmt: skip
     predicted = PREDICTED.read(tmp_path / "predicted.parquet").to_pandas()
+    found = predicted.drop_duplicates("dataset").set_index("dataset")
+    names = ["group", "subgroup", "severity"]
+    pd.testing.assert_frame_equal(found[names], places[names], check_dtype=False)
     for model in "mn":
         own = predicted[predicted["model"] == model]
         expected = errors.tabulate_errors(own)
