@@ -127,3 +127,9 @@ def test_a_wildcard_takes_scores_only(tmp_path, wildcard):
     assert found.label.tolist() == [0, 2, 1, 0]
     assert found.prediction.tolist() == [0, 2, 1, 1]
     assert found.metadata["n_classes"] == "3"
+
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+def test_two_equal_candidates_are_one():
+    same = table(1).assign(gt=lambda t: t["target"])
+    assert me.compare(same, table(1, 50), seeds=1).original

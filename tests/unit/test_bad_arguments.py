@@ -87,6 +87,7 @@ REFUSED = {
     "compare F --model m\0": (1, "is not printable or too long. Give the model a name"),
     "compare F --classes folder.csv": (1, "--classes takes a number"),
     "compare F --classes -3": (1, "-3 classes. Give a number"),
+    "compare F --columns label=x,prediction=x": (1, "'x' is given twice"),
     "compare F --columns label": (1, "'label' is not of the form ours=theirs"),
     "compare F --criteria z": (2, "unknown name 'z'. Known: label_probability, prob"),
     "compare F --critera z": (2, "unknown option '--critera'. Did you mean '--criteria'"),
@@ -101,6 +102,7 @@ REFUSED = {
     "compare F --criteria probability --fail-if matched-gap:label_probability>5": (
         2, "needs --criteria label_probability",
     ),
+    "compare F --margin 0": (2, "is not between 0 and 100 points"),
     "compare F --margin 0.5": (2, "0.5 may mean 0.5 points, or 50 points as a fraction"),
     "label-plan a.csv --half-width 60": (1, "half_width is 0.6"),
     "predict-accuracy F --resamples 100000000000000000000": (1, ". Give 0 to 1,000,000"),
