@@ -59,7 +59,7 @@ _MORE = (
     _Command("replicate", "matcheval.analyses.sampling.commands.add_replicate",
              "build a new test set from annotated candidates",
              "replicate allocate counts.json --per-class 200 --file targets.json"),
-    _Command("duplicates", "matcheval.analyses.sampling.image_search.add_search",
+    _Command("duplicates", "matcheval.analyses.sampling.commands.add_duplicates",
              "search for near duplicates: the nearest images of another set",
              "duplicates results/datasets/test results/datasets/train --file near.csv"),
     _Command("warehouse", "matcheval.warehouse.commands.add_warehouse",
