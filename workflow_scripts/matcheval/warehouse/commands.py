@@ -1,40 +1,15 @@
-"""The command `matched-eval warehouse`: plan, build and review a warehouse of test sets."""
+"""Plan, build and review a warehouse of test sets, as the command `matched-eval warehouse` does."""
 
-import argparse
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from matcheval.cli.options import add_function
 from matcheval.errors import InputError
 from matcheval.io.tables import check_suffix, write_table
 from matcheval.io.terminal import json_rows, print_text
 
 if TYPE_CHECKING:
     from matcheval.warehouse.build import Build
-
-
-def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `matched-eval warehouse`, one for each step."""
-    parser.description = (
-        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
-        "colour (docs/datasets.md)."
-    )
-    commands = parser.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
-    for step, summary, description in (
-        ("plan", "write the query plan: what to search for, for every set and class",
-         "Write the query plan as a table with a row per set and class. Nothing is searched, "
-         "downloaded or generated."),
-        ("build", "build the sets from your images",
-         "Decode images, find duplicates, apply decisions, and export the sets with their "
-         "documents. A build that was stopped goes on, and a changed decision repeats its sets "
-         "only."),
-        ("worklist", "write contact sheets for reviewers",
-         "Write contact sheets of a built warehouse by set and class, and a table to write "
-         "decisions into."),
-    ):  # fmt: skip
-        added = commands.add_parser(step, help=summary, description=description)
-        add_function(added, f"{__name__}.{step}")
 
 
 def plan(
