@@ -42,7 +42,7 @@ SETS = {
     "p": (0.9, 100, "near"),
     "q": (0.7, 300, "near"),
     "r": (0.5, 50, "far"),
-    "s": (0.3, 20, "x"),
+    "s": (0.3, 60, "x"),
 }
 GAINS = {"p": -0.02, "q": 0.0, "r": 0.04, "s": 0.06}  # SD helps far from the sources
 
@@ -111,11 +111,11 @@ def test_gains_far_from_the_sources():
 
 
 def test_numbers_of_images_and_accuracies():
-    """Groups have 400, 50 and 20 images, and ERM's accuracies fall in that order."""
+    """Groups have 400, 50 and 60 images, and ERM's accuracies fall: of three pairs, two agree."""
     table = tabulate_image_counts(runs())
     row = table[table.algorithm == "erm"].iloc[0]
-    assert (row.n_columns, row.n_images) == (3, 470)
-    assert (row.kendall, row.spearman) == pytest.approx((1, 1))
+    assert (row.n_columns, row.n_images) == (3, 510)
+    assert (row.kendall, row.spearman) == pytest.approx((1 / 3, 0.5))
 
 
 @pytest.mark.parametrize(
