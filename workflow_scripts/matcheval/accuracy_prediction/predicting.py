@@ -75,8 +75,8 @@ def line_intervals(
     residual = np.abs(dy - own_intercept - own_slope * dx)
     centre = own_intercept + own_slope * at
     n = len(x) - (new is None)
-    lower = _ordered(centre - residual, wanted, math.floor((1 - level) * (n + 1) + 1e-9), n, np.inf)
-    upper = _ordered(residual + centre, wanted, math.ceil(level * (n + 1) - 1e-9), n, np.inf)
+    lower = _ordered(centre - residual, wanted, math.floor((1 - level) * (n + 1) + 1e-9), n)
+    upper = _ordered(residual + centre, wanted, math.ceil(level * (n + 1) - 1e-9), n)
     is_known = np.isfinite(np.where(wanted, centre, 0)).all(axis=1) & (n_groups >= MIN_GROUPS)
     lower, upper = (np.where(is_known, ends + place, np.nan) for ends in (lower, upper))
     return lower, upper
@@ -107,11 +107,11 @@ def _lines(sums: Floats, square: float) -> tuple[Floats, Floats]:
         return (y - slope * x) / n, slope
 
 
-def _ordered(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int, last: float) -> Floats:
+def _ordered(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int) -> Floats:
     """Return the k-th smallest wanted value of each row; unbounded where there is none."""
     if not 1 <= k <= n:
         return np.full(len(values), -np.inf if k < 1 else np.inf)
-    return np.asarray(np.partition(np.where(wanted, values, last), k - 1, axis=1)[:, k - 1])
+    return np.asarray(np.partition(np.where(wanted, values, np.inf), k - 1, axis=1)[:, k - 1])
 
 
 PROCEDURE_COLUMNS = (
