@@ -1,6 +1,9 @@
-"""Accuracy from few labels: invariants, plans and worklists, the commands, what is refused."""
+"""Accuracy from few labels: invariants, plans, commands, refusals, known cases."""
 
+import dataclasses
+import inspect
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,8 @@ from matcheval.few_labels.estimators import (
     ppr_cs,
     stratified,
 )
+from matcheval.statistics.significance import mcnemar
+from vectors import VECTORS
 
 N = 400
 SEEDS = st.integers(0, 10_000)
@@ -188,6 +193,11 @@ class TestCommands:
         for other in (np.where(right == "cat", "dog", "cat"), right):  # all wrong, or all right
             decided["label"] = np.where(decided.index.isin([3, 7]), other, decided["label"])
             ends.append(me.estimate_accuracy("a.csv", decided, plan="p/plan.json"))
+        watched = [
+            me.estimate_accuracy("a.csv", labels, plan="p/plan.json", half_width=0.2).stopped_at
+            for labels in (decided, table[:50])
+        ]
+        assert watched[0] < watched[1]
         assert found["lower"] == pytest.approx(min(one.lower for one in ends))
         assert found["upper"] == pytest.approx(max(one.upper for one in ends))
 
@@ -201,6 +211,7 @@ class TestCommands:
         truth = files["first"].mean() - files["second"].mean()
         assert found["lower"] - 1e-12 <= truth <= found["upper"] + 1e-12
         assert found["n_disagree"] == differs.sum()
+        assert found["mcnemar_p"] == mcnemar(found["only_first"], found["only_second"])
         labelled("p", files["truth"], 30)
         few = printed(capsys, "estimate-accuracy", "a.csv", "b.csv", *PLANNED)
         assert (few["n_labelled"], "in 93 % of draws" in few["warnings"][-1]) == (30, True)
@@ -227,7 +238,7 @@ class TestCommands:
         tables = [pd.DataFrame({"prediction": one, "probability": p}) for one in predicted]
         agree = np.flatnonzero((tables[0].prediction == label) & (tables[1].prediction == label))
         few = pd.DataFrame({"index": agree[:30], "label": label[agree[:30]]})
-        with pytest.warns(me.InputWarning):
+        with pytest.warns(me.InputWarning, match="your word"):
             found = me.estimate_difference(*tables, few, assume_random=True)
         assert found.estimate == pytest.approx(0, abs=1e-3)
         assert found.lower == pytest.approx(-0.116, abs=0.002)
@@ -390,3 +401,52 @@ class TestDoubtfulIntervals:
     def test_few_errors_of_random_labels_are_counted(self, tmp_path):
         f, y = np.full(400, 0.9), (np.arange(400) % 100 > 0).astype(float)
         assert "only 4 errors" in warned(tmp_path, f, y, 399, "random", "difference_set")
+
+
+PATH = VECTORS / "few_labels.json"
+MODULES = ("estimators", "draws", "plans")
+OTHERS = {"wilson", "ppi", "active", "inclusion_probabilities", "lure"}
+# What the cases call results that are plain numbers or arrays here.
+PLAIN = {
+    "make_strata": "stratum", "allocate": "n", "labels_for_variance": "n", "labels_needed": "n",
+    "labels_for_clopper_pearson": "n", "pilot_variance_upper": "variance",
+}  # fmt: skip
+CASES = json.loads(PATH.read_text(encoding="utf-8"))["cases"] if PATH.is_file() else []
+OURS = [case for case in CASES if case["function"] not in OTHERS]
+
+
+def function(name):
+    modules = [import_module(f"matcheval.few_labels.{module}") for module in MODULES]
+    return next(getattr(module, name) for module in modules if hasattr(module, name))
+
+
+@pytest.mark.skipif(
+    not CASES, reason=f"no test vectors at {PATH}; MATCHEVAL_SHARED names the folder above spec/"
+)
+@pytest.mark.parametrize("case", OURS, ids=lambda case: case["name"])
+def test_case(case):
+    name, inputs, expected = case["function"], dict(case["inputs"]), dict(case["outputs"])
+    call = function(name)
+    half_width = inputs.pop("half_width", None) if "stop" in expected else None
+    known = inspect.signature(call).parameters
+    inputs = {k: v for k, v in inputs.items() if v is not None or k in known}
+    if "error" in expected:
+        with pytest.raises(ValueError, match=r"\w"):
+            call(**inputs)
+        return
+    result = call(**inputs)
+    found = {PLAIN[name]: result} if name in PLAIN else dataclasses.asdict(result)
+    if "stop" in expected:
+        found["stop"] = result.stop(half_width)
+    if name == "disagreement_difference":
+        found["mcnemar_p"] = mcnemar(inputs["d"].count(1), inputs["d"].count(-1))
+    if name == "plan_variances":
+        expected = {key: expected[key] for key in ("control", "mixed_control")}
+    if expected.pop("basis", None):  # no label: the confidences only
+        assert np.isnan(found["se"])
+    for key, value in expected.items():
+        if value is None:
+            assert found[key] is None, key
+        else:
+            numbers = np.asarray(value, np.float64)
+            assert found[key] == pytest.approx(numbers, rel=0, abs=case["tolerance"]), key
