@@ -211,7 +211,7 @@ class TestCommands:
         truth = files["first"].mean() - files["second"].mean()
         assert found["lower"] - 1e-12 <= truth <= found["upper"] + 1e-12
         assert found["n_disagree"] == differs.sum()
-        assert found["mcnemar_p"] == mcnemar(found["only_first"], found["only_second"])
+        assert found["mcnemar_p"] == pytest.approx(0.0059, abs=1e-4)  # of 27 tosses, at most 6
         labelled("p", files["truth"], 30)
         few = printed(capsys, "estimate-accuracy", "a.csv", "b.csv", *PLANNED)
         assert (few["n_labelled"], "in 93 % of draws" in few["warnings"][-1]) == (30, True)
