@@ -171,11 +171,12 @@ def test_constant_scores_are_flagged_in_the_table():
 
 def test_impossible_and_extrapolated_predictions_are_flagged():
     rows = [*LINE[:3], ("d", "h", 0.25, 0.6), ("e", "h", 0.31, 0.6), ("f", "h", 2.0, 0.3)]
-    free, clipped = (calibrated(scores("doc", rows), clip=clip) for clip in (False, True))
-    assert free["predicted"].tolist() == pytest.approx([0.65, 0.59, -1.1])
-    assert clipped["predicted"].tolist() == pytest.approx([0.65, 0.59, 0])
-    np.testing.assert_allclose(clipped["error"], [0.05, 0.01, 0.3])
-    assert free["flagged"].tolist() == clipped["flagged"].tolist() == [False, True, True]
+    beyond = scores("doc", [*rows, ("g", "h", -1.0, 0.9)])
+    free, clipped = (calibrated(beyond, clip=clip) for clip in (False, True))
+    assert free["predicted"].tolist() == pytest.approx([0.65, 0.59, -1.1, 1.9])
+    assert clipped["predicted"].tolist() == pytest.approx([0.65, 0.59, 0, 1])
+    np.testing.assert_allclose(clipped["error"], [0.05, 0.01, 0.3, 0.1])
+    assert free["flagged"].tolist() == clipped["flagged"].tolist() == [False, True, True, True]
     # A line through other sets extrapolates to the lowest and the highest score only.
     left = predict_accuracies(scores("doc", rows))
     assert left["flagged"].tolist() == [True, False, False, False, False, True]

@@ -73,7 +73,7 @@ def rows_of(axes):
     ("kind", "options"),
     [
         ("errors", {"procedure": CALIBRATED}), ("models", {}), ("correlations", {"model": "m0"}),
-        ("scores", {"model": "both"}), ("errors_by_accuracy", {"procedure": LEFT_OUT}),
+        ("scores", {"model": "both"}),
         *((kind, {"procedure": ("calibrated", "linear", "Adv")})  # which predicts nothing
           for kind in ("errors", "predictions", "errors_by_accuracy")),
     ],
@@ -82,14 +82,24 @@ def test_figures_are_within_their_edges(kind, options):
     laid_out(kind, RESULTS, **options)
 
 
-def test_points_are_those_of_the_table():
-    figure = laid_out("predictions", RESULTS, procedure=CALIBRATED)
+@pytest.mark.parametrize(
+    ("kind", "procedure", "columns"),
+    [
+        ("scores", (), ["score", "accuracy"]),
+        ("predictions", CALIBRATED, ["predicted_gap", "gap"]),
+        ("errors_by_accuracy", LEFT_OUT, ["accuracy", "error"]),
+    ],
+)
+def test_points_are_those_of_the_table(kind, procedure, columns):
+    figure = laid_out(kind, RESULTS, **({"procedure": procedure} if procedure else {}))
     shown = {axes.get_title(): axes for axes in figure.axes}["DoC"]
-    rows = RESULTS.predicted.query("method == 'doc' and protocol == 'calibrated'")
+    protocol = (procedure or LEFT_OUT)[0]
+    rows = RESULTS.predicted.query(f"method == 'doc' and protocol == '{protocol}'")
     rows = rows[rows["model"] != "both"]
-    gaps = 100 * rows[["predicted", "accuracy"]].rsub(rows["accuracy_base"], axis=0)
+    rows = rows.assign(gap=0.9 - rows["accuracy"], predicted_gap=0.9 - rows["predicted"])
+    values = rows[columns] * [1 if column == "score" else 100 for column in columns]
     for group, found in points(shown).items():
-        np.testing.assert_allclose(found, gaps[rows["group"] == group])
+        np.testing.assert_allclose(found, values[rows["group"] == group])
 
 
 def test_two_methods_are_compared_on_the_sets_that_both_predict():
