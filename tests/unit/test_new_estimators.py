@@ -140,7 +140,11 @@ class TestMaNo:
         assert value("mano", BASE).note == ""
 
 
-def test_dispersion_needs_classes_of_unequal_means():
+def test_dispersion_needs_classes_of_unequal_means_and_no_number_of_rows():
+    features, predicted = np.array([[0.0, 0], [2, 0], [4, 0]]), np.array([1, 1, 7])
+    for n in (1, 2):  # means (1, 0) and (4, 0) of 2 n and n rows around (2, 0): (2 · 1 + 4) n / 3 n
+        rows = np.tile(features, (n, 1)), np.tile(predicted, n)
+        assert dispersion(*rows, per_row=True) == pytest.approx(np.log(2))
     with pytest.raises(NotAvailableError, match="of one class"):
         value("dispersion", target=TARGET.rows(TARGET.predicted == 0))
     with pytest.raises(NotAvailableError, match="the same mean in every predicted class"):

@@ -335,8 +335,9 @@ def test_a_report_alone_is_that_of_the_folder(files, tmp_path):
     result = me.compare(*files, seeds=2)
     with pytest.warns(DeprecationWarning, match="`write` is called `save`"):
         written = result.write(tmp_path / "all")
-    page = result.report(tmp_path / "alone.html")
-    assert page.read_text(encoding="utf-8") == (tmp_path / "all/report.html").read_text("utf-8")
+    page = result.report(tmp_path / "alone.html").read_text(encoding="utf-8")
+    assert page == (tmp_path / "all/report.html").read_text("utf-8")
+    assert "seeds=2, pair=&#39;pair&#39;, paired=False" in page  # what was asked for
     assert tmp_path / "all" / "report.html" in written
     with pytest.raises(me.InputError, match="alone"):
         result.report(tmp_path / "alone.html" / "x.html")
