@@ -24,6 +24,8 @@ from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.accuracy_prediction.scoring import SCORE, SET, TRUTH
 from matcheval.io.tables import Column, TableSchema, fraction
 
+# --- Intervals
+
 LEVEL = 0.9
 MIN_GROUPS = 3
 _SPREAD = 1e-12  # scores vary if their sum of squares exceeds this share of that of all
@@ -114,6 +116,8 @@ def _ordered(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int) -> F
     return np.asarray(np.partition(np.where(wanted, values, np.inf), k - 1, axis=1)[:, k - 1])
 
 
+# --- What is predicted, and how
+
 PROCEDURE_COLUMNS = (
     Column("protocol", pa.string(), "", "direct, calibrated, or leave_one_out"),
     Column("regressor", pa.string(), "", "linear, mlp or mlp_raw; empty if none"),
@@ -170,6 +174,8 @@ PREDICTED = TableSchema(
     ),
 )
 
+
+# --- Regressions
 
 MIN_SETS = 3  # fewer points than this say nothing about a line
 LAYERS = (1, 512, 256, 128, 1)  # of the non-linear regression, P1 section 8: 165,377 parameters

@@ -149,6 +149,8 @@ class AccuracyPredictionSettings(settings.Settings):
         return self
 
 
+# --- Checks against the study
+
 MIN_MODELS = 3  # for agreement between models
 
 _check_names = partial(check_known, file="configuration")

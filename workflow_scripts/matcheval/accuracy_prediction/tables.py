@@ -40,6 +40,7 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction,
 from matcheval.io.text_tables import with_interval
 from matcheval.statistics.ranks import rank_correlations
 
+LOGGER = logging.getLogger(__name__)
 MIN_UNITS = 8  # subgroups: of fewer, a bootstrap says too little about their spread
 _PLACE = ["group", "subgroup"]
 
@@ -299,7 +300,7 @@ def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]
         yield ALL, pd.concat(parts)
 
 
-LOGGER = logging.getLogger(__name__)
+# --- Jobs
 
 
 def write_predictions(

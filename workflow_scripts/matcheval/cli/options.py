@@ -22,6 +22,17 @@ from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.names import MODEL
 from matcheval.protocol import criteria
 
+LOGGER = logging.getLogger(__name__)
+COMPARE = "matcheval.api.comparing.compare"
+_MAX_WARNINGS = 5  # on the terminal, where all are written elsewhere
+_PARAMETER = re.compile(r"^(\w[\w, ]*) : (.+)\n((?: {4}.+\n?)+)", re.MULTILINE)
+EXIT_CODE = 3  # errors have 1, wrong command lines 2
+_MAX_SHOWN = 10  # models that fail, by name
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+_FORM = re.compile(r"\s*([a-z][a-z_:-]*)\s*(<=|>=|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:%|pt)?\s*")
+_TYPES = {"int": int, "float": float, "path-like": Path}
 _CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)")
 
 
@@ -102,17 +113,7 @@ class Several(argparse.Action):
         setattr(namespace, self.dest, [*getattr(namespace, self.dest, []), *names])
 
 
-LOGGER = logging.getLogger(__name__)
-COMPARE = "matcheval.api.comparing.compare"
-_MAX_WARNINGS = 5  # on the terminal, where all are written elsewhere
-_PARAMETER = re.compile(r"^(\w[\w, ]*) : (.+)\n((?: {4}.+\n?)+)", re.MULTILINE)
-EXIT_CODE = 3  # errors have 1, wrong command lines 2
-_MAX_SHOWN = 10  # models that fail, by name
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_FORM = re.compile(r"\s*([a-z][a-z_:-]*)\s*(<=|>=|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:%|pt)?\s*")
-_TYPES = {"int": int, "float": float, "path-like": Path}
+# --- Options of a function
 
 
 def add_options(

@@ -107,6 +107,8 @@ class DomainGeneralizationSettings(Settings):
         return self
 
 
+# --- The plan
+
 # What becomes of an algorithm on the sources of a block.
 TRAINED, SAME_AS_ERM, REFUSED = "trained", "= ERM", "refused"
 # What the defaults and ranges of options are meant for: facebookresearch/DomainBed.

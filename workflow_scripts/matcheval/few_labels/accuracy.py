@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+# --- Methods: which one the labels call for, and the estimate that it gives
+
 FEW = 5  # errors, or correct datapoints, below which an approximate interval is not taken
 ENOUGH = 50  # labels from which approximate intervals were found to hold: the size of a pilot
 _LEAST = 30  # random labels, below which the exact interval is taken
@@ -141,6 +143,8 @@ def sequence_by(
         return betting_cs(y, len(f), level, f[sample.rows], mean)
     return ppr_cs(y, len(f), level, *prior_of(mean))
 
+
+# --- What people call
 
 Estimand = Literal["set", "population"]
 FEW_COLUMNS = ("estimate", "lower", "upper", "level", "guarantee", "n_labelled", "n")
