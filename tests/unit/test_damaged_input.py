@@ -3,7 +3,6 @@
 MATCHEVAL_EXAMPLES=10000 makes a campaign of it.
 """
 
-import argparse
 import copy
 import hashlib
 import io
@@ -11,12 +10,11 @@ import json
 import os
 import pickle
 import pickletools
-from contextlib import chdir, contextmanager, nullcontext
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
-import pandas as pd
 import pytest
 import yaml
 from hypothesis import HealthCheck, event, given, settings
@@ -25,16 +23,12 @@ from jsonschema import Draft202012Validator
 from safetensors.numpy import save
 
 from damage import damaged
-from matcheval.cli.options import arguments_of
 from matcheval.datasets.sources import load_plain_pickle
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
 from matcheval.downloads.sources import Expected
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
-from matcheval.predictions.files import read_predictions
-from matcheval.predictions.inputs import layout_of
-from matcheval.predictions.softmax import softmax
 from servers import serving
 from studies import ROOT, load
 
@@ -80,85 +74,6 @@ def test_pickles(random):
     with read_or_refused():
         content = damaged(random.choice(PICKLES), INSTRUCTIONS, random)
         repr(load_plain_pickle(io.BytesIO(content), "p"))
-
-
-N_ROWS, CLASSES = 40, ("ant", "bee", "cow", "dog")
-BAD_CELLS = {
-    "label": ["", "nan", "-1", "0.5", "40000", "1e99", "\x00", "inf", "[1]"],
-    "prediction": ["", "nan", "-7", "1.25", "99999999999999999999", "NULL"],
-    "probability": ["", "nan", "-0.25", "1.5", "101", "inf", "1,5", "high"],
-    "index": ["-1", "0.5", "3000000000", "nan", ""],
-}
-
-
-def predictions(random):
-    """A table in one of the many ways to write predictions, the meaning, and how it is read."""
-    rng = np.random.default_rng(random.randint(0, 2**32))
-    logits = rng.normal(0, 2, (N_ROWS, len(CLASSES))).astype(np.float32)
-    label, probabilities = rng.integers(0, len(CLASSES), N_ROWS), softmax(logits)
-    meant = {"label": label, "prediction": logits.argmax(1), "probability": probabilities.max(1)}
-    coin = [random.choice([False, True]) for _ in range(5)]
-    first = random.choice([0, 1])
-    names = np.array(CLASSES) if coin[0] else np.arange(len(CLASSES)) + first
-    table = pd.DataFrame({"label": names[label]})
-    form = random.choice(["plain", "prob_", "logit_"])
-    if form == "plain":
-        table["prediction"], table["probability"] = names[meant["prediction"]], meant["probability"]
-    else:
-        table[[f"{form}{name}" for name in names]] = probabilities if form == "prob_" else logits
-    if coin[1]:
-        table = table.assign(index=range(N_ROWS)).sample(frac=1, random_state=first)
-    if coin[2]:
-        table["image"] = [f"image {i}.png" for i in range(N_ROWS)]
-    if coin[3]:
-        table = table.rename(columns={"label": "truth"})
-    elif coin[4]:
-        table = table.rename(columns=lambda name: name if "_" in name else name.title())
-    options = {"columns": ["label=truth"] if coin[3] else [], "classes": coin[0] or None,
-               "first_label": 0 if coin[0] else first}  # fmt: skip
-    return table[random.sample(list(table), len(table.columns))], meant, options
-
-
-def write(table, path):
-    match path.suffix:
-        case ".json" | ".jsonl":
-            table.to_json(path, orient="records", lines=path.suffix == ".jsonl")
-        case ".parquet":
-            table.to_parquet(path)
-        case ".npz":
-            np.savez(path, **{name: np.array(table[name].tolist()) for name in table})
-        case _:
-            table.to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
-
-
-@pytest.mark.parametrize("damage", ["none", "cell"])
-@examples
-@randoms
-def test_prediction_files(tmp_path, damage, random):
-    """As written, what is read is what was meant; a cell that cannot be valid is refused."""
-    formats = ["csv", "tsv", "csv.gz", *(["json", "jsonl", "parquet", "npz"] * (damage != "cell"))]
-    path, classes = tmp_path / f"p.{random.choice(formats)}", tmp_path / "classes.txt"
-    classes.write_text("\n".join(CLASSES))
-    table, meant, options = predictions(random)
-    if damage == "cell":
-        key = random.choice([key for key in table if key.lower() in {*BAD_CELLS, "truth"}])
-        table = table.astype({key: str})
-        bad = random.choice(BAD_CELLS["label" if key == "truth" else key.lower()])
-        table.iloc[random.randint(0, N_ROWS - 1), list(table).index(key)] = bad
-    write(table, path)
-    if options["classes"]:
-        options["classes"] = str(classes)
-    else:
-        del options["classes"]
-    with nullcontext() if damage == "none" else read_or_refused():
-        given = argparse.Namespace(**options, labels_are_true=False)
-        layout = layout_of([path], **arguments_of(layout_of, given))
-        found = read_predictions(path, layout)
-        assert damage != "cell"
-    if damage == "none":
-        assert np.array_equal(found.label, meant["label"])
-        assert np.array_equal(found.prediction, meant["prediction"])
-        np.testing.assert_allclose(found.probability, meant["probability"], atol=2e-6)
 
 
 OWN = """\
