@@ -23,8 +23,6 @@ from matcheval.statistics.robustness import (
 from published import needs_data, results, study
 from studies import configuration, load
 
-SMALL = {"resamples": 200, "seed": 3, "confidence": 0.9}
-
 
 def set_of(accuracies, n=1000):
     """Accuracies of models on a set, of unknown size if n is 0."""
@@ -61,8 +59,6 @@ class TestByHand:
         a = table[table.model == "a"].iloc[0]
         assert a.expected == pytest.approx(0.62 - 0.2 * 0.052 / 0.06)
         analysis.SCHEMA.from_frame(table)
-        cells = {column.head: column.cells[0] for column in analysis.SCHEMA.text_columns(table)}
-        assert cells["ρ (points)"].startswith("+8.0 [")
         # Of standard models that are named, all lie on the line, and star is in no fit.
         named = analysis.tabulate(given, list(base), standard=["a", "b", "c", "d"])
         assert named.groupby("model").n_standard.first().to_dict() == {
@@ -101,17 +97,6 @@ def test_fits_without_each_model_are_those_of_lstsq(n_bases):
                 continue
             beta = np.linalg.lstsq(x[fit, rows], y[fit, rows], rcond=None)[0]
             assert found[fit, model] == pytest.approx(at[fit, model] @ beta)
-
-
-def test_several_bases():
-    rng = np.random.default_rng(2)
-    z = rng.normal(0.5, 0.4, (3, 9))
-    found = fit_of(*ndtr(z), scale=Scale.PROBIT)
-    for model in range(9):
-        others = np.arange(9) != model
-        x = np.column_stack([np.ones(9), *z[1:]])
-        beta = np.linalg.lstsq(x[others], z[0, others], rcond=None)[0]
-        assert found["expected"][model] == pytest.approx(ndtr(x[model] @ beta))
 
 
 def images_of(z, n, rng, shared=0.85):
@@ -210,31 +195,25 @@ class TestUnusual:
         with pytest.raises(InputError, match=r"new: .*no top-1 accuracy of 1 model \(b\)"):
             analysis.tabulate(given, ["a", "b"])
 
-    def test_draws_do_not_depend_on_blocks_or_on_the_order(self, monkeypatch):
+    def test_draws_do_not_depend_on_the_order(self):
         new = dict(zip("abcde", self.NEW, strict=True))
         given = {"new": set_of(new), "old": set_of(dict(zip("abcde", self.BASE, strict=True)))}
-        first, other = (analysis.tabulate(given, models, **SMALL) for models in ("abcde", "ecdab"))
+        first, other = (
+            analysis.tabulate(given, models, resamples=200, seed=3) for models in ("abcde", "ecdab")
+        )
         assert first.equals(other)
-        monkeypatch.setattr("matcheval.statistics.robustness._BLOCK", 7)
-        assert analysis.tabulate(given, "abcde", **SMALL).equals(first)
 
 
 @pytest.mark.parametrize("n_bases", [1, 2])
-@pytest.mark.parametrize("scale", list(Scale))
-def test_the_figure(n_bases, scale):
+def test_the_figure(n_bases):
     rng = np.random.default_rng(4)
     models = [f"a-rather-long-name-of-model-{i}" for i in range(25)]
     z = rng.normal(0.5, 0.4, 25) + rng.normal(0, 0.1, (n_bases + 1, 25))
-    names = ("new", "old", "older")
     given = {
         name: set_of(dict(zip(models, ndtr(values), strict=True)))
-        for name, values in zip(names, z, strict=False)
+        for name, values in zip(("new", "old", "older"), z, strict=False)
     }
-    table = analysis.tabulate(given, models, scales=[scale], resamples=200)
-    figure = analysis.plot(table)
-    draw(figure)
-    left, _ = figure.axes
-    assert left.get_xlabel().startswith("Accuracy on old" if n_bases == 1 else "Accuracy expected")
+    draw(analysis.plot(analysis.tabulate(given, models, scales=["probit"], resamples=200)))
 
 
 @pytest.mark.parametrize(
@@ -291,8 +270,7 @@ GIVEN = {NEW: OLD}
 @pytest.mark.parametrize(
     ("block", "message"),
     [
-        ({"sets": {"digits-new": OLD}}, "'effective_robustness.sets': unknown"),
-        ({"sets": {NEW: "digits-knwon"}}, "unknown dataset 'digits-knwon'"),
+        ({"sets": {NEW: "digits-knwon"}}, "'effective_robustness.sets.*digits-knwon'"),
         ({"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own base. Name"),
         ({"sets": GIVEN, "standard": ["resnet50"]}, "standard'.*unknown model 'resnet50'"),
         ({"sets": GIVEN, "standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]}, "is also under"),

@@ -94,14 +94,12 @@ class TestScores:
 def write(folder, name, n, seed, *, logits=True):
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 2, (n, 3))
-    p = softmax(values, axis=1)
-    labels = (rng.random((n, 1)) > p.cumsum(1)).sum(1)
-    np.savez(folder / f"{name}.npz", labels=labels, logits=2 * values)
+    labels = (rng.random((n, 1)) > softmax(values, axis=1).cumsum(1)).sum(1)
     path = folder / f"{name}.npz"
+    np.savez(path, labels=labels, logits=2 * values)
     if not logits:
-        path = folder / f"{name}.parquet"
-        write_predictions(read_predictions(folder / f"{name}.npz"), path)
-    return path
+        write_predictions(read_predictions(path), path.with_suffix(".parquet"))
+    return path if logits else path.with_suffix(".parquet")
 
 
 def read(files) -> ComparedModels:
@@ -151,14 +149,6 @@ class TestTable:
         rows = table[table.reason == ""]
         parts = rows.confidence_part + rows.conditional_part
         np.testing.assert_allclose(parts, rows.gap, atol=1e-12)
-        cells = {
-            column.head: column.cells for column in score_comparison.SCHEMA.text_columns(table)
-        }
-        assert cells["Models"] == ["2", "2", "2", "2", "0", "0"] * 2
-        chosen = rows[(rows.scale == RANKS) & (rows.matching == "probability")]
-        means = chosen[chosen.score == "margin"][["reference_gap", "reference_matched_gap"]].mean()
-        narrowing = 1 - means["reference_matched_gap"] / means["reference_gap"]  # of mean gaps
-        assert cells["Without warning"][-5] == f"{100 * narrowing:.0f}".replace("-", "−")
         assert len(score_comparison.plot(table).axes) == 4
 
     def test_a_temperature_is_fitted(self, known, tmp_path):
