@@ -65,14 +65,6 @@ def test_tables_say_why_there_is_none(why):
         assert table.reason.str.contains(why).all()
 
 
-def test_a_figure_of_one_model_names_no_mean():
-    table = sweep.tabulate(models(200, 150, methods=PROBABILITY), epsilons=[0.005, 0.01])
-    for shown, n in ((table, 2), (table[table.model.isin(["m0", sweep.MEAN])], 0)):
-        figure = sweep.plot(shown)
-        labels = [label for each in figure.axes for label in each.get_legend_handles_labels()[1]]
-        assert sum("mean" in text for text in (*labels, figure.get_supxlabel())) == n
-
-
 def test_a_mean_has_an_error_where_one_model_has():
     """All predictions of one model being wrong do not make the mean one-sided."""
     known = wrong(models(200, 150, methods=PROBABILITY), slice(1))
