@@ -191,16 +191,6 @@ def test_a_title_is_no_surer_than_its_claims(strengths, said):
     assert _title(Verdict("p", claims, "")) == said
 
 
-def test_confidence_is_shown_against_accuracy(estimated, tmp_path):
-    section = gap_section(estimated, tmp_path)
-    *_, chart = content(section.data, section.values).headlines[0].charts
-    curves = estimated[0].calibration
-    for series, origin in zip(chart.series, ("original", "replication"), strict=True):
-        of_set = curves[curves["origin"] == origin]
-        assert [point.x for point in series.points] == pytest.approx(list(100 * of_set.confidence))
-        assert [point.y for point in series.points] == pytest.approx(list(100 * of_set.accuracy))
-
-
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
@@ -232,14 +222,6 @@ def test_names_cannot_become_markup_and_nothing_is_loaded(estimated, tmp_path):
     assert "default-src 'none'" in page
     without_names = page.replace("http://evil.example", "")
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", without_names)
-
-
-def test_what_was_left_out_is_said(estimated, tmp_path):
-    noted = {"n_mostly_unmatched": 1}
-    page = page_of(estimated, tmp_path, change=lambda means: means.assign(**noted))
-    first = page[page.index("<h2") : page.index(">Models<")]
-    assert "more than half of the targets of 1 of 2 models are unmatched" in first
-    assert "Nothing was left out" in render_report("s", [], PROVENANCE)
 
 
 def test_settings_and_captions_are_shown(estimated, tmp_path):
