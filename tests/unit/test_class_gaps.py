@@ -7,7 +7,7 @@ import pytest
 
 from compared import models, swapped
 from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, tabulate
-from matcheval.protocol.blocks import groups
+from matcheval.protocol.comparisons import groups
 from matcheval.protocol.decomposition import Scored, decompose, parts_of_bins
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from helpers import simulate
-from matcheval.protocol.blocks import datapoints, groups, paired_images
+from matcheval.protocol.comparisons import datapoints, groups, paired_images
 from matcheval.protocol.decomposition import (
     Scored,
     bin_sets,

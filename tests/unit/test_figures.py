@@ -12,8 +12,7 @@ from drawings import PAIR, draw, lines_of
 from helpers import predictions
 from matcheval.errors import InputError
 from matcheval.figures import style as look
-from matcheval.figures.forms import heat_map, running_median
-from matcheval.figures.many_models import draw_curves, draw_rows
+from matcheval.figures.forms import draw_curves, draw_rows, heat_map, running_median
 from matcheval.figures.saving import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 from helpers import matched, predictions, simulate
-from matcheval.protocol.blocks import groups, paired_images
+from matcheval.protocol.comparisons import groups, paired_images
 from matcheval.protocol.decomposition import Scored
 from matcheval.protocol.gaps import gap_terms
 from matcheval.protocol.matching import match, plan_matching

@@ -17,8 +17,8 @@ from matcheval.errors import InputError
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
-from matcheval.protocol.blocks import GroupSource, groups, paired_images
 from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.comparisons import GroupSource, groups, paired_images
 from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models

@@ -12,8 +12,8 @@ from matcheval.analyses import class_gaps as class_gaps
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.analyses import severity as severity
 from matcheval.datasets.suites import Member, Suite
-from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import ComparedModels, error_of_mean, error_of_model
+from matcheval.protocol.comparisons import groups
 from matcheval.protocol.standard_errors import standard_error
 
 PROBABILITY = {"probability": BOTH["probability"]}

@@ -10,8 +10,8 @@ from helpers import predictions, simulate
 from matcheval.analyses import mcnemar as analysis
 from matcheval.analyses.paired_gaps import SCHEMA, tabulate
 from matcheval.errors import InputError
-from matcheval.protocol.blocks import groups
 from matcheval.protocol.compared_models import MEAN, ComparedModels
+from matcheval.protocol.comparisons import groups
 from matcheval.statistics.significance import mcnemar
 from studies import configuration, load
 from vectors import case

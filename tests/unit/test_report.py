@@ -25,7 +25,6 @@ from matcheval.protocol.report import _relation, _title, content
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
-from matcheval.report.charts import Chart, Point, Series
 from matcheval.report.pages import (
     FigureSpace,
     MarkdownTable,
@@ -33,7 +32,7 @@ from matcheval.report.pages import (
     read_markdown,
     render_report,
 )
-from matcheval.report.sections import Section, ShownFile
+from matcheval.report.sections import Chart, Point, Section, Series, ShownFile
 from matcheval.statistics.claims import Strength
 from matcheval.study.analysis import shown_files
 from matcheval.study.rules import Artifact, ReportEntry

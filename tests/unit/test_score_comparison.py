@@ -25,8 +25,8 @@ from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
+from matcheval.protocol.comparisons import GroupSource
 from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.settings import Score
 from studies import configuration, load

@@ -11,9 +11,8 @@ from helpers import matched_gap, predictions, simulate
 from matcheval.analyses.severity import SCHEMA, plot, tabulate
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
-from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import MEAN, scored
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, paired_images
 from matcheval.protocol.decomposition import decompose
 from studies import configuration, load
 

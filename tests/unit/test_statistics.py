@@ -10,6 +10,7 @@ from scipy import stats
 from scipy.optimize import isotonic_regression
 
 from matcheval.errors import InputError
+from matcheval.protocol.kernel import isotonic_fit
 from matcheval.statistics.intervals import (
     accuracy_columns,
     at_level,
@@ -17,7 +18,6 @@ from matcheval.statistics.intervals import (
     normal_factor,
     percentiles,
 )
-from matcheval.statistics.isotonic import isotonic_fit
 from matcheval.statistics.lines import (
     Scale,
     bootstrap_lines,
@@ -25,10 +25,11 @@ from matcheval.statistics.lines import (
     confidence_region,
     fit_line,
     from_scale,
+    ordinal_ranks,
     percentile_interval,
+    rank_correlations,
     to_scale,
 )
-from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
 
 
 class TestClopperPearson:

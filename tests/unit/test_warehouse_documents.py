@@ -12,8 +12,7 @@ from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
-from matcheval.warehouse.documents import tabulate_prompts
-from matcheval.warehouse.figures import write_worklist
+from matcheval.warehouse.documents import tabulate_prompts, write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.sets import planned_sets, tabulate_plan
 from matcheval.warehouse.settings import WarehouseSettings, read_warehouse

@@ -25,7 +25,7 @@ from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval
 from matcheval.statistics.intervals import percent
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.statistics.lines import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
 

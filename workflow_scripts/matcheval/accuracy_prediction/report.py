@@ -10,9 +10,16 @@ from matcheval.accuracy_prediction.predicting import procedure_labels, titles
 from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.io.text_tables import TextColumn, counted, signed
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 from matcheval.statistics.intervals import percent
 
 Row = Mapping[Any, Any]  # of the table of errors, with what readers call it

@@ -19,13 +19,12 @@ from matcheval.io.text_tables import counted, with_interval
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol import compared_models
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MIN_PAIRS, ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Blocks, Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.statistics.intervals import LEVEL, percent

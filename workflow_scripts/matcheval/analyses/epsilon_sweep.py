@@ -8,14 +8,13 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures import style
-from matcheval.figures.forms import Series, curves, drawing
-from matcheval.figures.many_models import draw_curves
+from matcheval.figures.forms import Series, curves, draw_curves, drawing
 from matcheval.io.tables import TableSchema, fraction, interval, text
 from matcheval.io.text_tables import TextColumn, counted, lay_out
 from matcheval.protocol import compared_models
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
 from matcheval.statistics.intervals import LEVEL, percent

@@ -30,9 +30,9 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction,
 from matcheval.io.text_tables import counted, with_interval
 from matcheval.io.user_files import check_columns, read_numbered_rows
 from matcheval.predictions.records import MAX_CLASSES, Predictions
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import DatasetName, PathText
 from matcheval.statistics.intervals import normal_quantile, percent, wilson

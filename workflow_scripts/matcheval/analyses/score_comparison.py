@@ -18,20 +18,19 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.errors import configuration_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing, intervals, name_rows
-from matcheval.figures.many_models import draw_rows
+from matcheval.figures.forms import Series, draw_rows, drawing, intervals, name_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import softmax
 from matcheval.protocol import compared_models
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import match_once, plan_measured, run_sequence
 from matcheval.protocol.no_warning import no_warning_reference
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms

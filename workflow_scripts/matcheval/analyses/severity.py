@@ -19,9 +19,8 @@ from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
 from matcheval.protocol import compared_models
 from matcheval.protocol.analysis import Matching
-from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, paired_images
 from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label

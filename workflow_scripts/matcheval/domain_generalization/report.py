@@ -8,9 +8,16 @@ import pandas as pd
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.settings import ERM
 from matcheval.io.text_tables import counted, signed
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 from matcheval.statistics.intervals import percent
 
 _SIGNIFICANT = 0.05

@@ -23,8 +23,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol import matching, schemas, standard_errors
-from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Blocks, Comparison, GroupSource, blocks_of_pair
 from matcheval.protocol.decomposition import Floats, scored
 from matcheval.protocol.matching import (
     UNMATCHED,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from matcheval.figures import style
 from matcheval.figures.forms import (
+    FEW_MODELS,
     RUNNING_MEDIAN,
     Floats,
     Series,
@@ -16,7 +17,6 @@ from matcheval.figures.forms import (
     join,
     name_rows,
 )
-from matcheval.figures.many_models import FEW_MODELS
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
 from matcheval.io.text_tables import counted
 from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor, percent

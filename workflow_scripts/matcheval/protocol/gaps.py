@@ -26,9 +26,8 @@ import pyarrow as pa
 from matcheval.datasets.suites import Pair
 from matcheval.io.terminal import tracked
 from matcheval.protocol import compared_models, decomposition
-from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
-from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Blocks, Comparison
 from matcheval.protocol.decomposition import (
     CLEAR_GAP,
     FURTHER_N_BINS,

@@ -12,9 +12,17 @@ from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.verdicts import Claim, StudyVerdicts, Verdict
 from matcheval.protocol.words import percent, with_interval
-from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Line,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 from matcheval.statistics.intervals import percent as level_of
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}

@@ -131,7 +131,7 @@ def _build(arguments: argparse.Namespace) -> "Build":
 
 def run_worklist(arguments: argparse.Namespace) -> None:
     """Write a worklist for reviewers."""
-    from matcheval.warehouse.figures import write_worklist
+    from matcheval.warehouse.documents import write_worklist
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
 
     build = _build(arguments)
