@@ -65,19 +65,6 @@ class TestByHand:
             "a": 3, "b": 3, "c": 3, "d": 3, "star": 4
         }  # fmt: skip
 
-    @pytest.mark.parametrize("scale", list(Scale))
-    def test_models_on_the_line_have_none(self, scale):
-        z = np.linspace(-0.5, 1.2, 6)
-        on_line = {Scale.PROBIT: (ndtr(0.8 * z - 0.3), ndtr(z)), Scale.LINEAR: (z / 4, z / 2)}
-        new, base = on_line[scale]
-        if scale is Scale.LINEAR:
-            new, base = new + 0.3, base + 0.3
-        found = fit_of(new, base, scale=scale)
-        np.testing.assert_allclose(found["rho"], 0, atol=1e-12)
-        np.testing.assert_allclose(found["fitted"], new, atol=1e-12)
-        assert (found["rho_low"] < 0).all()
-        assert (found["rho_high"] > 0).all()
-
 
 @pytest.mark.parametrize("n_bases", [1, 2, 3])
 def test_fits_without_each_model_are_those_of_lstsq(n_bases):

@@ -19,7 +19,6 @@ from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.comparisons import GroupSource, groups, paired_images
-from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
@@ -136,12 +135,6 @@ class TestTables:
             assert (mean.n_models, mean.n_left_out, mean.n_groups) == (3, 0, 0)
             width = mean.matched_gap_high - mean.matched_gap_low
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
-
-    def test_the_decomposition_is_that_of_the_function(self, found):
-        mean = decompose_models([bin_sets(*scored(one)) for one in KNOWN.comparisons]).mean
-        assert mean.confidence_share_low < mean.confidence_share < mean.confidence_share_high
-        for name in ("confidence_share", "confidence_share_low", "conditional_part_high"):
-            assert found.means[name].tolist() == [getattr(mean, name)] * 2
 
     def test_a_model_has_the_same_numbers_alone_as_among_others(self, found):
         alone = estimate_gaps(replace(KNOWN, comparisons=KNOWN.comparisons[:1]))

@@ -123,19 +123,6 @@ class TestRoles:
         assert found.source is sets.pop(source)
         assert found.target is sets[found.target_name]
 
-    def test_gaps_are_original_minus_replication_whatever_the_roles(self):
-        method = MatchingMethod(criterion=PROBABILITY, epsilon=0.02)
-        runs = MatchedModel.of(self.compare(self.small, self.large), method, range(3)).runs()
-        assert set(runs["source"].to_pylist()) == {"new"}
-        row = tabulate_runs([runs]).iloc[0]
-        assert row.n_original == 50
-        assert row.n_replication == 80
-        assert row.accuracy_original == self.small.correct.mean()
-        assert row.gap == pytest.approx(self.small.correct.mean() - self.large.correct.mean())
-        role = runs.to_pandas()
-        by_role = (role.matched_accuracy_target - role.matched_accuracy_source).mean()
-        assert row.matched_gap_mean == pytest.approx(by_role)
-
 
 class TestSameDatapoints:
     """All models of a study must predict the same datapoints and the same classes."""
