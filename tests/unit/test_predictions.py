@@ -64,6 +64,7 @@ BAD_CSV = {
     "a,b\n0,0\n": "probability missing; found a (int64), b (int64). Give the",
     THREE: "no datapoints",
     f"{THREE}0,0,nan\n": "'probability': row 0 is empty or NaN",
+    f"{THREE}0,0,inf\n": "row 0: inf is not a finite number",
     f"{THREE}0,0,.5\n0,0,1.01\n": "row 1: 1.01 is outside [0, 1]",
     f"{THREE}0,0,-0.1\n0,0,2\n": "-0.1 is outside [0, 1] (and 1 more)",
     f"{THREE}-1,0,.5\n": "'label': row 0: -1 is negative",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, signed
+from matcheval.io.text_tables import TextColumn, level_text, signed
 from matcheval.names import ORIGINS
 from matcheval.protocol import words
 from matcheval.protocol.schemas import CALIBRATION
@@ -23,7 +23,6 @@ from matcheval.report.sections import (
     Series,
     bounds_in_percent,
 )
-from matcheval.statistics.intervals import percent as level_of
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
@@ -51,7 +50,7 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
-    titles, level = values["titles"], level_of(values["confidence"])
+    titles, level = values["titles"], level_text(values["confidence"])
     study = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
     rows = [row for _, row in study.means.iterrows()]
     headlines, of_accuracies = list[Headline](), list[Chart]()
