@@ -260,8 +260,8 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     n_rows, n_columns = style.grid_shape(len(names), 3)
     note = (
         f"Half-widths of {level_text(confidence)} intervals against the number of labels: mean "
-        f"over {first['repetitions']} draws, medians over {models}; confidences are {temperature}. In "
-        "legends: the median number of labels that reach the dashed line."
+        f"over {first['repetitions']} draws, medians over {models}; confidences are {temperature}. "
+        "In legends: the median number of labels that reach the dashed line."
     )
     title = f"{first['collection']}: labels for ± {half_width:g} points"
     with drawing(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows, title, note) as figure:

@@ -126,8 +126,8 @@ class AccuracyDifference(Shown):
         points = [f"{100 * value + 0.0:.2f}" for value in (self.estimate, self.lower, self.upper)]
         lines = [
             f"{self.first} minus {self.second}: {points[0]} points, {level_text(self.level)} "
-            f"interval {points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
-            f"{self.guarantee})"
+            f"interval {points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of "
+            f"{self.n:,}; {self.guarantee})"
         ]
         if self.n_disagree is not None:
             lines.append(f"the models predict different classes on {self.n_disagree:,} datapoints")
