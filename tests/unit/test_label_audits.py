@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from matcheval.analyses.label_audits import PUBLISHED, SCHEMA, plot, read_audit,
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.protocol.matching import UNMATCHED
-from studies import load
+from studies import configuration, load
 
 SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
 
@@ -236,38 +237,25 @@ class TestTable:
         assert (table.reason == "fewer than 30 datapoints").all()
 
 
+NEW = "digits-new-writers"
+
+
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ({"new": "audit.csv"}, ""),
-        ({}, "neither set of 'p' has audited labels"),
-        ({"other": "audit.csv"}, "'label_audits.labels.other': 'other' is in none of the pairs"),
-        ({"old": "cifar10-h"}, "neither a known audit.*Name cifar10h"),
-        ({"old": "audits.csv"}, "no such file: audits.csv"),
-        ({"old": "names.csv"}, "names.csv: no column index"),
+        ({NEW: "audit.csv"}, ""),
+        ({}, "neither set of 'new-writers' has audited labels"),
+        ({"digits-train": "audit.csv"}, "'digits-train' is in none of the pairs"),
+        ({NEW: "cifar10-h"}, "neither a known audit.*Name cifar10h"),
+        ({NEW: "audits.csv"}, "no such file: audits.csv"),
     ],
 )
 def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):
     monkeypatch.chdir(tmp_path)
-    Path("models.csv").write_text("name,kind\nm,predictions\n")
     Path("audit.csv").write_text("index,label\n0,1\n")
-    Path("names.csv").write_text("name,label\na.png,1\n")
-    names = "old", "new", "other"
-    for name in names:
-        Path(name).mkdir()
-        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.9\n")
-    given = {
-        "study": "s", "models": "models.csv",
-        "datasets": {n: {"kind": "predictions", "files": f"{n}/{{model}}.csv"} for n in names},
-        "pairs": {"p": {"original": "old", "replication": "new"},
-                  "q": {"original": "old", "replication": "other"}},
-        "label_audits": {"pairs": ["p"], "labels": labels},
-    }  # fmt: skip
-    if message:
-        with pytest.raises(InputError, match=message):
-            load(given)
-    else:
-        load(given)
+    audits = {"pairs": ["new-writers"], "labels": labels}
+    with pytest.raises(InputError, match=message) if message else nullcontext():
+        load(configuration("digits") | {"label_audits": audits})
 
 
 def test_reassessed_imagenet():

@@ -3,8 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import ndtri
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import ndtr, ndtri
 
+from drawings import draw
+from matcheval.analyses import difficulty
+from matcheval.analyses.difficulty import Difficulties, fitted_difficulty, skills
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward
@@ -17,7 +22,9 @@ from matcheval.statistics.lines import (
     Scale,
     bootstrap_families,
     bootstrap_lines,
+    from_scale,
     percentile_interval,
+    to_scale,
 )
 from matcheval.statistics.significance import count_significant
 
@@ -239,11 +246,11 @@ class TestRendering:
         ]  # fmt: skip
 
     def test_intervals_are_rounded_outward(self):
-        for given, digits, expected in (
+        for bounds, digits, expected in (
             ((1.639, 1.756), 2, ("1.63", "1.76")), ((1.63, 1.76), 2, ("1.63", "1.76")),
             ((-78.56, -67.59), 1, ("−78.6", "−67.5")), ((-0.001, 0.0), 2, ("−0.01", "0.00")),
         ):  # fmt: skip
-            assert outward(*given, digits) == expected
+            assert outward(*bounds, digits) == expected
 
 
 def test_the_random_part_of_a_gap_and_the_remainder():
@@ -255,3 +262,69 @@ def test_the_random_part_of_a_gap_and_the_remainder():
     assert row.rest_gap_high == pytest.approx(0.1 + (0.8 - 0.6628), abs=1e-4)
     unknown = results({"a": 0.9}, {"a": 0.8}, 100, 0)
     assert np.isnan(unknown.rest_gap_low.iloc[0])
+
+
+# The Gaussian model of difficulty: closed forms, simulation, and recovery by fits
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(180)
+
+
+def probit_line(original, replication):
+    """Slope and offset as published (section 5.3)."""
+    slope = original.spread / replication.spread
+    return slope, (original.mu - replication.mu) / replication.spread
+
+
+sets = st.builds(Difficulties, st.floats(-2, 2), st.floats(0, 3))
+
+
+@given(sets, st.lists(st.floats(-4, 4), min_size=1, max_size=5))
+def test_the_accuracy_is_the_mean_over_difficulties(of_set, skill):
+    """Against Gauss-Hermite quadrature of Φ(s - τ) over N(μ, σ²)."""
+    tau = of_set.mu + of_set.sigma * NODES
+    mean = (ndtr(np.array(skill)[:, None] - tau) * WEIGHTS).sum(axis=1) / WEIGHTS.sum()
+    np.testing.assert_allclose(difficulty.expected_accuracy(skill, of_set), mean, atol=1e-8)
+
+
+@given(sets, sets, st.lists(st.floats(0.02, 0.98), min_size=3, max_size=6, unique=True))
+def test_probit_accuracies_lie_on_the_line_and_keep_their_order(original, replication, accuracy):
+    skill = skills(accuracy, original)
+    np.testing.assert_allclose(difficulty.expected_accuracy(skill, original), accuracy, atol=1e-10)
+    new = difficulty.expected_accuracy(skill, replication)
+    slope, offset = probit_line(original, replication)
+    # Compared as accuracies: on the probit scale, rounding near 1 would be magnified.
+    line = slope * to_scale(accuracy, Scale.PROBIT) + offset
+    np.testing.assert_allclose(new, from_scale(line, Scale.PROBIT), atol=1e-10)
+    assert (np.diff(new[np.argsort(accuracy)]) >= 0).all()
+    again = fitted_difficulty(slope, offset, original)
+    assert (again.mu, again.sigma) == pytest.approx(
+        (replication.mu, replication.sigma), rel=1e-4, abs=1e-4
+    )
+
+
+def test_lines_that_no_difficulty_explains():
+    refused = (1.6, r"slope of 1.6 with σ = 1 .* above 1.25"), (-1, "slope of -1")
+    for slope, message in refused:
+        with pytest.raises(InputError, match=message):
+            fitted_difficulty(slope, -0.5, Difficulties(0, 1))
+    found = fitted_difficulty(1.6, -0.5, Difficulties(0, 1.25))
+    assert found.sigma == pytest.approx(0.0312, abs=1e-3)
+
+
+def test_a_pair_is_modelled_and_drawn():
+    old = {f"m{i:02}": 1000 + 60 * i for i in range(15)}
+    new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}
+    table = results(old | {"perfect": 2000}, new, 2000, 2000)
+    fit = pd.Series(fit_replication(table, Scale.PROBIT, SETTINGS).row)
+    row, of_models = difficulty.model_difficulty(table, fit, sigma=1.5, seed=2)
+    assert row["n_models"] == 15  # without the perfect model, whose skill is infinite
+    assert (row["mu_original"], row["sigma_original"]) == (0, 1.5)
+    line = probit_line(
+        Difficulties(0, 1.5), Difficulties(row["mu_replication"], row["sigma_replication"])
+    )
+    assert line == pytest.approx((fit["slope"], fit["offset"]))
+    assert row["rms_error"] < 0.02
+    np.testing.assert_allclose(
+        of_models.simulated_replication, of_models.expected_replication, atol=0.05
+    )
+    draw(difficulty.plot_difficulty(table, of_models, pd.Series(row)))
