@@ -36,29 +36,17 @@ class ShownFile:
 class Section:
     """The part of a report that one analysis gives.
 
-    Attributes
-    ----------
-    name, title : str
-        Of the analysis: its key in study files, and its name for a reader.
-    room : str
-        Full name of the package of the analysis.
-    shown : tuple of ShownFile
-    data : mapping of str to sequence of str
-        Files, by name, that the function `content` of the room's module `report` reads. Without
-        any, the section shows the tables and figures only.
-    values : mapping
-        Further arguments of that function.
-    settings : mapping
-        Settings of the analysis.
+    The function `content` of the module `report` of the analysis's package makes it of the files
+    `data`, by name, and of `values`; without data, it shows the tables and figures only.
     """
 
-    name: str
+    name: str  # of the analysis, in study files
     title: str
-    room: str
+    package: str
     shown: tuple[ShownFile, ...] = ()
     data: Mapping[str, Sequence[str]] = field(default_factory=dict)
     values: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the analysis
 
 
 @dataclass(frozen=True)
@@ -72,19 +60,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Headline:
-    """A result that the page begins with.
-
-    Attributes
-    ----------
-    subject : str
-        What it is about.
-    lines : tuple of Sentence
-    next_step : str
-        What to do, if that follows.
-    charts : tuple of Chart
-    notes : tuple of str
-        What looks wrong, or is to be known.
-    """
+    """A result that the page begins with; `notes` say what looks wrong, or is to be known."""
 
     subject: str
     lines: tuple[Sentence, ...]
@@ -95,21 +71,14 @@ class Headline:
 
 @dataclass(frozen=True)
 class Content:
-    """What the module `report` of a room makes of a section's data.
+    """What the module `report` of a package makes of a section's data.
 
-    Attributes
-    ----------
-    headlines : tuple of Headline
-    variables : mapping
-        Variables of the room's template.
-    notes : tuple of str
-        What was left out and why, and what looks wrong.
-    heading : str
-        Where the section is shown, and not in a drawer: its heading.
+    `notes` say what was left out and why, and what looks wrong. A section with a `heading` is shown
+    under it, and not in a drawer.
     """
 
     headlines: tuple[Headline, ...] = ()
-    variables: Mapping[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = field(default_factory=dict)  # of the template
     notes: tuple[str, ...] = ()
     heading: str = ""
 

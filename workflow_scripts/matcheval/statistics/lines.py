@@ -39,19 +39,11 @@ class Line:
 
 @dataclass(frozen=True)
 class BootstrapLines:
-    """Lines fitted to resampled models.
+    """Lines fitted to resampled models, without resamples of models that all have the same x."""
 
-    Attributes
-    ----------
-    slope, offset : float64 arrays, shape (n_kept,)
-        One line per resample that determines a line.
-    n_degenerate : int
-        Number of resamples left out because all models drawn have the same x.
-    """
-
-    slope: FloatArray
+    slope: FloatArray  # shape (n_kept,)
     offset: FloatArray
-    n_degenerate: int
+    n_degenerate: int  # resamples left out
 
 
 def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
@@ -72,15 +64,10 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines to models drawn with replacement: O(resamples · n_models).
+    """Fit lines to models drawn with replacement; intervals are conditional on those that do.
 
     Draws are those of repeated `RandomState(seed).choice(m, m)`, as in the code of Recht et al.
-    (2019), which has one stream in all versions of NumPy. A resample in which all x are equal
-    determines no line: intervals are conditional on those that do.
-
-    Notes
-    -----
-    Time is O(resamples · n_models), memory O(resamples + n_models).
+    (2019), which has one stream in all versions of NumPy.
     """
     x, y = _checked(x, y)
     # Imported late because it loads numba.
@@ -136,11 +123,9 @@ def bootstrap_families(
 
 
 def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Compute a two-sided percentile interval.
+    """Compute a two-sided percentile interval, rounded outward to values that occur.
 
-    Bounds are order statistics: the lower quantile is rounded down and the upper quantile rounded
-    up to a value that occurs (NumPy's methods `lower` and `higher`), as in the code of
-    Recht et al. (2019).
+    So does the code of Recht et al. (2019).
     """
     tail = (1 - level) / 2
     low = np.quantile(values, tail, method="lower")
@@ -199,11 +184,8 @@ def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
 def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[np.int64]:
     """Rank models by decreasing accuracy, from 1; ties are broken by model name.
 
-    Notes
-    -----
-    Recht et al. (2019) do not say how they rank ties. Of the simple rules this is the only one
-    that reproduces all ranks they print: `resnet_basic_32` and `vgg_15_BN_64` tie, and have ranks
-    26 and 27.
+    Of the simple rules, only this one reproduces all ranks that Recht et al. (2019) print:
+    `resnet_basic_32` and `vgg_15_BN_64` tie, and have ranks 26 and 27.
     """
     values = np.asarray(accuracy, dtype=np.float64)
     order = sorted(range(len(values)), key=lambda i: (-values[i], names[i]))
