@@ -64,7 +64,7 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines to models drawn with replacement; intervals are conditional on those that do.
+    """Fit lines to models drawn with replacement, but where all models drawn have the same x.
 
     Draws are those of repeated `RandomState(seed).choice(m, m)`, as in the code of Recht et al.
     (2019), which has one stream in all versions of NumPy.
