@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from drawings import draw
+from helpers import accuracies
 from matcheval.analyses import (
     class_balanced,
     groups,
@@ -23,10 +24,11 @@ from matcheval.analyses.sampling import image_search as search
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
-from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
+from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.statistics.lines import Scale
 from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
+from studies import configuration, load
 
 
 def known(rows, labels=None):
@@ -148,6 +150,8 @@ def test_human_accuracies_by_hand(tmp_path):
     assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
+    *_, gaps = human_accuracy.SCHEMA.text_columns(table)
+    assert gaps.cells == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
         human_accuracy.tabulate(read_annotations(path), sets, "pair")
@@ -179,19 +183,13 @@ def test_accuracies_by_group_by_hand(tmp_path):
 
 
 def test_revisions_by_hand():
-    def set_of(counts, n):
-        return ACCURACIES.table({
-            "model": list(counts), "dataset": ["d"] * len(counts), "top": [1] * len(counts),
-            "n_correct": list(counts.values()), "n": [n] * len(counts),
-            "accuracy": [c / n for c in counts.values()],
-        })  # fmt: skip
-
-    first, second = set_of({"a": 60, "b": 50}, 100), set_of({"b": 52, "a": 61}, 100)
-    sets = {"r1": first, "r2": second, "r3": set_of({"a": 35, "b": 30}, 50)}
+    first, second = accuracies({"a": 60, "b": 50}, 100), accuracies({"b": 52, "a": 61}, 100)
+    sets = {"r1": first, "r2": second, "r3": accuracies({"a": 35, "b": 30}, 50)}
     table = revisions.tabulate(sets, "test")
     assert table.number.tolist() == [1, 2, 3] * 2
     np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
-    short = {"r1": first, "r2": set_of({"a": 1}, 2)}
+    assert revisions.SCHEMA.text_columns(table)[-1].cells == ["+10.00"] * 3  # of all revisions
+    short = {"r1": first, "r2": accuracies({"a": 1}, 2)}
     assert revisions.tabulate(short, "test", without=["b"]).model.tolist() == ["a", "a"]
     with pytest.raises(InputError, match=r"r2: .*no top-1 accuracy of 1 model \(b\)"):
         revisions.tabulate(short, "test")
@@ -229,6 +227,43 @@ def test_the_sheet_of_hard_images_shows_them_in_order():
         draw(figure)
         assert [axes.get_title()[0] for axes in figure.axes] == ["2", "5"]
     assert figure.axes[0].images[0].get_array().shape == (50, 210, 3)
+
+
+NEW, OLD = "digits-new-writers", "digits-known"
+NEW_OLD = {"sets": {NEW: OLD}}
+PAIR = {"pairs": ["new-writers"]}
+
+
+@pytest.mark.parametrize(
+    ("analysis", "block", "message"),
+    [
+        ("effective_robustness", {"sets": {NEW: "digits-knwon"}}, "sets.*digits-knwon'"),
+        ("effective_robustness", {"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own"),
+        ("effective_robustness", NEW_OLD | {"standard": ["resnet50"]}, "unknown model 'resnet50'"),
+        ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]},
+         "is also under"),
+        ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
+         "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
+        ("score_comparison", PAIR | {"validation": OLD}, "'digits-known' is a set of pair 'new-wr"),
+        ("score_comparison", PAIR | {"ensembles": {"linear-ce": ["linear-ce"]}}, "is a model, too"),
+        ("score_comparison", PAIR | {"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]},
+         "'linear-ce' is left out"),
+        ("paired_gaps", PAIR, "'new-writers' is not declared as paired"),
+        ("severity", {"suites": {"t": OLD}}, "unknown suite 't'"),
+        ("severity", {"suites": {"s": OLD}}, "no set has a severity"),
+    ],
+)  # fmt: skip
+def test_settings_are_checked(analysis, block, message):
+    suites = {"s": {"members": [NEW]}}
+    with pytest.raises(InputError, match=message):
+        load(configuration("digits") | {"suites": suites, analysis: block})
+
+
+def test_gaps_by_severity_are_of_all_classes():
+    members = [{"dataset": NEW, "severity": 1, "classes": ["1", "2"]}]
+    given = {"suites": {"s": {"members": members}}, "severity": {"suites": {"s": OLD}}}
+    with pytest.raises(InputError, match="some classes"):
+        load(configuration("digits") | given)
 
 
 # Published predictions -------------------------------------------------------

@@ -8,12 +8,13 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from drawings import draw
+from helpers import accuracies
 from matcheval.analyses import effective_robustness as analysis
 from matcheval.errors import InputError
 from matcheval.execution.entry_points import run_call
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TABLE_SUFFIXES
-from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_accuracies
+from matcheval.predictions.correctness import Correctness, dataset_accuracies
 from matcheval.statistics.lines import Scale, percentile_interval
 from matcheval.statistics.robustness import (
     draw_accuracies,
@@ -21,17 +22,12 @@ from matcheval.statistics.robustness import (
     evaluate_without_each,
 )
 from published import needs_data, results, study
-from studies import configuration, load
+from studies import load
 
 
-def set_of(accuracies, n=1000):
-    """Accuracies of models on a set, of unknown size if n is 0."""
-    rows = accuracies.items()
-    return ACCURACIES.table({
-        "model": [name for name, _ in rows], "dataset": ["d"] * len(rows), "top": [1] * len(rows),
-        "n_correct": [round(a * n) if n else -1 for _, a in rows], "n": [n] * len(rows),
-        "accuracy": [a for _, a in rows],
-    })  # fmt: skip
+def set_of(fractions, n=1000):
+    """Accuracies of models on a set of n datapoints."""
+    return accuracies({model: round(n * a) for model, a in fractions.items()}, n)
 
 
 def fit_of(new, *bases, scale=Scale.LINEAR, chosen=None, n=1000, right=None, resamples=200):
@@ -90,22 +86,6 @@ def images_of(z, n, rng, shared=0.85):
     """Which of n images models predict correctly: of accuracy Φ(z), with errors that they share."""
     difficulty = np.sqrt(shared) * rng.normal(size=n)
     return difficulty + np.sqrt(1 - shared) * rng.normal(size=(len(z), n)) < np.reshape(z, (-1, 1))
-
-
-@pytest.mark.parametrize("images", [False, True])
-def test_intervals_cover(images):
-    """True ρ, of models that scatter about the line: 90 % intervals of 40 × 15 models."""
-    rng, covered = np.random.default_rng(0), []
-    for _ in range(40):
-        base = rng.normal(0.8, 0.4, 15)
-        new = 0.9 * base - 0.3 + rng.normal(0, 0.04, 15)
-        chance, n = ndtr([new, base]), np.array([[2000], [10_000]])
-        right = [images_of(new, 2000, rng), images_of(base, 10_000, rng)] if images else None
-        accuracy = [one.mean(axis=1) for one in right] if images else rng.binomial(n, chance) / n
-        found = fit_of(*accuracy, scale=Scale.PROBIT, n=n, right=right)
-        rho = chance[0] - ndtr(0.9 * base - 0.3)
-        covered.append((found["rho_low"] <= rho) & (rho <= found["rho_high"]))
-    assert 0.86 < np.mean(covered) < 0.94
 
 
 @pytest.mark.parametrize("scale", list(Scale))
@@ -248,26 +228,6 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
     by_counts = analysis.tabulate(given, models, resamples=200)
     assert table.rho.equals(by_counts.rho)
     assert table.rho_low.equals(by_counts.rho_low) == (resampled == "counts")
-
-
-NEW, OLD = "digits-new-writers", "digits-known"
-GIVEN = {NEW: OLD}
-
-
-@pytest.mark.parametrize(
-    ("block", "message"),
-    [
-        ({"sets": {NEW: "digits-knwon"}}, "'effective_robustness.sets.*digits-knwon'"),
-        ({"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own base. Name"),
-        ({"sets": GIVEN, "standard": ["resnet50"]}, "standard'.*unknown model 'resnet50'"),
-        ({"sets": GIVEN, "standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]}, "is also under"),
-        ({"sets": GIVEN, "standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
-         "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
-    ],
-)  # fmt: skip
-def test_bad_settings(block, message):
-    with pytest.raises(InputError, match=message):
-        load(configuration("digits") | {"effective_robustness": block})
 
 
 @needs_data

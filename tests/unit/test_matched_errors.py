@@ -22,7 +22,6 @@ from matcheval.protocol.comparisons import Comparison, groups, paired_images
 from matcheval.protocol.decomposition import decompose, scored
 from matcheval.protocol.settings import MatchingMethod, Order
 from matcheval.protocol.standard_errors import standard_error
-from studies import configuration, load
 
 PROBABILITY = {"probability": BOTH["probability"]}
 
@@ -239,20 +238,3 @@ def test_sets_that_are_not_paired_are_refused():
 
     with pytest.raises(InputError, match="'fog-2' and the base 'clean'"):
         tabulated(other)
-
-
-MEMBERS = [{"dataset": "digits-new-writers", "severity": 1}]
-
-
-@pytest.mark.parametrize(
-    ("members", "block", "message"),
-    [
-        (MEMBERS, {"suites": {"t": "digits-known"}}, "unknown suite 't'"),
-        (["digits-new-writers"], {"suites": {"s": "digits-known"}}, "no set has a severity"),
-        ([MEMBERS[0] | {"classes": ["1", "2"]}], {"suites": {"s": "digits-known"}}, "some classes"),
-    ],
-)
-def test_settings_are_checked(members, block, message):
-    given = {"suites": {"s": {"members": members}}, "severity": block}
-    with pytest.raises(InputError, match=message):
-        load(configuration("digits") | given)

@@ -13,7 +13,6 @@ from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import groups
 from matcheval.statistics.significance import mcnemar
-from studies import configuration, load
 from vectors import case
 
 
@@ -89,9 +88,6 @@ def test_it_must_be_declared_and_agree():
     broken = (replace(one, replication=other),)
     with pytest.raises(InputError, match="differ in size, indices or labels"):
         tabulate(replace(known, comparisons=broken))
-    given = configuration("digits") | {"paired_gaps": {"pairs": ["new-writers"]}}
-    with pytest.raises(InputError, match="'new-writers' is not declared as paired"):
-        load(given)
 
 
 # McNemar's test of matched pairs

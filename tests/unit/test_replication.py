@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 from drawings import draw
+from helpers import accuracies
 from matcheval.analyses import difficulty
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty, skills
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.io.text_tables import TextColumn, latex, markdown, outward
-from matcheval.predictions.correctness import ACCURACIES, Correctness
+from matcheval.predictions.correctness import Correctness
 from matcheval.replication import tables
 from matcheval.replication.fits import GRID_POINTS, Extremes, ReplicationSettings, fit_replication
 from matcheval.replication.tables import RESULTS, summarize_changes, tabulate_replication
@@ -34,15 +35,6 @@ SETTINGS = ReplicationSettings(resamples=200, seed=1)
 
 def settings_with(**changes):
     return ReplicationSettings(**({"resamples": 200, "seed": 1} | changes))
-
-
-def accuracies(counts, n, top=1):
-    """A table of schema ACCURACIES."""
-    return ACCURACIES.table({
-        "model": list(counts), "dataset": ["set"] * len(counts), "top": [top] * len(counts),
-        "n_correct": [max(c, -1) if n else -1 for c in counts.values()], "n": [n] * len(counts),
-        "accuracy": [c / n if n else c for c in counts.values()],
-    })  # fmt: skip
 
 
 def results(old, new, n_old=100, n_new=50, **options):

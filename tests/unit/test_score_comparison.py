@@ -21,7 +21,6 @@ from matcheval.analyses.score_comparison import (
     votes,
 )
 from matcheval.datasets.suites import Pair
-from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
@@ -176,20 +175,6 @@ class TestTable:
         row = rows[(rows.matching == "probability") & (rows.scale == AS_IS)].iloc[0]
         assert row.fraction_unmatched == 0
         assert row.gap == pytest.approx(table.gap.iloc[0])
-
-
-@pytest.mark.parametrize(
-    ("block", "message"),
-    [
-        ({"validation": "digits-known"}, "'digits-known' is a set of pair 'new-writers'"),
-        ({"ensembles": {"linear-ce": ["linear-ce"]}}, "'linear-ce' is a model, too"),
-        ({"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]}, "'linear-ce' is left out"),
-    ],
-)
-def test_settings_are_checked(block, message):
-    given = configuration("digits") | {"score_comparison": {"pairs": ["new-writers"], **block}}
-    with pytest.raises(InputError, match=message):
-        load(given)
 
 
 def test_models_are_run_on_the_sets_that_scores_are_fitted_on():
