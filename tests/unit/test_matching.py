@@ -13,7 +13,7 @@ import reference
 from helpers import matched, predictions, simulate
 from matcheval import jit as compiling
 from matcheval.errors import InputError
-from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_sequence
+from matcheval.protocol.matching import UNMATCHED, _order, match, plan_matching, run_sequence
 from matcheval.protocol.settings import (
     Criterion,
     MatchingMethod,
@@ -163,6 +163,17 @@ class TestGenerator:
         names = {"pair": "digits", "criterion": LABEL, "model": "cnn"}
         # From child 3 of that SeedSequence. Another value would change every published run.
         assert generator(3, **names).random() == 0.13071327080154482
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-2.5, -1.0, -0.0, 0.0, 0.25, 3.0]))),
+    st.sampled_from(["f4", "f8"]),
+)
+@settings(max_examples=100, deadline=None)
+def test_the_order_of_the_sort(points, dtype):
+    group = np.array([g for g, _ in points], np.int16)
+    score = np.array([s for _, s in points], dtype)
+    np.testing.assert_array_equal(_order(group, score), np.lexsort((score, group)))
 
 
 def test_without_a_writable_cache_folder(monkeypatch):
