@@ -101,7 +101,9 @@ class TestTables:
     def test_results_do_not_depend_on_the_number_of_threads(self, found, monkeypatch):
         monkeypatch.setattr(decomposition, "_MODELS", 1)
         for threads in (2, 5):
-            again = estimate_gaps(KNOWN, threads=threads)
+            again = gaps_of_models(
+                KNOWN.comparisons, KNOWN.methods, KNOWN.seeds, KNOWN.blocks, threads=threads
+            )
             pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
             for name, table in found.models.items():
                 pd.testing.assert_frame_equal(again.models[name], table, check_exact=True)

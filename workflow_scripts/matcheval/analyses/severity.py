@@ -29,12 +29,6 @@ from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
-
-def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over models."""
-    return table[table["model"] == MEAN]
-
-
 SCHEMA = TableSchema(
     "gaps by severity",
     (
@@ -63,7 +57,7 @@ SCHEMA = TableSchema(
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-    summary=_means,
+    summary=lambda table: table[table["model"] == MEAN],
     shown={
         "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
         "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",

@@ -89,14 +89,10 @@ class GapTables:
     calibration: pd.DataFrame
 
 
-def estimate_gaps(
-    compared: ComparedModels, *, progress: bool = False, threads: int = 1
-) -> GapTables:
+def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
     comparisons = tracked(compared.comparisons, "estimating gaps", progress=progress)
-    return gaps_of_models(
-        comparisons, compared.methods, compared.seeds, compared.blocks, threads=threads
-    )
+    return gaps_of_models(comparisons, compared.methods, compared.seeds, compared.blocks)
 
 
 def gaps_of_models(

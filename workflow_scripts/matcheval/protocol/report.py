@@ -59,7 +59,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         of_pair = [row for row in rows if row["pair"] == verdict.pair]
         first, charts = of_pair[0], list[Chart]()
         models = study.gaps[verdict.pair, first["matching"]]
-        is_mixed = _is_mixed(verdict)
+        is_mixed = verdict.claims[0].finding == "mixed"
         if is_mixed:  # the chart of models takes the place of that of their mean
             charts.append(_accuracies(first, models, level))
         elif first["n_models"]:
@@ -84,10 +84,6 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         notes=tuple(words.told(study.suspicions)),
         heading="Models",
     )
-
-
-def _is_mixed(verdict: Verdict) -> bool:
-    return verdict.claims[0].finding == "mixed"
 
 
 def _calibration(
