@@ -77,7 +77,7 @@ def test_commands_import_what_they_use(tmp_path, command, said, allowed):
 def test_a_table_needs_no_figures(tmp_path):
     (tmp_path / "good.csv").write_text(FILES["good.csv"])
     loaded, told = loaded_by(tmp_path, "matcheval.cli", "compare", "good.csv", "good.csv")
-    assert "matched accuracy" in told
+    assert "matched on confidence" in told
     unused = {"jinja2", "matplotlib", "PIL", "sklearn", "torch", "pyarrow.parquet"}
     # Numba itself imports the package `scipy` alone.
     assert not loaded & (unused | {"scipy.linalg", "scipy.special"})
