@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+import pytest
 import yaml
 from PIL import Image
+from scipy.io import savemat
 
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
@@ -18,15 +20,20 @@ from matcheval.datasets.label_spaces import CIFAR10
 from matcheval.downloads.sources import published_files
 
 ROOT = Path(__file__).parents[1]
-SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "cifar10"
+SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))
+CIFAR = SHARED / "data" / "cifar10"
+needs_cifar = pytest.mark.skipif(
+    not CIFAR.is_dir(),
+    reason=f"no CIFAR-10 images at {CIFAR}; MATCHEVAL_SHARED names the folder above data/",
+)
 
 
 def cifar_images(n):
     """Real CIFAR-10 test images where they are available, else noise of the same shape."""
-    if not SHARED.is_dir():
+    if not CIFAR.is_dir():
         rng = np.random.default_rng(0)
         return rng.integers(0, 256, (n, 32, 32, 3), np.uint8), np.arange(n) % 10
-    with pq.ParquetFile(SHARED / "test.parquet") as file:
+    with pq.ParquetFile(CIFAR / "test.parquet") as file:
         rows = next(file.iter_batches(n)).to_pydict()
     images = [np.asarray(Image.open(io.BytesIO(data)).convert("RGB")) for data in rows["image"]]
     return np.stack(images), np.array(rows["label"])
@@ -97,6 +104,23 @@ def cifar10_tar(images, labels, classes=CIFAR10):
     files["test_batch"] = batch(slice(None))
     files["batches.meta"] = pickle.dumps({b"label_names": [n.encode() for n in classes]}, 2)
     return tar({f"cifar-10-batches-py/{name}": data for name, data in files.items()}, "w:gz")
+
+
+def imagenet_devkit(labels, numbers, wnids):
+    """ILSVRC's development kit: classes in an order of its own, then an inner node.
+
+    `labels` are those of images 1, 2, ..., and `numbers` those of its classes 1, 2, ...
+    """
+    kinds = [("ILSVRC2012_ID", "O"), ("WNID", "O"), ("num_children", "O")]
+    rows = [(i, wnids[label], 0) for i, label in enumerate(numbers, start=1)]
+    synsets = np.array([*rows, (1001, "n00001740", 3)], dtype=kinds)
+    file = io.BytesIO()
+    savemat(file, {"synsets": synsets.reshape(-1, 1)})
+    truth = "".join(f"{np.flatnonzero(numbers == label)[0] + 1}\n" for label in labels)
+    return {
+        "ILSVRC2012_devkit_t12/data/meta.mat": file.getvalue(),
+        "ILSVRC2012_devkit_t12/data/ILSVRC2012_validation_ground_truth.txt": truth.encode(),
+    }
 
 
 def sources_yaml(files):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets.dataset import make_dataset
+from image_sets import dataset
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
@@ -21,15 +21,14 @@ def recipe(**changed):
     return Recipe(**plain | changed)
 
 
-def a_set(name, n, low=0, high=256, side=4, **changed):
+def a_set(
+    name, n, low=0, high=256, side=4, images=None, labels=None, classes=("a", "b", "c"), **more
+):
     """Images of three classes with pixels in a range."""
-    rng = np.random.default_rng(n)
-    given = {
-        "images": rng.integers(low, high, (n, side, side, 1)).astype(np.uint8),
-        "labels": np.arange(n) % 3, "classes": ("a", "b", "c"), "max_value": 255, "source": "",
-    }  # fmt: skip
-    given |= changed
-    return make_dataset(name, given.pop("images"), given.pop("labels"), **given)
+    if images is None:
+        images = np.random.default_rng(n).integers(low, high, (n, side, side, 1)).astype(np.uint8)
+    labels = np.arange(n) % 3 if labels is None else labels
+    return dataset(images, labels, name, classes, **more)
 
 
 def domains(side=4, n_bright=11):

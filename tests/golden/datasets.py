@@ -1,6 +1,5 @@
 """Fingerprints of kinds of dataset, from tiny files in published formats, and of derivations."""
 
-import io
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,14 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
-from scipy.io import savemat
 
+import image_sets
 from golden.training import sets
 from golden.values import Fingerprint, fingerprint, pixels
-from image_sets import cifar10_tar, encode, npy, npz, prepare, tar
-from matcheval.datasets.dataset import Dataset, make_dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.derived import Derivation, derive, part, rest, union
-from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes
 
 
@@ -65,44 +62,35 @@ _Case = tuple[dict[str, Any], Files]  # options, and files by path: published on
 
 def _cinic10() -> Files:
     files = {
-        f"./{part}/{CIFAR10[label]}/n{i:04d}.png": encode(_IMAGES[i])
+        f"./{part}/{CIFAR10[label]}/n{i:04d}.png": image_sets.encode(_IMAGES[i])
         for i, label in enumerate(_LABELS)
         for part in ("test", "train")
     }
-    return {"CINIC-10.tar.gz": tar(files, "w:gz")}
+    return {"CINIC-10.tar.gz": image_sets.tar(files, "w:gz")}
 
 
 def _cifar10_c() -> Files:
-    arrays = {f"CIFAR-10-C/{name}.npy": npy(pixels(5 * _N, 32, 32, 3)) for name in ("fog", "snow")}
-    return {"CIFAR-10-C.tar": tar(arrays | {"CIFAR-10-C/labels.npy": npy(np.tile(_LABELS, 5))})}
-
-
-def _validation_images() -> dict[str, bytes]:
-    return {f"ILSVRC2012_val_{i:08d}.JPEG": encode(_TINY[i - 1]) for i in range(1, 1001)}
-
-
-def _devkit() -> dict[str, bytes]:
-    own = np.argsort(np.arange(1000) * 211 % 1000)  # label of class number 1, 2, ...
-    kinds = [("ILSVRC2012_ID", "O"), ("WNID", "O"), ("num_children", "O")]
-    rows = [(i, _WNIDS[label], 0) for i, label in enumerate(own, start=1)]
-    file = io.BytesIO()
-    savemat(file, {"synsets": np.array(rows, dtype=kinds).reshape(-1, 1)})
-    truth = "".join(f"{np.flatnonzero(own == label)[0] + 1}\n" for label in _ORDER)
+    arrays = {
+        f"CIFAR-10-C/{name}.npy": image_sets.npy(pixels(5 * _N, 32, 32, 3))
+        for name in ("fog", "snow")
+    }
     return {
-        "kit/data/meta.mat": file.getvalue(),
-        "kit/data/ILSVRC2012_validation_ground_truth.txt": truth.encode(),
+        "CIFAR-10-C.tar": image_sets.tar(
+            arrays | {"CIFAR-10-C/labels.npy": image_sets.npy(np.tile(_LABELS, 5))}
+        )
     }
 
 
 def _imagenet(folder: Path) -> list[_Case]:
-    flat = _validation_images()
+    flat = {f"ILSVRC2012_val_{i:08d}.JPEG": image_sets.encode(_TINY[i - 1]) for i in range(1, 1001)}
     sorted_in = {
         f"val/{_WNIDS[label]}/{name}": data
         for label, (name, data) in zip(_ORDER, flat.items(), strict=True)
     }
-    _write(folder / "sorted", sorted_in)
-    _write(folder / "flat", flat)
-    _write(folder / "kit", _devkit())
+    numbers = np.argsort(np.arange(1000) * 211 % 1000)
+    image_sets.write_files(folder / "sorted", sorted_in)
+    image_sets.write_files(folder / "flat", flat)
+    image_sets.write_files(folder / "kit", image_sets.imagenet_devkit(_ORDER, numbers, _WNIDS))
     return [
         ({"source": str(folder / "sorted"), "per_class": 1}, {}),
         ({"source": str(folder / "flat"), "devkit": str(folder / "kit")}, {}),
@@ -110,9 +98,11 @@ def _imagenet(folder: Path) -> list[_Case]:
 
 
 def _imagenetv2() -> Files:
-    folders = {f"top/{label}/{i}.png": encode(_TINY[i]) for i, label in enumerate(_ORDER)}
+    folders = {
+        f"top/{label}/{i}.png": image_sets.encode(_TINY[i]) for i, label in enumerate(_ORDER)
+    }
     return {
-        f"imagenetv2-{name}.tar.gz": tar(folders)
+        f"imagenetv2-{name}.tar.gz": image_sets.tar(folders)
         for name in ("matched-frequency", "threshold0.7", "top-images")
     }
 
@@ -122,22 +112,19 @@ def _own_files(folder: Path) -> None:
     images = [Image.fromarray(image).convert(modes[i % 4]) for i, image in enumerate(_IMAGES)]
     data = []
     for i, image in enumerate(images):
-        path = folder / "set" / f"class-{_LABELS[i]}" / f"{i % 3}" / f"{i:02d}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        image.save(path)
-        data.append(path.read_bytes())
+        data.append(image_sets.encode(image))
+        path = f"set/class-{_LABELS[i]}/{i % 3}/{i:02d}.png"
+        image_sets.write_files(folder, {path: data[-1]})
     rows = {"image": [{"bytes": each} for each in data], "label": _LABELS.tolist()}
     for i, table in enumerate((pa.table(rows)[:20], pa.table(rows)[20:])):
         pq.write_table(table, folder / f"{i}.parquet")
-    (folder / "images.npy").write_bytes(npy(_IMAGES))
-    (folder / "labels.npy").write_bytes(npy(_LABELS))
-    (folder / "set.npz").write_bytes(npz(images=_IMAGES[..., 0], labels=_LABELS))
-
-
-def _write(folder: Path, files: Files) -> None:
-    for path, data in files.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(data)
+    arrays = image_sets.npz(images=_IMAGES[..., 0], labels=_LABELS)
+    files = {
+        "images.npy": image_sets.npy(_IMAGES),
+        "labels.npy": image_sets.npy(_LABELS),
+        "set.npz": arrays,
+    }
+    image_sets.write_files(folder, files)
 
 
 def _cases(kind: str, folder: Path) -> list[_Case]:
@@ -145,10 +132,15 @@ def _cases(kind: str, folder: Path) -> list[_Case]:
     _own_files(folder)
     classes = [f"class-{i}" for i in range(10)]
     parts = ("train", "test")
-    cifar10 = {"cifar-10-python.tar.gz": cifar10_tar(_IMAGES, _LABELS)}
-    v6 = {f"cifar10.1_v6_{k}.npy": npy(v) for k, v in (("data", _IMAGES), ("labels", _LABELS))}
+    cifar10 = {"cifar-10-python.tar.gz": image_sets.cifar10_tar(_IMAGES, _LABELS)}
+    v6 = {
+        f"cifar10.1_v6_{k}.npy": image_sets.npy(v)
+        for k, v in (("data", _IMAGES), ("labels", _LABELS))
+    }
     v2 = {
-        f"cifar102_{one}.npz": npz(images=_IMAGES, labels=_LABELS, label_names=np.array(CIFAR10))
+        f"cifar102_{one}.npz": image_sets.npz(
+            images=_IMAGES, labels=_LABELS, label_names=np.array(CIFAR10)
+        )
         for one in parts
     }
     cases: dict[str, list[_Case]] = {
@@ -203,9 +195,8 @@ _MADE: dict[str, list[_Case]] = {
 
 def _made(kind: str, folder: Path) -> list[_Case]:
     classes = tuple(f"class-{i}" for i in range(10))
-    of = make_dataset("of", _IMAGES, _LABELS, classes=classes, max_value=255, source="tests")
     for i in range(len(_MADE[kind])):
-        write_dataset(of, folder / str(i) / "datasets" / "of")
+        image_sets.dataset(_IMAGES, _LABELS, "of", classes, folder=folder / str(i) / "datasets")
     return _MADE[kind]
 
 
@@ -216,5 +207,5 @@ def of_kind(name: str) -> Fingerprint:
         for i, (options, files) in enumerate(_cases(name, Path(text))):
             Path(text, str(i)).mkdir(exist_ok=True)
             with pytest.MonkeyPatch.context() as patch:
-                datasets.append(prepare(patch, Path(text, str(i)), name, options, files))
+                datasets.append(image_sets.prepare(patch, Path(text, str(i)), name, options, files))
         return _of_datasets(datasets)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from golden.values import Fingerprint, fingerprint, pixels
-from matcheval.datasets.dataset import Dataset, make_dataset
+from image_sets import dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.models.networks import build_model
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
@@ -104,10 +105,8 @@ def of_schedule(name: str) -> Fingerprint:
 
 def sets() -> tuple[list[Dataset], Dataset]:
     def one(name: str, n: int, skip: int) -> Dataset:
-        return make_dataset(
-            name, pixels(skip + n, 8, 8, 3)[skip:], np.arange(n) * 7 % 5, classes=tuple("abcde"),
-            max_value=255, source="",
-        )  # fmt: skip
+        images = pixels(skip + n, 8, 8, 3)[skip:]
+        return dataset(images, np.arange(n) * 7 % 5, name, tuple("abcde"))
 
     return [one("first", 40, 0), one("second", 14, 40)], one("validation", 20, 60)
 

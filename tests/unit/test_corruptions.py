@@ -1,7 +1,6 @@
 """Corruptions of images: against references, published numbers and what they promise."""
 
 import io
-import json
 import zipfile
 import zlib
 from functools import cache
@@ -12,19 +11,15 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 import corruption_references
-from image_sets import SHARED, encode
-from matcheval.datasets.corruptions import (
-    ARCHIVE,
-    SEVERITIES,
-    applying,
-)
+from image_sets import encode
+from matcheval.datasets.corruptions import ARCHIVE, SEVERITIES, applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.errors import InputError
+from vectors import case
 
-VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
 NOISE = tuple(name for name, of in CORRUPTIONS.items() if of.family == "noise")
 TEXTURES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
@@ -56,30 +51,24 @@ def photos(n, side, *, height=None):
 class TestVectors:
     """The numbers of the specification."""
 
-    @pytest.fixture
-    def cases(self):
-        if not VECTORS.is_file():
-            pytest.skip(f"no numbers at {VECTORS}; MATCHEVAL_SHARED names the folder above spec/")
-        return {case["id"]: case for case in json.loads(VECTORS.read_text())["cases"]}
-
     @pytest.mark.parametrize("name", ["contrast", "brightness"])
-    def test_pixels(self, cases, name):
-        case = cases[name]
-        image = np.array(case["inputs"]["image"], float)[None] / 255
-        found = CORRUPTIONS[name].apply(image, case["inputs"]["c"]) * 255
-        np.testing.assert_allclose(found.reshape(-1, 3), case["expected"], atol=case["tol"])
+    def test_pixels(self, name):
+        known = case("shifts", name)
+        image = np.array(known["inputs"]["image"], float)[None] / 255
+        found = CORRUPTIONS[name].apply(image, known["inputs"]["c"]) * 255
+        np.testing.assert_allclose(found.reshape(-1, 3), known["expected"], atol=known["tol"])
 
-    def test_motion_kernel(self, cases):
-        case = cases["motion_kernel"]
-        found = streak_weights(case["inputs"]["radius"], case["inputs"]["sigma"])
-        np.testing.assert_allclose(found, case["expected"], atol=case["tol"])
+    def test_motion_kernel(self):
+        known = case("shifts", "motion_kernel")
+        found = streak_weights(known["inputs"]["radius"], known["inputs"]["sigma"])
+        np.testing.assert_allclose(found, known["expected"], atol=known["tol"])
 
     @pytest.mark.parametrize(("size", "set_"), [(32, "cifar"), (224, "imagenet")])
-    def test_counts_and_sizes(self, cases, size, set_):
+    def test_counts_and_sizes(self, size, set_):
         zooms = [len(np.arange(1, *one)) for one in CORRUPTIONS["zoom_blur"].parameters[size]]
-        assert zooms == cases["zoom_blur.counts"]["expected"][set_]
+        assert zooms == case("shifts", "zoom_blur.counts")["expected"][set_]
         sides = [shrunk(size, one) for one in CORRUPTIONS["pixelate"].parameters[size]]
-        assert sides == cases["pixelate.sizes"]["expected"][set_]
+        assert sides == case("shifts", "pixelate.sizes")["expected"][set_]
 
 
 @pytest.mark.parametrize("size", [32, 224])
