@@ -21,7 +21,6 @@ from matcheval.models.published import describe_published, describe_timm, descri
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from matcheval.study.catalogue import read_catalogue
 from photos import encoded_dataset, imagenet_classes, photos
 
 TIMM_TAG = "test_resnet.r160_in1k"  # the smallest of timm's models with the usual layers
@@ -45,46 +44,6 @@ def folder(dataset, tmp_path_factory):
 def assert_refused(message, dataset, kind, source, weights=None, options=None):
     with pytest.raises(InputError, match=message):
         load_model(ModelSource("m", kind, source, options or {}), weights, dataset)
-
-
-# Rows of the catalogue
-
-
-def catalogue(tmp_path, *rows, header="name,kind,source,architecture,width,depth,normalization"):
-    path = tmp_path / "models.csv"
-    path.write_text("\n".join([header, *rows]) + "\n")
-    return read_catalogue(path)
-
-
-def test_rows_are_read(tmp_path):
-    models = catalogue(
-        tmp_path,
-        "a,timm,resnet50.a1_in1k,,,,",
-        "c,checkpoint,w/c.safetensors,resnet_a,16,20,imagenet",
-        "f,predictions,,,,,",
-    )
-    assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
-    assert models["c"].source.options == {
-        "architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet",
-    }  # fmt: skip
-    assert models["f"].source is None
-    for model in models.values():
-        assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
-        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
-        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
-        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
-    ],
-)
-def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
-    with pytest.raises(InputError, match=message) as caught:
-        catalogue(tmp_path, row)
-    assert "models.csv, line 2" in str(caught.value)
 
 
 # Descriptions of the models of timm and torchvision
