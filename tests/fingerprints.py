@@ -3,7 +3,7 @@
     python tests/fingerprints.py
 
 Training, inference and datasets are not repeated when the library is edited, but when somebody
-raises the version of the stage. `tests/unit/test_fingerprints.py` compares the results with those
+raises the version of the stage. `tests/unit/test_versions.py` compares the results with those
 in `tests/data/fingerprints.json`, so that a changed result cannot slip; this command writes the
 file anew, and refuses to where a result has changed and its version has not. With --same-version
 it does so all the same, for changes of this file or of results that nobody can have.

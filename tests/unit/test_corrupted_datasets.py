@@ -224,17 +224,6 @@ def test_what_cannot_be_made_is_refused_before_any_job(options, message):
         study(options)
 
 
-def test_what_a_made_set_consists_of_and_depends_on():
-    found = study(NOISE, unused=DIGITS)
-    assert found.used == ["made", "digits"]
-    of = found.dataset_files("digits")
-    assert found.dataset_files("made") == [
-        "results/datasets/made/dataset.json", "results/datasets/made/datapoints.parquet", *of,
-    ]  # fmt: skip
-    kept = study(NOISE | {"stored": True})
-    assert "results/datasets/made/images.npy" in kept.dataset_files("made")
-
-
 @pytest.mark.parametrize("kind", ["arrays", "image_folder"])
 def test_rows_are_taken_before_the_first_of_each_class(kind, tmp_path):
     """Of classes 0 1 0 1 ..., or of all of one class and then of the other."""

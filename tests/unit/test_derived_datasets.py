@@ -44,15 +44,6 @@ def test_a_part_and_the_rest_are_the_whole():
     assert values(derive(part("all", 2, 5, seed=4), [source])) != values(one)
 
 
-def test_a_union_contains_both_and_records_the_set_of_each_image():
-    first, second = dataset("one", [0, 1]), dataset("two", [2, 1, 0], first=100)
-    both = derive(union("one", "two"), [first, second])
-    assert values(both) == [0, 1, 100, 101, 102]
-    assert both.labels.tolist() == [0, 1, 2, 1, 0]
-    assert both.names[-1] == "two/00002"
-    assert both.provenance["of"] == {"one": first.sha256, "two": second.sha256}
-
-
 @pytest.mark.parametrize(
     ("other", "named"),
     [({"classes": ("cat", "dog", "truck")}, "classes"), ({"side": 3}, "image_shape")],
