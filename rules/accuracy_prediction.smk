@@ -62,7 +62,7 @@ rule score_accuracy:
         **calls(
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
-            code=["matcheval.accuracy_prediction.scoring:write_scores"],
+            code=["matcheval.accuracy_prediction.scoring"],
             state=PREDICTION.custom_files_state,
         ),
     message:
@@ -218,10 +218,7 @@ rule plot_accuracy_prediction:
         **calls(
             "matcheval.execution.batches:make_all",
             PREDICTION.figure_arguments,
-            uses=[
-                "matcheval.accuracy_prediction.figures:plot_tables",
-                "matcheval.accuracy_prediction.figures:plot_outputs",
-            ],
+            uses=["matcheval.accuracy_prediction.figures"],
             custom_files=PREDICTION.figure_state,
         ),
     message:

@@ -28,7 +28,7 @@ for table in [a for a in STUDY.analyses.values() if isinstance(a, TableAnalysis)
             **calls(
                 "matcheval.study.tables:make_table",
                 table.job_arguments,
-                uses=table.code,
+                uses=[table.module],
                 custom_files=table.custom_files_state,
             ),
         message:

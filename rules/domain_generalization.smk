@@ -135,10 +135,7 @@ rule score_domain_models:
         **calls(
             "matcheval.execution.batches:make_calls",
             DOMAINS.score_arguments,
-            code=[
-                "matcheval.accuracy_prediction.scoring:write_scores",
-                "matcheval.accuracy_prediction.scores",
-            ],
+            code=["matcheval.accuracy_prediction.scoring"],
             state="",
         ),
     message:
@@ -200,7 +197,7 @@ rule plot_domain_generalization:
         **calls(
             "matcheval.execution.batches:make_all",
             lambda w: DOMAINS.figure_arguments,
-            uses=["matcheval.domain_generalization.figures:plot_results"],
+            uses=["matcheval.domain_generalization.figures"],
         ),
     message:
         "Plotting the figures of domain generalisation"

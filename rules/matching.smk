@@ -191,12 +191,7 @@ rule plot_matching:
         **calls(
             "matcheval.execution.batches:make_all",
             MATCHING.figure_arguments,
-            uses=[
-                "matcheval.protocol.analysis:draw_confidence",
-                "matcheval.protocol.analysis:draw_matched_accuracy",
-                "matcheval.protocol.analysis:draw_gaps",
-                "matcheval.protocol.analysis:draw_reliability",
-            ],
+            uses=["matcheval.protocol.analysis"],
             custom_files=MATCHING.reliability_state,
         ),
     message:

@@ -128,7 +128,7 @@ rule plot_replication:
         **calls(
             "matcheval.execution.batches:make_all",
             REPLICATION.figure_arguments,
-            uses=["matcheval.replication.analysis:draw_fit"],
+            uses=["matcheval.replication.analysis"],
         ),
     message:
         "Plotting the replication of {wildcards.pair}"

@@ -4,14 +4,14 @@ import re
 from types import SimpleNamespace
 
 import pytest
+import torch
 
+from matcheval.models.networks import build_model
 from matcheval.study.requests import GPU_RULES, MANY_CORES, Machine, Requests
+from matcheval.study.sizes import ImageSet, network_multiply_adds
 from studies import configuration, load, rule_bodies
 
-JOB = SimpleNamespace(
-    model="resnet-16-mixup", models=("linear-ce", "resnet-16-mixup"), dataset="digits-known",
-    pair="new-writers", batch="000",
-)  # fmt: skip
+JOB = SimpleNamespace(model="resnet-16-mixup", pair="new-writers", batch="000")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def test_gpus_of_a_device():
 
 def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     def threads(rule="train_model", **machine):
-        return Requests(study, Machine(**machine)).threads(rule)(JOB)
+        return Requests(study, Machine(**machine)).threads(rule)
 
     assert threads(cores=8) == 4
     assert threads(n_gpus=2, cores=5) == 2
@@ -42,13 +42,40 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     assert threads("predict_models", n_gpus=2, cores=5) == MANY_CORES
 
 
-def test_further_attempts_ask_for_up_to_three_times_as_much(study):
-    requests = Requests(study, Machine(max_runtime=25))
-    given, first = requests.resources("match_predictions"), requests.of("match_predictions", JOB)
-    assert [given["mem_mb"](JOB, n) for n in (1, 2, 3, 5)] == [
-        first.mem_mb * n for n in (1, 2, 3, 3)
-    ]
-    assert [given["runtime"](JOB, n) for n in (1, 2, 3)] == [10, 20, 25]
+def test_memory_by_images_time_by_work_and_both_by_attempt(study, monkeypatch):
+    """A training takes seconds on a GPU, and hours on half a millionth of one."""
+    asked = Requests(study, Machine(max_runtime=600)).resources("train_model")
+    images = SimpleNamespace(size_mb=400)
+    assert [asked["mem_mb"](JOB, images, n) for n in (1, 2, 3, 5)] == [9000, 18000, 27000, 27000]
+    assert asked["runtime"](JOB, 1) == 10
+    monkeypatch.setattr("matcheval.study.sizes._GPU_FLOPS", 1e7)
+    first, *others = (asked["runtime"](JOB, attempt) for attempt in (1, 2, 3, 9))
+    assert 60 < first < 600
+    assert others == [min(times * first, 600) for times in (2, 3, 3)]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "width", "depth"),
+    [("linear", 0, 0), ("mlp", 64, 3), ("cnn", 16, 2), ("resnet", 16, 2)],
+)
+@pytest.mark.parametrize("data", [ImageSet(600, 8, 1), ImageSet(50_000, 32)])
+def test_multiply_adds_of_networks_that_are_built(architecture, width, depth, data):
+    """Counted where they are made: in layers, by weights and places at which these are used."""
+    shape = (data.side, data.side, data.channels)
+    model = build_model(
+        architecture, width=width, depth=depth, n_classes=data.classes, input_shape=shape
+    ).eval()
+    counted = []
+
+    def count(layer, _, output):
+        if hasattr(layer, "weight") and layer.weight.dim() > 1:
+            counted.append(layer.weight.numel() * output[0].numel() // layer.weight.shape[0])
+
+    for layer in model.modules():
+        layer.register_forward_hook(count)
+    model(torch.zeros(1, data.channels, data.side, data.side))
+    assert sum(counted) / 2 <= network_multiply_adds(architecture, width, depth, data)
+    assert network_multiply_adds(architecture, width, depth, data) <= 2 * sum(counted)
 
 
 def test_every_rule_asks_in_the_one_place():

@@ -9,7 +9,10 @@ import pytest
 
 from matcheval.io import provenance as code_digests
 from matcheval.io.provenance import CodeDigests
-from matcheval.study.stored import mixed_software
+from matcheval.io.self_digests import read_json
+from matcheval.study.stored import mixed_software, record_made_with
+from preflight import Preflight
+from studies import configuration, load
 
 
 @pytest.fixture
@@ -69,3 +72,16 @@ def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
     file = Path("/proc/digests.json")
     assert digest() == digest() == "train module"
     assert len(parsed) == times + 2
+
+
+@pytest.mark.parametrize(("has_report", "kept"), [(False, [0.01]), (True, [0.005, 0.01])])
+def test_only_a_whole_run_forgets_earlier_settings(tmp_path, monkeypatch, has_report, kept):
+    """A run ends with the report, if the study has one; here, it was not written."""
+    monkeypatch.chdir(tmp_path)
+    for epsilon in (0.005, 0.01):
+        given = configuration("digits") | {"results": "results", "matching": {"epsilon": epsilon}}
+        study = load(given)
+        record_made_with(study, given)
+    Preflight(None, study, given).on_success(began=0.0, has_report=has_report)
+    settings = read_json(f"{study.folder}/.made_with.json")["settings"]
+    assert [run["matching"]["epsilon"] for run in settings] == kept

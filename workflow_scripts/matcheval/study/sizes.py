@@ -1,33 +1,29 @@
-"""Rough sizes of a study's datasets and models, for requests of resources and batches of jobs.
+"""Rough estimates of the work of trainings and inference, from the study file alone.
 
-Memory and time of a job are requested before a model is built or an image read. Sizes of small
-networks are about right, all others generous: a job whose request was too small is repeated with
-more. They change no results.
+They decide which small jobs run together and how much time is asked for, before a model is built or
+an image read. Those of small networks are about right, all others generous. They change no results.
 """
 
 from collections import Counter
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
-from pathlib import Path
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import NamedTuple
 
 from matcheval.datasets.corruptions import SEVERITIES
-from matcheval.datasets.custom import Parquet
 from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.transformed import Corrupted, Restyled
 from matcheval.errors import configuration_error
-from matcheval.io.self_digests import read_json
 from matcheval.models.rows import PUBLISHED
 from matcheval.study.contents import StudyContents
 
-CORE_FLOPS = 5e9  # floating-point operations per second that even a slow processor core reaches
-_FEATURES = 2048  # of a model, before it is run
+# Floating-point operations per second that even a slow processor core, and a slow GPU, reaches.
+CORE_FLOPS, _GPU_FLOPS = 5e9, 5e12
+# What one core does in a second: images that it decodes, values of images that it makes.
+_DECODED_PER_SECOND, _MADE_PER_SECOND = 150, 2e6
+_FEATURES = 2048  # of a network, before it is run
+# Multiply-adds of large networks for an image of 32 x 32 and of 224 x 224 pixels.
+_OF_CIFAR, _OF_IMAGENET = 1_000_000_000, 60_000_000_000
 
 
 @dataclass(frozen=True)
@@ -42,62 +38,49 @@ class ImageSet:
     made: bool = False  # from other images when they are read
 
     @property
-    def pixel_bytes(self) -> int:
-        """Size in bytes of all images, decoded into one array of uint8."""
-        return self.images * self.side**2 * self.channels
+    def reading(self) -> float:
+        """Seconds in which one core decodes or makes the images; to read arrays takes none."""
+        if self.made:
+            return self.images * self.side**2 * self.channels / _MADE_PER_SECOND
+        return self.images / _DECODED_PER_SECOND if self.encoded else 0.0
 
 
-@dataclass(frozen=True)
-class ModelSize:
-    """Parameters of a model; for one image, multiply-adds and values kept for gradients."""
-
-    parameters: int
-    multiply_adds: int
-    kept: int = 0
-
-
-# By what the name of a kind begins with, until a dataset is prepared.
+# By what the name of a kind begins with.
 _KINDS = {
     "digits": ImageSet(600, 8, 1), "cifar": ImageSet(50_000, 32), "cinic": ImageSet(90_000, 32),
     "warehouse_set": ImageSet(8000, 32), "": ImageSet(50_000, 224, classes=1000, encoded=True),
 }  # fmt: skip
-# Of 60 million parameters or fewer for 32 x 32 pixels, and 300 million for 224 x 224 pixels.
-_FOR_CIFAR = ModelSize(60_000_000, 1_000_000_000, 5_000_000)
-LARGE = ModelSize(300_000_000, 60_000_000_000)
 
 
-def dataset_size(study: StudyContents, name: str, *, planned: bool = False) -> ImageSet:
-    """Return the size of a dataset: from its description once it is prepared, else by its kind.
-
-    A planned size is always the latter, so that it is the same before and after.
-    """
+def dataset_size(study: StudyContents, name: str) -> ImageSet:
+    """Estimate the size of a dataset by its kind and settings."""
     source = _source(study, name)
-    settings = study.datasets[source].settings
+    spec = study.datasets[source]
     if (built := study.built_datasets.get(source)) and built.is_vectors:
-        of = dataset_size(study, built.sources[0], planned=planned)
-        guess = replace(of, side=1, channels=_FEATURES, encoded=False, made=False)
-    elif isinstance(settings, Restyled):
-        guess = replace(dataset_size(study, settings.of, planned=planned), made=False)
-    elif isinstance(settings, Corrupted):
-        of = dataset_size(study, settings.of, planned=planned)
-        guess = replace(
-            of, images=of.images * (len(SEVERITIES) if settings.severity == "all" else 1),
-            side=settings.size or of.side, channels=3, encoded=False,
+        images = dataset_size(study, built.sources[0])
+        return replace(images, side=1, channels=_FEATURES, encoded=False, made=False)
+    if isinstance(spec.settings, Restyled):
+        return replace(dataset_size(study, spec.settings.of), made=False)
+    if isinstance(spec.settings, Corrupted):
+        images, settings = dataset_size(study, spec.settings.of), spec.settings
+        return replace(
+            images, images=images.images * (len(SEVERITIES) if settings.severity == "all" else 1),
+            side=settings.size or images.side, channels=3, encoded=False,
             made=settings.is_made and source == name,
         )  # fmt: skip
-    else:
-        guess = _guess(study.datasets[source].kind, settings)
-    return guess if planned else _prepared_size(Path(study.dataset_folder(name)), guess)
+    return _size_of_kind(spec.kind, spec.settings)
 
 
-def total_sizes(
-    study: StudyContents, names: Iterable[str], *, planned: bool = False
-) -> list[ImageSet]:
-    """Return the sizes of datasets; those with images of one shape and kind count as one."""
-    images = Counter[ImageSet]()
-    for size in (dataset_size(study, name, planned=planned) for name in names):
-        images[replace(size, images=1)] += size.images
-    return [replace(size, images=n) for size, n in images.items()]
+def _size_of_kind(kind: str, settings: DatasetKind) -> ImageSet:
+    size = next(size for name, size in _KINDS.items() if kind.startswith(name))
+    if isinstance(settings, Subset) and settings.rows is not None:
+        start, end = settings.rows
+        size = replace(size, images=min(size.images, end - start))
+    if isinstance(settings, Subset) and settings.per_class is not None and settings.n_classes:
+        size = replace(size, images=min(size.images, settings.per_class * settings.n_classes))
+    if isinstance(settings, Decoded) and settings.resize is not None:
+        size = replace(size, side=settings.resize, encoded=False)
+    return size
 
 
 def _source(study: StudyContents, name: str) -> str:
@@ -115,84 +98,75 @@ def _source(study: StudyContents, name: str) -> str:
     return name
 
 
-def _guess(kind: str, settings: DatasetKind) -> ImageSet:
-    """Estimate the size of a dataset that is not prepared from its kind and settings."""
-    guess = next(size for name, size in _KINDS.items() if kind.startswith(name))
-    if isinstance(settings, Parquet):
-        with suppress(OSError, pa.ArrowInvalid):  # whoever reads such a file says what is wrong
-            files = settings.custom_paths["files"]
-            guess = replace(guess, images=sum(pq.read_metadata(file).num_rows for file in files))
-    if isinstance(settings, Subset) and settings.rows is not None:
-        start, end = settings.rows
-        guess = replace(guess, images=min(guess.images, end - start))
-    if isinstance(settings, Subset) and settings.per_class is not None and settings.n_classes:
-        guess = replace(guess, images=min(guess.images, settings.per_class * settings.n_classes))
-    if isinstance(settings, Decoded) and settings.resize is not None:
-        guess = replace(guess, side=settings.resize, encoded=False)
-    return guess
+def total_sizes(study: StudyContents, names: Iterable[str]) -> list[ImageSet]:
+    """Return the sizes of datasets; those with images of one shape and kind count as one."""
+    images = Counter[ImageSet]()
+    for size in (dataset_size(study, name) for name in names):
+        images[replace(size, images=1)] += size.images
+    return [replace(size, images=n) for size, n in images.items()]
 
 
-@cache
-def _prepared_size(folder: Path, guess: ImageSet) -> ImageSet:
-    """Read the size of a dataset from its description, if it is prepared."""
-    description = folder / "dataset.json"
-    if not description.is_file():
-        return guess
-    content = read_json(description, remedy="Delete the folder and build the dataset again")
-    size = replace(guess, images=content["n"], classes=content["n_classes"])
-    shape = content.get("shape")
-    if shape is None:
-        try:
-            shape = np.load(folder / "images.npy", mmap_mode="r").shape
-        except (OSError, ValueError, EOFError):  # the jobs that read them tell it
-            return size
-    if len(shape) != 4:  # image files, stored one after the other
-        return replace(size, encoded=True)
-    return replace(size, side=max(shape[1:3]), channels=shape[3], encoded=False)
-
-
-def model_size(study: StudyContents, name: str, data: ImageSet) -> ModelSize:
-    """Return the size of a model for images of a dataset."""
+def multiply_adds(study: StudyContents, name: str, data: ImageSet) -> int:
+    """Return the multiply-adds of a model for one image of a dataset."""
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
     described = model.source.options if model.recipe is None else vars(model.recipe)
     if "architecture" in described:
         width, depth = int(described["width"]), int(described["depth"])
-        return network_size(described["architecture"], width, depth, data)
+        return network_multiply_adds(described["architecture"], width, depth, data)
     if model.source.kind not in PUBLISHED:
-        return LARGE
+        return _OF_IMAGENET
     side = max(study.inference_plan.geometry(name).crop)
-    return replace(LARGE, multiply_adds=int(LARGE.multiply_adds * (side / 224) ** 2))
+    return int(_OF_IMAGENET * (side / 224) ** 2)
 
 
-def network_size(architecture: str, width: int, depth: int, data: ImageSet) -> ModelSize:
-    """Return the size of a network of the library for images of a dataset."""
-    inputs = data.side**2 * data.channels
+def network_multiply_adds(architecture: str, width: int, depth: int, data: ImageSet) -> int:
+    """Return the multiply-adds of a network of the library for one image of a dataset."""
     if architecture in ("linear", "mlp"):
         hidden = [width] * depth if architecture == "mlp" else []
-        weights = sum((a + 1) * b for a, b in pairwise([inputs, *hidden, data.classes]))
-        return ModelSize(weights, weights)
-    if architecture == "cnn":
-        return _convolutions([(width, 1)] * depth, data)
-    if architecture == "resnet":
-        return _convolutions([(width << i, 2) for i in range(depth)], data)
-    area = (data.side / 32) ** 2
-    operations, kept = int(_FOR_CIFAR.multiply_adds * area), int(_FOR_CIFAR.kept * area)
-    return ModelSize(_FOR_CIFAR.parameters, operations, kept)
-
-
-def _convolutions(stages: list[tuple[int, int]], data: ImageSet) -> ModelSize:
-    """Sum the sizes of stages, given as (channels, layers); each halves height and width."""
-    side, before, weights, operations, kept = data.side, data.channels, 0, 0, 0
-    for channels, layers in stages:
-        of_layers = 9 * channels * (before + (layers - 1) * channels)
-        weights += of_layers
-        operations += of_layers * side**2
-        kept += 3 * layers * channels * side**2  # of convolution, normalisation and activation
+        layers = [data.side**2 * data.channels, *hidden, data.classes]
+        return sum((a + 1) * b for a, b in pairwise(layers))
+    if architecture not in ("cnn", "resnet"):
+        return int(_OF_CIFAR * (data.side / 32) ** 2)
+    n_layers = 2 if architecture == "resnet" else 1  # of a stage, after which the side is halved
+    side, before, operations = data.side, data.channels, 0
+    for stage in range(depth):
+        channels = width << stage if architecture == "resnet" else width
+        operations += 9 * channels * (before + (n_layers - 1) * channels) * side**2
         before, side = channels, max(1, side // 2)
     # The classifier reads the last feature map or its mean; assumed is the map, which is larger.
-    last = before * side**2 * data.classes
-    return ModelSize(weights + last, operations + last, kept)
+    return operations + before * side**2 * data.classes
+
+
+class Work(NamedTuple):
+    """Floating-point operations of networks, and seconds in which one core reads the images."""
+
+    operations: float
+    reading: float
+
+    def seconds(self, threads: int, has_gpu: bool) -> float:
+        """Return how long it takes."""
+        flops = _GPU_FLOPS if has_gpu else threads * CORE_FLOPS
+        return self.operations / flops + self.reading / threads
+
+
+def training_work(study: StudyContents, model: str) -> Work:
+    """Return the work of a whole training."""
+    trained = study.trained[model]
+    recipe, sizes = trained.recipe, [dataset_size(study, name) for name in trained.train]
+    drawn = recipe.epoch_steps * recipe.batch_size * len(sizes)
+    images = recipe.epochs * (drawn or sum(size.images for size in sizes))
+    passes = recipe.typed_options[0].forward_passes
+    operations = 2.0 * passes * images * multiply_adds(study, model, sizes[0])
+    return Work(operations, sum(s.reading * (1 if s.made else recipe.epochs) for s in sizes))
+
+
+def inference_work(study: StudyContents, models: Iterable[str], sizes: Sequence[ImageSet]) -> Work:
+    """Return the work of models on datasets of some sizes, which they read together."""
+    operations = sum(
+        2.0 * size.images * multiply_adds(study, name, size) for name in models for size in sizes
+    )
+    return Work(operations, sum(size.reading for size in sizes))
 
 
 def check_one_size(study: StudyContents, name: str, *, field: str, remedy: str) -> None:

@@ -11,7 +11,13 @@ from itertools import chain
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import CORE_FLOPS, ImageSet, dataset_size, model_size, total_sizes
+from matcheval.study.sizes import (
+    CORE_FLOPS,
+    ImageSet,
+    inference_work,
+    total_sizes,
+    training_work,
+)
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.
@@ -62,13 +68,7 @@ class Trainings:
         return [name for name in self._study.trained if name not in together]
 
     def _seconds(self, model: str) -> float:
-        trained = self._study.trained[model]
-        recipe = trained.recipe
-        sizes = [dataset_size(self._study, name, planned=True) for name in trained.train]
-        steps = recipe.epoch_steps * recipe.batch_size * len(sizes)
-        images = recipe.epochs * (steps or sum(one.images for one in sizes))
-        operations = 2.0 * recipe.typed_options[0].forward_passes * images
-        return operations * model_size(self._study, model, sizes[0]).multiply_adds / CORE_FLOPS
+        return training_work(self._study, model).operations / CORE_FLOPS
 
 
 class Predicting:
@@ -117,12 +117,12 @@ class Predicting:
 
     def _seconds(self, model: str) -> float:
         """Return how long a slow core needs for a model on all datasets."""
-        sizes = [(data.images, model_size(self._study, model, data)) for data in self._sizes]
-        return 2 * sum(images * size.multiply_adds for images, size in sizes) / CORE_FLOPS
+        return inference_work(self._study, [model], self.sizes).operations / CORE_FLOPS
 
     @cached_property
-    def _sizes(self) -> list[ImageSet]:
-        return total_sizes(self._study, self.datasets, planned=True)
+    def sizes(self) -> list[ImageSet]:
+        """Estimated sizes of these datasets, together where they are alike."""
+        return total_sizes(self._study, self.datasets)
 
     # --- datasets and files
 

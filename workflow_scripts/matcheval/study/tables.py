@@ -37,7 +37,7 @@ from matcheval.settings import (
     UniqueTuple,
 )
 from matcheval.study.analysis import Analysis
-from matcheval.study.rules import Wildcards, call, function_name
+from matcheval.study.rules import Wildcards, call
 
 if TYPE_CHECKING:
     from matcheval.study.study import Study
@@ -112,12 +112,6 @@ class TableAnalysis(Analysis):
             "options": self.options | self.subject_options(wildcards),
             "confidence": self.study.confidence,
         }
-
-    @property
-    def code(self) -> list[str]:
-        """What a job runs besides `make_table`, as for `io.provenance.code_digest`."""
-        names = ["SCHEMA", "tabulate", *(["plot"] if self.has_figure else [])]
-        return [function_name(type(self).read), *(f"{self.module}:{name}" for name in names)]
 
 
 def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
