@@ -83,7 +83,7 @@ class TestCompare:
         assert re.search(accuracy, short, re.MULTILINE)
         assert len(short.splitlines()) < 30
         for line in ("mean confidence", "explained by confidence", "at equal confidence, by bins",
-                     "matched accuracy, criterion 1", "matched accuracy, criterion 2"):  # fmt: skip
+                     "matched on label and confidence", "matched on confidence"):  # fmt: skip
             assert re.search(rf"^{line} .* {interval}$", short, re.MULTILINE)
         main(["compare", *files, "--full"])
         full = capsys.readouterr().out

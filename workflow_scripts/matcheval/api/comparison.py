@@ -367,7 +367,8 @@ def describe(
     first = result.to_pandas(all=True).iloc[0]
     lines += ["", *aligned(_rows(result)), "", _brackets(first)]
     if not full:
-        lines.append(f"More numbers: {where}.")
+        differ = any(claim.finding == "mixed" for claim in result.verdict.claims)
+        lines += [*(["", *_models(result, where), ""] if differ else []), f"More numbers: {where}."]
     else:
         seeds = counted(len(result._compared.seeds), "seed")
         lines += ["", f"source {result.source}; ε = {first['epsilon']:g}, {seeds}"]
@@ -411,7 +412,7 @@ def _rows(result: ComparisonResult) -> list[Row]:
         matched = result._tables[criterion]
         rows.append(
             (
-                f"matched accuracy, {criterion.label}",
+                criterion.matched_on,
                 percent(matched["matched_accuracy_original_mean"].mean(), 2),
                 percent(matched["matched_accuracy_replication_mean"].mean(), 2),
                 with_interval(row, "matched_gap"),
@@ -425,7 +426,9 @@ def _brackets(gap: pd.Series) -> str:
     design = ", by image: the sets are paired" if gap["paired"] else ""
     if gap["n_groups"]:
         design = f", by groups (at least {gap['n_groups']} in a set)"
-    return f"Brackets: 95 % intervals for the sampling of the sets{design}."
+    return (
+        f"Gap: original minus replication. Brackets: 95 % intervals for sampling the sets{design}."
+    )
 
 
 def _notes(result: ComparisonResult, criterion: Criterion) -> list[str]:
@@ -477,7 +480,7 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
         ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
-        numbers[f"matched, {criterion.label}"] = by_criterion[criterion.value]["matched_gap"]
+        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value]["matched_gap"]
     numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])

@@ -30,6 +30,12 @@ class Criterion(StrEnum):
         return f"criterion {list(Criterion).index(self) + 1}"
 
     @property
+    def matched_on(self) -> str:
+        """What matched datapoints have in common, for the row of a table."""
+        is_first = self is Criterion.LABEL_PROBABILITY
+        return f"matched on {'label and ' * is_first}confidence"
+
+    @property
     def description(self) -> str:
         """The paper's number of the criterion, and what must agree."""
         is_first = self is Criterion.LABEL_PROBABILITY

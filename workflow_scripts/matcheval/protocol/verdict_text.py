@@ -285,9 +285,15 @@ class VerdictText:
         if not gap.is_defined:
             return "Give sets from which an error can be estimated, of more datapoints or groups."
         if finding["accuracy"] == "mixed":
+            is_off = finding["calibration"] in ("mixed", "overconfident")
+            recalibrate = (
+                f" Recalibrate those that are overconfident on {self._new} before you rely "
+            )
             return (
                 "Find out what sets these models apart (training data, preprocessing, files that "
                 "are mixed up), and judge each by itself: their mean says little."
+                + f"{recalibrate}on their confidence."
+                * is_off
             )
         if finding["accuracy"] == "gain":
             return (

@@ -67,7 +67,7 @@ class Claim:
     @property
     def told(self) -> str:
         """The sentence, with what its strength rests on if that is not plain."""
-        return f"{self.text} ({self.reason})" if self.reason else self.text
+        return f"{self.text.removesuffix('.')} ({self.reason})." if self.reason else self.text
 
 
 @dataclass(frozen=True)
