@@ -12,7 +12,7 @@ from sklearn.datasets import load_sample_images
 
 import corruption_references
 from image_sets import encode
-from matcheval.datasets.corruptions import ARCHIVE, SEVERITIES, applying
+from matcheval.datasets.corruptions import ARCHIVE, C_BAR, SEVERITIES, applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
@@ -213,3 +213,34 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
         path.write_bytes(content)
         with pytest.raises(InputError, match=told):
             load_textures(path)
+
+
+@pytest.mark.parametrize("name", C_BAR)
+@pytest.mark.parametrize("side", [32, 23])
+def test_every_pixel_is_that_of_a_literal_reference(name, side):
+    """On the scale from 0 to 255."""
+    images = np.random.default_rng(side).integers(0, 256, (2, side, side, 3), np.uint8)
+    corruption, reference = CORRUPTIONS[name], getattr(corruption_references, name)
+    level, scale = corruption.parameters[32][3], 1 if corruption.on_bytes else 255
+    expected = [
+        np.clip(reference(image.astype(float), level, np.random.default_rng(i)), 0, 255)
+        for i, image in enumerate(images)
+    ]
+    generators = [[np.random.default_rng(i) for i in range(2)]] * corruption.random
+    found = corruption.apply(images if scale == 1 else images / scale, *generators, level)
+    found = scale * np.clip(found, 0, 255 // scale).astype(float)
+    assert np.allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_images_of_224_pixels_have_25_discs():
+    image = np.random.default_rng(1).random((1, 224, 224, 3))
+    moved = CORRUPTIONS["pinch_and_twirl"].apply(image, [np.random.default_rng(0)], 10) != image
+    y, x = np.indices((224, 224))
+    squared = (y % 44 - 22) ** 2 + (x % 44 - 22) ** 2
+    inside = (squared > 0) & (squared < 22**2) & (np.maximum(y, x) < 220)
+    assert np.array_equal(moved[0].any(axis=-1), inside)
+
+
+def test_images_that_are_not_square_are_refused():
+    with pytest.raises(InputError, match="images of 4 × 5 pixels to corrupt; C-bar"):
+        corrupt(np.zeros((1, 4, 5, 3), np.uint8), "ripple", 1, [0])
