@@ -1,6 +1,9 @@
 """Small prediction sets for tests."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +28,15 @@ def told_json(text):
     name = found["schema"].split("/")[1]
     Draft202012Validator(RESULTS["$defs"][name] | {"$defs": RESULTS["$defs"]}).validate(found)
     return found
+
+
+def run_python(*arguments, cwd=None, **variables):
+    """Run Python with this library: what it printed, and its exit code."""
+    environment = os.environ | {"PYTHONPATH": str(Path(matcheval.__file__).parents[1])} | variables
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True,
+        text=True, check=False, timeout=300,
+    )  # fmt: skip
 
 
 def written(path, content):

@@ -9,16 +9,13 @@ from torch import nn
 
 from matcheval.datasets.dataset import make_dataset
 from matcheval.health import version_of
-from matcheval.inference.forward import ForwardModel, resolved, run_inference
-from matcheval.inference.outputs import Writer
-from matcheval.inference.readers import ArrayReader
-from matcheval.inference.settings import InferenceConfig
 from matcheval.models.networks import build_model
 from matcheval.models.transforms import Transform
 from matcheval.predictions.softmax import softmax
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
+from trainings import Kept, forward
 
 IMAGES, SIDE = 2048, 32  # of most tests
 FAST_IMAGES, FAST_SIDE = 2048, 224  # of the measurement of speed
@@ -81,24 +78,12 @@ def large_network():
     return network, Transform.plain()
 
 
-class _Probabilities(Writer):
-    """Keeps the probabilities of all classes."""
-
-    def __init__(self):
-        self.parts = []
-
-    def update(self, batch):
-        self.parts.append(softmax(batch.logits))
-
-
 def run(network, dataset, device, **settings):
     """Run a network as a study does; return all probabilities, and the model."""
-    threads = torch.get_num_threads()
-    config = resolved(InferenceConfig(device, n_threads=threads, **settings))
-    model = ForwardModel("network", *copy.deepcopy(network), config)
-    probabilities = _Probabilities()
-    run_inference([(model, [probabilities])], ArrayReader(dataset), dataset, config)
-    return np.concatenate(probabilities.parts), model
+    module, transform = copy.deepcopy(network)
+    kept, threads = Kept(), torch.get_num_threads()
+    model = forward(module, dataset, [kept], device, transform, n_threads=threads, **settings)
+    return softmax(kept.all("logits")), model
 
 
 @cache

@@ -152,14 +152,6 @@ def test_seed_and_index_decide_and_not_the_other_images(name, textures, monkeypa
         assert (other != whole[0]).any() == CORRUPTIONS[name].random
 
 
-def test_whole_levels_stay():
-    levels = np.arange(256, dtype=np.uint8)
-    for kind in (np.float32, np.float64):
-        np.testing.assert_array_equal(to_bytes(levels / kind(255)), levels)
-        values = kind([-0.5, 0.99 / 255, 1.9 / 255, 1, 1.5])
-        np.testing.assert_array_equal(to_bytes(values), [0, 0, 1, 255, 255])
-
-
 def test_grey_and_black_as_the_formulas_have_them():
     image = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)[None]
     brighter = corrupt(image, "brightness", 2, [0])

@@ -2,9 +2,6 @@
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +11,7 @@ import pytest
 from safetensors.numpy import save
 
 import matcheval as me
-from helpers import simulate
+from helpers import run_python, simulate
 from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
@@ -303,12 +300,8 @@ def run(hub, tmp_path):
     """Run Python, of which huggingface_hub reads the address once, with a cache of its own."""
 
     def run(*arguments, **variables):
-        found = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "hf"), **variables}
-        environment = os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")} | found
-        command = [sys.executable, *map(str, arguments)]
-        return subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        place = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "hf")}
+        return run_python(*arguments, cwd=tmp_path, **place, **variables)
 
     return run
 

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from snakemake.scheduling.job_scheduler import JobScheduler
 
+from helpers import run_python
 from matcheval.datasets.suites import Pair
 from matcheval.execution import entry_points, run_summary
 from matcheval.execution.entry_points import job_arguments, run_command, run_job, run_script
@@ -108,8 +109,7 @@ def test_names_cannot_command_the_terminal():
         "    logging.warning('of \\x1b[2J'); raise InputError('no \\x9b1m\\x07é')\n"
         "run_command(fail)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
+    assert run_python("-c", code).stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
 
 
 def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):

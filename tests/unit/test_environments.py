@@ -1,7 +1,6 @@
 """What is installed and imported: pinned versions agree; nobody waits for packages not used."""
 
 import ast
-import os
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+from helpers import run_python
 from matcheval.registry import ANALYSES
 from matcheval.study.tables import TableAnalysis
 from studies import ROOT, rule_bodies
@@ -136,12 +136,8 @@ FILES = {
 
 def loaded_by(folder, *command) -> tuple[set[str], str]:
     """The modules that a command has loaded when it ends, and all that it printed."""
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}
-    result = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *command], cwd=folder, text=True, check=True, timeout=300,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=variables,
-    )  # fmt: skip
-    told, _, loaded = result.stdout.rpartition("\nloaded ")
+    result = run_python("-c", PROGRAM, *command, cwd=folder)
+    told, _, loaded = (result.stderr + result.stdout).rpartition("\nloaded ")
     return set(loaded.split()), told
 
 
@@ -150,10 +146,7 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
     [
         (["--help"], "warehouse", set()),
         (["--version"], "pyarrow", set()),
-        (["compare", "--help"], "--paired", set()),
-        (["compare-models", "--help"], "--fail-if", set()),
         (["compare-models", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["predict-accuracy", "--help"], "--calibration", set()),
         (["label-plan", "--help"], "--half-width", set()),
         (["estimate-accuracy", "good.csv", "--labels", "none.csv"], "none.csv: no such", set()),
         (["replicate", "sample", "--help"], "--frequencies", set()),

@@ -1,6 +1,7 @@
 """Inference: forward passes and their outputs; jobs that run models on many datasets."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,10 +15,9 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference import OUTPUTS, running
 from matcheval.inference import outputs as blocks_module
-from matcheval.inference.forward import ForwardModel, resolved, run_inference
+from matcheval.inference.forward import resolved
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import build_writers, read_statistics, read_vectors
-from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.io.self_digests import read_json, write_json
@@ -25,12 +25,12 @@ from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkp
 from matcheval.models.devices import resolve_device
 from matcheval.models.networks import build_model
 from matcheval.models.rows import ModelSource
-from matcheval.models.transforms import Transform
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k, top_k_classes, write_top_k
+from trainings import Kept, forward
 
-CPU = torch.device("cpu")
+run = partial(forward, batch_size=32)
 
 
 @pytest.fixture(scope="module")
@@ -67,45 +67,17 @@ def predict(files, out, outputs=(), model="m", dataset_name="digits-validation",
     return output_files(out, dataset_name, model, outputs)
 
 
-class Recorder:
-    needs_features = False
-
-    def __init__(self):
-        self.batches, self.finished, self.discarded = [], 0, 0
-
-    def discard(self):
-        self.discarded += 1
-
-    def update(self, batch):
-        assert not self.finished
-        self.batches.append(batch)
-
-    @property
-    def logits(self):
-        return np.concatenate([batch.logits for batch in self.batches])
-
-    def finish(self):
-        self.finished += 1
-
-
-def run(model, dataset, writers, transform=None, **settings):
-    config = InferenceConfig("cpu", **{"batch_size": 32, **settings})
-    one = ForwardModel("m", model, transform or Transform.plain(), config)
-    run_inference([(one, writers)], ArrayReader(dataset), dataset, config)
-
-
 @pytest.mark.parametrize("batch_size", [7, 1000])
 def test_every_writer_gets_every_row_once_in_order(checkpoint, dataset, batch_size):
-    writers, plain = [Recorder(), Recorder()], Recorder()
+    writers, plain = [Kept(), Kept()], Kept()
     run(checkpoint.build(), dataset, writers, batch_size=batch_size)
     run(checkpoint.build(), dataset, [plain])
     for writer in writers:
         assert writer.finished == 1
         assert [b.start for b in writer.batches] == list(range(0, 100, batch_size))
-        labels = np.concatenate([batch.labels for batch in writer.batches])
-        assert np.array_equal(labels, dataset.labels)
+        assert np.array_equal(writer.all("labels"), dataset.labels)
         assert all(b.logits.dtype == np.float32 for b in writer.batches)
-        assert np.allclose(writer.logits, plain.logits, atol=1e-5)
+        assert np.allclose(writer.all("logits"), plain.all("logits"), atol=1e-5)
 
 
 def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, tmp_path):
@@ -213,10 +185,10 @@ def test_what_is_written_does_not_depend_on_the_blocks(
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
     """Takes ten seconds, for the compiler."""
-    compiled, plain = Recorder(), Recorder()
+    compiled, plain = Kept(), Kept()
     run(checkpoint.build(), dataset, [compiled], batch_size=50, compile=True)
     run(checkpoint.build(), dataset, [plain], batch_size=50)
-    assert np.allclose(compiled.logits, plain.logits, atol=1e-4)
+    assert np.allclose(compiled.all("logits"), plain.all("logits"), atol=1e-4)
 
 
 class Hungry(torch.nn.Module):
@@ -237,15 +209,15 @@ class Hungry(torch.nn.Module):
 
 @pytest.mark.parametrize("error", [RuntimeError, None])
 def test_out_of_memory_halves_the_batches_and_continues(checkpoint, dataset, error, caplog):
-    writer, plain = Recorder(), Recorder()
+    writer, plain = Kept(), Kept()
     model = Hungry(checkpoint.build(), 10, error)
     with caplog.at_level("WARNING"):
         run(model, dataset, [writer], batch_size=64)
     assert model.sizes == [64, 32, 16] + [8] * 8 + [8] * 4 + [4]
     assert "out of memory with 16 images, continuing with 8" in caplog.text
     run(checkpoint.build(), dataset, [plain])
-    assert np.allclose(writer.logits, plain.logits, atol=1e-5)
-    assert np.concatenate([b.labels for b in writer.batches]).tolist() == dataset.labels.tolist()
+    assert np.allclose(writer.all("logits"), plain.all("logits"), atol=1e-5)
+    assert np.array_equal(writer.all("labels"), dataset.labels)
 
 
 def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
@@ -255,7 +227,7 @@ def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
         (narrow, r"logits of shape \(32, 3\) for the 10 classes"),
         (large, "image 0 of digits-validation alone exceeds the memory"),
     ):
-        writer = Recorder()
+        writer = Kept()
         with pytest.raises(InputError, match=message):
             run(model, dataset, [writer])
         assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
@@ -281,9 +253,9 @@ def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch
 def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     found = {}
     for precision in ("fp32", "bf16", "fp16"):
-        writer = Recorder()
+        writer = Kept()
         run(checkpoint.build(), dataset, [writer], precision=precision)
-        found[precision] = writer.logits
+        found[precision] = writer.all("logits")
         assert found[precision].dtype == np.float32
     for precision in ("bf16", "fp16"):
         assert 0 < np.abs(found[precision] - found["fp32"]).max() < 0.2

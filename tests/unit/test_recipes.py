@@ -263,13 +263,6 @@ def test_augmentations_preserve_shapes_arguments_and_label_mass(name):
     assert torch.equal(other, augmented) == (name == "none")
 
 
-def test_noise_has_the_documented_deviation():
-    images, targets = images_and_targets(n=512)
-    noisy, _ = augment("noise", images, targets, generator())
-    assert (noisy - images).std().item() == pytest.approx(0.1, rel=0.02)
-    assert (noisy - images).mean().item() == pytest.approx(0, abs=0.002)
-
-
 def test_cutout_hides_a_square_cut_off_at_the_border():
     images, targets = images_and_targets(n=256, height=12, width=12)
     cut, _ = augment("cutout", images, targets, generator())
@@ -319,24 +312,3 @@ def test_windows_of_the_padded_image_are_cut_and_perhaps_flipped(name, padding, 
             seen.add(fits[0])
     assert {down for down, _, _ in seen} == {right for _, right, _ in seen} == set(starts)
     assert 0.4 < sum(flipped for _, _, flipped in seen) / len(seen) < 0.6 or name == "shift"
-
-
-def test_cutmix_replaces_one_box_in_half_of_the_batches(monkeypatch):
-    monkeypatch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
-    images, targets = images_and_targets(n=8, height=12, width=12)
-    changed = 0
-    for seed in range(200):
-        mixed, _ = augment("basic_cutmix", images, targets, generator(seed))
-        different = (mixed != images).any(dim=1)
-        for image in different:
-            rows, columns = image.any(dim=1).sum(), image.any(dim=0).sum()
-            assert image.sum() == rows * columns
-        changed += bool(different.any())
-    assert 60 < changed < 120
-
-
-@pytest.mark.parametrize("parameter", [0.2, 1.0, 5.0])
-def test_mixing_weights_follow_the_beta_distribution(parameter):
-    draws = np.array(augmentation.draw_beta(parameter, 20_000, generator()))
-    assert draws.mean() == pytest.approx(0.5, abs=0.01)
-    assert draws.var() == pytest.approx(1 / (8 * parameter + 4), rel=0.05)

@@ -101,7 +101,11 @@ def test_transforms_survive_json_and_are_put_in_words():
     border = Transform.from_data_config({**CONFIG, "crop_mode": "border"})
     for transform in (border, Transform.plain()):
         assert Transform.from_json(transform.to_json()) == transform
-    assert "at most 256, aspect kept (bicubic), centre 224, padded with" in border.text(255)
+    transform = Transform.from_data_config({**CONFIG, "input_size": (3, 224, 160)})
+    assert transform.text(255) == (
+        "edges to at least 256x182, aspect kept (bicubic), centre 224x160; uint8 / 255; "
+        "mean (0.485, 0.456, 0.406), std (0.229, 0.224, 0.225)"
+    )
 
 
 @pytest.mark.parametrize(
