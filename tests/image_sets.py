@@ -1,4 +1,4 @@
-"""Small image sets in the formats of the published ones."""
+"""Small image sets, as arrays, generated photographs, and in the formats of published ones."""
 
 import hashlib
 import io
@@ -14,9 +14,9 @@ import yaml
 from PIL import Image
 from scipy.io import savemat
 
-from matcheval.datasets.dataset import make_dataset
+from matcheval.datasets.dataset import EncodedImages, make_dataset
 from matcheval.datasets.folders import write_dataset
-from matcheval.datasets.label_spaces import CIFAR10
+from matcheval.datasets.label_spaces import CIFAR10, imagenet_classes
 from matcheval.downloads.sources import published_files
 
 ROOT = Path(__file__).parents[1]
@@ -150,3 +150,35 @@ def prepare(monkeypatch, tmp_path, kind, options, files=None, **further):
         monkeypatch.setattr(sources, "published_files", lambda: known)
     folder = tmp_path / "datasets" / "d"
     return prepare_dataset("d", kind, options, folder, tmp_path / "downloads", **further)
+
+
+def photo(width, height, seed=0):
+    """An RGB image with soft shapes, sharp edges and noise, as photographs have them."""
+    rng = np.random.default_rng(seed)
+    soft = Image.fromarray(rng.integers(0, 256, (5, 7, 3), dtype=np.uint8))
+    pixels = np.asarray(soft.resize((width, height), Image.Resampling.BICUBIC)).astype(float)
+    pixels[:: max(2, height // 9)] = rng.integers(0, 256, 3)
+    pixels[:, :: max(2, width // 7)] = rng.integers(0, 256, 3)
+    pixels += rng.normal(0, 12, pixels.shape)
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def jpeg(image, **options):
+    return encode(image, "JPEG", **{"quality": 90, **options})
+
+
+def encoded_dataset(files, *, name="photos", n_classes=1000, seed=0):
+    """A dataset of image files, given as bytes; ImageNet's classes, if there are 1,000."""
+    classes = imagenet_classes() if n_classes == 1000 else tuple(map(str, range(n_classes)))
+    offsets = np.cumsum([0, *map(len, files)])[:-1].astype(np.int64)
+    images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
+    labels = np.random.default_rng(seed).integers(0, n_classes, len(files))
+    names = [f"{i}.jpg" for i in range(len(files))]
+    return dataset(images, labels, name, classes, names=names)
+
+
+def photos(n, *, seed=0, edges=(150, 420)):
+    """A dataset of photographs of many sizes, as JPEG files."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(*edges, (n, 2))
+    return encoded_dataset([jpeg(photo(*map(int, size), i)) for i, size in enumerate(sizes)])

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from drawings import draw
+from image_sets import encoded_dataset, jpeg, photo
 from matcheval.analyses import (
     class_balanced,
     groups,
@@ -25,7 +26,6 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
 from matcheval.statistics.lines import Scale
-from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 
 

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
-from image_sets import cifar_images, dataset, encode, npz, prepare, write_files
+from image_sets import (
+    cifar_images,
+    dataset,
+    encode,
+    encoded_dataset,
+    jpeg,
+    npz,
+    photo,
+    prepare,
+    write_files,
+)
 from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions import ARCHIVE
 from matcheval.datasets.corruptions.applying import corrupt
@@ -23,7 +33,6 @@ from matcheval.errors import InputError
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
-from photos import encoded_dataset, jpeg, photo
 from studies import load
 
 CLASSES = tuple(f"class-{i}" for i in range(10))

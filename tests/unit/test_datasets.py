@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from image_sets import dataset, encode
+from image_sets import dataset, encode, encoded_dataset
 from matcheval.datasets.dataset import content_digest
 from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
 from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
@@ -20,7 +20,6 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.settings import read_settings
-from photos import encoded_dataset
 
 STUDIES = Path(__file__).parents[2] / "studies"
 

@@ -12,7 +12,9 @@ import torchvision
 from safetensors.torch import save_file
 
 import image_sets
+from image_sets import encoded_dataset, photos
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.label_spaces import imagenet_classes
 from matcheval.errors import InputError
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
@@ -29,7 +31,6 @@ from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
 from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.run import initial_model
-from photos import encoded_dataset, imagenet_classes, photos
 from trainings import a_set, recipe
 
 TIMM_TAG = "test_resnet.r160_in1k"  # the smallest of timm's models with the usual layers

@@ -11,10 +11,10 @@ from PIL import Image
 from timm.data import create_transform
 from torchvision import models
 
+from image_sets import jpeg, photo
 from matcheval.errors import InputError
 from matcheval.models import transforms
 from matcheval.models.transforms import Transform
-from photos import jpeg, photo
 
 CONFIG = {
     "input_size": (3, 224, 224), "interpolation": "bicubic", "crop_pct": 0.875,

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from image_sets import photos
 from matcheval.datasets.dataset import make_dataset
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
@@ -23,7 +24,6 @@ from matcheval.models.published import describe_open_clip
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from photos import photos
 
 TINY = {
     "embed_dim": 16,

@@ -480,7 +480,9 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
         ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
-        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value]["matched_gap"]
+        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value][
+            "matched_gap"
+        ]
     numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])

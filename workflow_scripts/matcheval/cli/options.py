@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from matcheval.cli.parser import Several
 from matcheval.errors import InputError, suggest
 from matcheval.io.files import check_is_file
-from matcheval.io.terminal import print_json, print_text
+from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.names import MODEL
 from matcheval.protocol import criteria
 
@@ -36,23 +37,25 @@ _TYPES = {"int": int, "float": float, "path-like": Path}
 def add_options(
     parser: argparse.ArgumentParser, function: str, *names: str, **settings: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Add arguments of a function as options, with further settings of `add_argument` by name.
+    """Add parameters of a function, by default all, with settings of `add_argument` by name.
 
-    The function is read, not imported, so that help texts do not wait for what it needs. An option
-    that is not given is left to the function's default.
+    Keywords become options. The function is read, not imported, so that help texts do not wait for
+    what it needs. An option that is not given is left to the function's default.
     """
     module, _, function_name = function.rpartition(".")
     file = getattr(find_spec(module), "origin", None)
     body = ast.parse(Path(str(file)).read_text(encoding="utf-8")).body
     (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == function_name)
-    values = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    values = [*zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+    values += zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)
     defaults = {name.arg: _default(value) for name, value in values if value is not None}
+    positional = [] if names else [argument.arg for argument in node.args.args]
     documented = {
         name: (kind, text)
         for parameters, kind, text in _PARAMETER.findall(ast.get_docstring(node) or "")
         for name in parameters.split(", ")
     }
-    for name in names:
+    for name in names or documented:
         kind, text = documented[name]
         words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
         default, of_kind = defaults.get(name), _of_type(kind)
@@ -63,24 +66,49 @@ def add_options(
         if kind != "bool" and default not in (None, "", ()):
             shown = " ".join(default) if isinstance(default, tuple) else default
             words += f" (default: {shown})"
-        keywords = {
-            "default": argparse.SUPPRESS, "required": name not in defaults,
-            "help": words[0].lower() + words[1:], **of_kind,
-        } | settings.get(name, {})  # fmt: skip
+        words = words if words[1:2].isupper() else words[0].lower() + words[1:]
+        keywords = {"default": argparse.SUPPRESS, "help": words, **of_kind}
+        if name in positional:
+            nargs = "?" if name in defaults else None
+            keywords |= {"default": default, "metavar": name.upper(), "nargs": nargs}
+            parser.add_argument(name, **keywords | settings.get(name, {}))
+            continue
+        keywords |= {"required": name not in defaults, **settings.get(name, {})}
         parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
+
+
+def add_function(
+    parser: argparse.ArgumentParser, function: str, **settings: dict[str, Any]
+) -> None:
+    """Serve a function as a command: its documented parameters; what it returns is its JSON."""
+    add_options(parser, function, **settings)
+    add_json(parser)
+    parser.set_defaults(run=partial(_run_function, function))
+
+
+def _run_function(function: str, arguments: argparse.Namespace) -> None:
+    module, _, name = function.rpartition(".")
+    called = getattr(import_module(module), name)
+    names = inspect.signature(called).parameters
+    values = called(**{name: value for name, value in vars(arguments).items() if name in names})
+    if arguments.json:
+        step = getattr(arguments, "step", None)
+        print_json("-".join(filter(None, (arguments.command, step))), values)
 
 
 def _default(node: ast.expr) -> Any:
     """Return the value of a default, which is a literal or a setting of the paper."""
-    if not isinstance(node, ast.Name):
-        return ast.literal_eval(node)
-    return getattr(criteria, node.id)
+    if isinstance(node, ast.Name):
+        return getattr(criteria, node.id)
+    return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)  # of a path
 
 
 def _of_type(kind: str) -> dict[str, Any]:
     """Return what `add_argument` takes for a type as docstrings name it."""
     if kind == "bool":
         return {"action": "store_true"}
+    if kind == "sequence of path-like, folders":
+        return {"nargs": "*", "type": Path, "metavar": "DIR"}
     listed = re.match(r"\{(.+)\}", kind)
     choices = ast.literal_eval(f"[{listed[1]}]") if listed else None
     if re.match(r"((str|\{.+\}) or )?sequence", kind):
@@ -88,7 +116,8 @@ def _of_type(kind: str) -> dict[str, Any]:
     if choices:
         return {"choices": choices, "type": type(choices[0])}
     value_type = _TYPES.get(kind.partition(",")[0], str)
-    return {"type": value_type} | ({"metavar": "FILE"} if value_type is Path else {})
+    place = "DIR" if "folder" in kind else "FILE"
+    return {"type": value_type} | ({"metavar": place} if value_type is Path else {})
 
 
 def add_layout(parser: argparse.ArgumentParser, *more: str) -> None:

@@ -14,6 +14,7 @@ from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.criteria import epsilon_warnings
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.reliability import (
     plot_confidence,
@@ -236,6 +237,12 @@ class Matching(Analysis):
         return [model for model in self.study.models if model in saved]
 
     # --- its files
+
+    @property
+    def warnings(self) -> list[str]:
+        """What looks wrong about the settings."""
+        epsilons = [m.epsilon for m in self.settings.methods.values()] if self.study.pairs else []
+        return epsilon_warnings(max(epsilons, default=0.0))
 
     @property
     def targets(self) -> list[str]:
