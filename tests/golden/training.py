@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
+import trainings
 from golden.values import Fingerprint, fingerprint, pixels
 from image_sets import dataset
 from matcheval.datasets.dataset import Dataset
@@ -111,10 +112,10 @@ def sets() -> tuple[list[Dataset], Dataset]:
     return [one("first", 40, 0), one("second", 14, 40)], one("validation", 20, 60)
 
 
-_RECIPE = Recipe(
-    architecture="linear", width=0, depth=0, loss="cross_entropy", loss_parameter=None,
-    augmentation="shift", schedule="cosine", epochs=3, batch_size=8, learning_rate=0.02,
-    weight_decay=0.1, train_fraction=0.8, seed=3, clip_norm=5.0, warmup_epochs=0.5,
+_RECIPE = trainings.recipe(
+    architecture="linear", width=0, depth=0, augmentation="shift", epochs=3, batch_size=8,
+    learning_rate=0.02, weight_decay=0.1, train_fraction=0.8, seed=3, clip_norm=5.0,
+    warmup_epochs=0.5,
 )  # fmt: skip
 
 

@@ -13,13 +13,13 @@ from matcheval.models.published import describe_published
 from matcheval.models.rows import ModelSource
 from matcheval.study.catalogue import read_catalogue
 from studies import ROOT
+from trainings import recipe
 
-ROW = {
-    "name": "m", "kind": "trained", "architecture": "linear", "width": 0, "depth": 0,
-    "loss": "cross_entropy", "loss_parameter": None, "augmentation": "none",
-    "schedule": "constant", "epochs": 2, "batch_size": 8, "learning_rate": 0.1,
-    "weight_decay": 0, "train_fraction": 1, "seed": 0,
-}  # fmt: skip
+RECIPE = recipe(
+    architecture="linear", width=0, depth=0, schedule="constant", batch_size=8, learning_rate=0.1,
+    weight_decay=0,
+)  # fmt: skip
+ROW = {"name": "m", "kind": "trained", **RECIPE.to_mapping()}
 
 
 def catalogue(folder, row, form="csv"):

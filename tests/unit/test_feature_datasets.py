@@ -17,6 +17,7 @@ from matcheval.training.data import channel_statistics
 from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.options import ALGORITHMS
 from studies import ROOT, configuration, digit_domains, load
+from trainings import recipe
 
 NETWORK = '''\
 import torch
@@ -132,12 +133,10 @@ class TestStoring:
             whole.image(0)
 
 
-RECIPE = {
-    "architecture": "mlp", "width": 8, "depth": 1, "loss": "cross_entropy", "loss_parameter": None,
-    "augmentation": "none", "schedule": "constant", "epochs": 6, "batch_size": 8,
-    "learning_rate": 0.01, "weight_decay": 0, "train_fraction": 1, "seed": 0, "optimizer": "adam",
-    "normalization": "channels",
-}  # fmt: skip
+RECIPE = recipe(
+    architecture="mlp", width=8, schedule="constant", epochs=6, batch_size=8, learning_rate=0.01,
+    weight_decay=0, optimizer="adam", normalization="channels",
+).to_mapping()  # fmt: skip
 
 
 def train(folder, **changes):
