@@ -1,6 +1,9 @@
 """Small prediction sets for tests."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -48,6 +51,15 @@ def error_of(capsys, code, *arguments):
         main([*map(str, arguments)])
     assert ended.value.code == code
     return capsys.readouterr().err
+
+
+def run_python(*arguments, cwd=None, **variables):
+    """Run Python with this library: what it printed, and its exit code."""
+    environment = os.environ | {"PYTHONPATH": str(Path(matcheval.__file__).parents[1])} | variables
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True,
+        text=True, check=False, timeout=300,
+    )  # fmt: skip
 
 
 def written(path, content):

@@ -8,6 +8,7 @@ import pytest
 
 from drawings import draw
 from helpers import accuracies
+from image_sets import encoded_dataset, jpeg, photo
 from matcheval.analyses import (
     class_balanced,
     groups,
@@ -26,7 +27,6 @@ from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.statistics.lines import Scale
-from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
 from studies import configuration, load
 

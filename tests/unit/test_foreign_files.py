@@ -1,4 +1,4 @@
-"""Files that other tools wrote (tests/foreign/write_files.py): read without an option, or refused.
+"""Files that other tools wrote (tests/foreign/README.md): read without an option, or refused.
 
 MATCHEVAL_EXAMPLES=5000 mutates them 5,000 times.
 """
