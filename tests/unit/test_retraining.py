@@ -6,7 +6,7 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from test_catalogues import ROW
-from test_pages import interval_of, points, words_of
+from test_pages import interval_of, words_of
 
 from helpers import predictions
 from matcheval.analyses import retraining
@@ -14,7 +14,6 @@ from matcheval.analyses.retraining import Trial, tabulate
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
-from matcheval.few_labels.estimators import mover_difference
 from matcheval.inference.settings import InferenceSettings
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.records import write_predictions
@@ -176,22 +175,7 @@ def test_what_the_page_tells_of_photographs():
     table = pd.read_csv(ROOT / "docs" / "analyses" / "cifar10-retraining-small.csv")
     of = table.set_index("experiment")
 
-    def bounds(one):
-        return one.accuracy, one.accuracy_low, one.accuracy_high
-
-    def difference(one, other):
-        ends = mover_difference(bounds(one), bounds(other))
-        found = points(one.accuracy - other.accuracy)
-        return f"{found} [{points(ends.lower)}, {points(ends.upper)}]"
-
     told = []
     for name in ("random", "blurred"):
         told.append(interval_of(of.loc[f"origins-{name}"], "accuracy").replace(" [", " % ["))
-    old, new, *folds = of.loc["folds"].itertuples()
-    accuracies = [fold.accuracy for fold in folds]
-    times = (old.accuracy - new.accuracy) / (max(accuracies) - min(accuracies))
-    told.append(f"drop of {difference(old, new)} points is {times:.1f} times")
-    grid = list(of.loc["grid"].itertuples())
-    best = max(range(0, len(grid), 2), key=lambda i: grid[i].accuracy)
-    told.append(f"nine hyper-parameters leave {difference(*grid[best : best + 2])}.")
     assert [text for text in told if text not in page] == []
