@@ -13,7 +13,7 @@ from sigterm import end_at_any_moment
 BEGAN = time.time()
 PREFLIGHT = Preflight(workflow, STUDY, GIVEN)
 if workflow.is_main_process:
-    for warning in undecided(CODE):
+    for warning in [*undecided(CODE), *STUDY.analyses["matching"].warnings]:
         logger.warning(f"Warning: {warning}.")
 
 

@@ -43,7 +43,7 @@ from matcheval.statistics.intervals import LEVEL
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.report.sections import Section, ShownFile
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
@@ -480,7 +480,9 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
         ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
-        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value]["matched_gap"]
+        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value][
+            "matched_gap"
+        ]
     numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])

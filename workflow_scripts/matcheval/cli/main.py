@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from matcheval.changes import RENAMED_FLAGS
-from matcheval.cli.parser import CommandParser, chosen
+from matcheval.cli.options import CommandParser, chosen
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
@@ -56,13 +56,13 @@ _MORE = (
     _Command("match", "matcheval.cli.predictions.add_match",
              "write the measured quantities of every seed, and optionally matched pairs",
              "match old.csv new.csv --output matched --pairs"),
-    _Command("replicate", "matcheval.analyses.sampling.commands.add_replicate",
+    _Command("replicate", "matcheval.cli.building.add_replicate",
              "build a new test set from annotated candidates",
              "replicate allocate counts.json --per-class 200 --file targets.json"),
-    _Command("duplicates", "matcheval.analyses.sampling.image_search.add_search",
+    _Command("duplicates", "matcheval.cli.building.add_duplicates",
              "search for near duplicates: the nearest images of another set",
              "duplicates results/datasets/test results/datasets/train --file near.csv"),
-    _Command("warehouse", "matcheval.warehouse.commands.add_warehouse",
+    _Command("warehouse", "matcheval.cli.building.add_warehouse",
              "build a suite of sets from your own images",
              "warehouse plan mine.yaml --file plan.csv"),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Options that commands share, and those of the Python function that a command runs."""
+"""How commands are parsed, options that they share, and those of the function that one runs."""
 
 import argparse
 import ast
@@ -6,17 +6,19 @@ import inspect
 import logging
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from matcheval.cli.parser import Several
-from matcheval.errors import InputError, suggest
+from matcheval.changes import FLAGS
+from matcheval.errors import InputError, printable, suggest
 from matcheval.io.files import check_is_file
-from matcheval.io.terminal import print_json, print_text
+from matcheval.io.terminal import add_json, print_json, print_text
 from matcheval.names import MODEL
 from matcheval.protocol import criteria
 
@@ -31,28 +33,111 @@ _COMPARED: dict[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 _FORM = re.compile(r"\s*([a-z][a-z_:-]*)\s*(<=|>=|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:%|pt)?\s*")
 _TYPES = {"int": int, "float": float, "path-like": Path}
+_CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)")
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors are one line with the nearest name, as those of files are."""
+
+    options: Sequence[str] = ()  # those of the command line
+
+    def error(self, message: str) -> NoReturn:
+        """End with code 2."""
+        if choice := _CHOICE.fullmatch(message):
+            option, word, names = choice.groups()
+            word = word.strip("'\"")
+            what = option.lower() if option in ("COMMAND", "STEP") else f"value of {option}"
+            choices = [name.strip("'\"") for name in names.split(", ")]
+            message = f"unknown {what} '{word}'. {suggest(word, choices)}"
+        elif message.startswith("the following arguments are required"):
+            message = next(filter(None, map(self._gone, self.options)), message)
+            several = [action for action in self._actions if action.nargs in ("+", "*")]
+            if any({*action.option_strings} & {*self.options} for action in several):
+                message += " (options that take several values come after them)"
+        end = "" if message.endswith("?") else "."
+        sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))
+        raise SystemExit(2)
+
+    def refuse(self, unknown: Sequence[str]) -> NoReturn:
+        """Say which of the arguments the command does not know."""
+        option = unknown[0].partition("=")[0]
+        if not option.startswith("-") or option == "-":
+            self.error(f"unexpected argument '{unknown[0]}'")
+        if gone := self._gone(option):
+            self.error(gone)
+        names = [name for a in self._actions for name in a.option_strings if len(name) > 2]
+        if option in names:
+            self.error(f"'{option}' comes after the command: {self.prog} ... {option}")
+        self.error(f"unknown option '{option}'. {suggest(option, names)}")
+
+    def _gone(self, option: str) -> str:
+        """Say what stands in place of an option of version 0.2; nothing of others."""
+        for command, instead in FLAGS.items():
+            gone = command.replace(",", " ").split()
+            is_known = option in self._option_string_actions
+            if command.startswith(f"{self.prog} ") and option in gone and not is_known:
+                return f"there is no option '{option}' any more: {instead}"
+        return ""
+
+
+def chosen(parser: CommandParser, line: Sequence[str]) -> CommandParser:
+    """Return the parser of the command, and of its step, in a command line."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for i, word in enumerate(line):
+                if word in action.choices:
+                    return chosen(action.choices[word], line[i + 1 :])
+    return parser
+
+
+class Several(argparse.Action):
+    """An option with one or more names, between spaces or commas; all that are given count."""
+
+    def __init__(
+        self, option_strings: Sequence[str], dest: str, known: Sequence[str] | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(option_strings, dest, nargs="+", **{"default": []} | options)
+        self.known = known
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
+        option_string: str | None = None,
+    ) -> None:  # fmt: skip
+        """Add names to those of the option so far."""
+        names = [name for value in values for name in value.split(",") if name]
+        for name in names:
+            if self.known is not None and name not in self.known:
+                problem = f"unknown name '{name}'. {suggest(name, self.known)}"
+                raise argparse.ArgumentError(self, problem)
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest, []), *names])
+
+
+# --- Options of a function
 
 
 def add_options(
     parser: argparse.ArgumentParser, function: str, *names: str, **settings: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Add arguments of a function as options, with further settings of `add_argument` by name.
+    """Add parameters of a function, by default all, with settings of `add_argument` by name.
 
-    The function is read, not imported, so that help texts do not wait for what it needs. An option
-    that is not given is left to the function's default.
+    Keywords become options. The function is read, not imported, so that help texts do not wait for
+    what it needs. An option that is not given is left to the function's default.
     """
     module, _, function_name = function.rpartition(".")
     file = getattr(find_spec(module), "origin", None)
     body = ast.parse(Path(str(file)).read_text(encoding="utf-8")).body
     (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == function_name)
-    values = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    values = [*zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
+    values += zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)
     defaults = {name.arg: _default(value) for name, value in values if value is not None}
+    positional = [] if names else [argument.arg for argument in node.args.args]
     documented = {
         name: (kind, text)
         for parameters, kind, text in _PARAMETER.findall(ast.get_docstring(node) or "")
         for name in parameters.split(", ")
     }
-    for name in names:
+    for name in names or documented:
         kind, text = documented[name]
         words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
         default, of_kind = defaults.get(name), _of_type(kind)
@@ -63,24 +148,49 @@ def add_options(
         if kind != "bool" and default not in (None, "", ()):
             shown = " ".join(default) if isinstance(default, tuple) else default
             words += f" (default: {shown})"
-        keywords = {
-            "default": argparse.SUPPRESS, "required": name not in defaults,
-            "help": words[0].lower() + words[1:], **of_kind,
-        } | settings.get(name, {})  # fmt: skip
+        words = words if words[1:2].isupper() else words[0].lower() + words[1:]
+        keywords = {"default": argparse.SUPPRESS, "help": words, **of_kind}
+        if name in positional:
+            nargs = "?" if name in defaults else None
+            keywords |= {"default": default, "metavar": name.upper(), "nargs": nargs}
+            parser.add_argument(name, **keywords | settings.get(name, {}))
+            continue
+        keywords |= {"required": name not in defaults, **settings.get(name, {})}
         parser.add_argument(f"--{name.replace('_', '-')}", **keywords)
+
+
+def add_function(
+    parser: argparse.ArgumentParser, function: str, **settings: dict[str, Any]
+) -> None:
+    """Serve a function as a command: its documented parameters; what it returns is its JSON."""
+    add_options(parser, function, **settings)
+    add_json(parser)
+    parser.set_defaults(run=partial(_run_function, function))
+
+
+def _run_function(function: str, arguments: argparse.Namespace) -> None:
+    module, _, name = function.rpartition(".")
+    called = getattr(import_module(module), name)
+    names = inspect.signature(called).parameters
+    values = called(**{name: value for name, value in vars(arguments).items() if name in names})
+    if arguments.json:
+        step = getattr(arguments, "step", None)
+        print_json("-".join(filter(None, (arguments.command, step))), values)
 
 
 def _default(node: ast.expr) -> Any:
     """Return the value of a default, which is a literal or a setting of the paper."""
-    if not isinstance(node, ast.Name):
-        return ast.literal_eval(node)
-    return getattr(criteria, node.id)
+    if isinstance(node, ast.Name):
+        return getattr(criteria, node.id)
+    return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)  # of a path
 
 
 def _of_type(kind: str) -> dict[str, Any]:
     """Return what `add_argument` takes for a type as docstrings name it."""
     if kind == "bool":
         return {"action": "store_true"}
+    if kind == "sequence of path-like, folders":
+        return {"nargs": "*", "type": Path, "metavar": "DIR"}
     listed = re.match(r"\{(.+)\}", kind)
     choices = ast.literal_eval(f"[{listed[1]}]") if listed else None
     if re.match(r"((str|\{.+\}) or )?sequence", kind):
@@ -88,7 +198,8 @@ def _of_type(kind: str) -> dict[str, Any]:
     if choices:
         return {"choices": choices, "type": type(choices[0])}
     value_type = _TYPES.get(kind.partition(",")[0], str)
-    return {"type": value_type} | ({"metavar": "FILE"} if value_type is Path else {})
+    place = "DIR" if "folder" in kind else "FILE"
+    return {"type": value_type} | ({"metavar": place} if value_type is Path else {})
 
 
 def add_layout(parser: argparse.ArgumentParser, *more: str) -> None:

@@ -145,7 +145,6 @@ def run_check_study(arguments: argparse.Namespace) -> None:
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.protocol.analysis import Matching
-    from matcheval.protocol.criteria import epsilon_warnings
     from matcheval.registry import ANALYSES
     from matcheval.study.checks import check_custom_images, open_some
     from matcheval.study.configuration import load_study
@@ -153,8 +152,7 @@ def run_check_study(arguments: argparse.Namespace) -> None:
     study = load_study(settings, default_study="config.yaml", analyses=ANALYSES)
     check_custom_images(study)
     opened, warnings = open_some(study)
-    methods = study.analysis(Matching).settings.methods.values() if study.pairs else ()
-    warnings += epsilon_warnings(max((method.epsilon for method in methods), default=0.0))
+    warnings += study.analysis(Matching).warnings
     for text in warnings:
         LOGGER.warning("warning: %s", text)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}

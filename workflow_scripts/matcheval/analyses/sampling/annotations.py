@@ -1,9 +1,9 @@
 """Workers' annotations: whether a worker, shown an image for a class, selected it."""
 
-import argparse
 import logging
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,22 +36,38 @@ Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def count(arguments: argparse.Namespace) -> list[str]:
-    """Count workers' annotations and write the selection frequencies; return what is written."""
-    pool, base = read_dataset(arguments.candidates), read_dataset(arguments.original)
-    annotations, left_out = check_annotations(
-        read_annotations(arguments.annotations), {"pool": pool.names, "original": base.names},
-        pool.classes, repeated=arguments.repeated, file=arguments.annotations,
+def count(
+    *, candidates: Path, original: Path, annotations: Path, file: Path, repeated: str = "refuse"
+) -> Mapping[str, Any]:
+    """Count workers' annotations, and write the selection frequencies.
+
+    Parameters
+    ----------
+    candidates : path-like, a folder
+        The pool: folder of a dataset.
+    original : path-like, a folder
+        Folder of the set that is replicated.
+    annotations : path-like
+        Workers' annotations (.parquet, .csv).
+    file : path-like
+        Selection frequencies to write (.parquet, as `sample` reads them, or .csv).
+    repeated : {"refuse", "first"}
+        Refuse repeated annotations by a worker, or count the first.
+    """
+    pool, base = read_dataset(candidates), read_dataset(original)
+    checked, left_out = check_annotations(
+        read_annotations(annotations), {"pool": pool.names, "original": base.names},
+        pool.classes, repeated=repeated, file=annotations,
     )  # fmt: skip
-    frequencies = selection_frequencies(annotations)
-    write_table(FREQUENCIES.from_frame(frequencies), arguments.output)
+    frequencies = selection_frequencies(checked)
+    write_table(FREQUENCIES.from_frame(frequencies), file)
     positive, negative = control_accuracy(frequencies, class_of(base))
     LOGGER.info(
         "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
         "of the negative ones were annotated correctly",
-        len(annotations), left_out, 100 * positive, 100 * negative,
+        len(checked), left_out, 100 * positive, 100 * negative,
     )  # fmt: skip
-    return [arguments.output]
+    return {"written": [str(file)]}
 
 
 def class_of(dataset: Dataset) -> dict[str, str]:
@@ -190,11 +206,30 @@ CANDIDATES, CONTROLS = 42, 3  # per task: candidates; positive controls, and as 
 _STEEPNESS = 3.0  # slope of the logistic: workers agree on most images, and disagree on some
 
 
-def simulate(arguments: argparse.Namespace) -> list[str]:
-    """Simulate workers' annotations, with probabilities that depend on the pixels."""
-    options = {name: getattr(arguments, name) for name in SimulationSettings.model_fields}
+def simulate(
+    *, candidates: Path, original: Path, file: Path, seed: int = 0, assignments: int = 10,
+    compare_size: int | None = None,
+) -> Mapping[str, Any]:  # fmt: skip
+    """Simulate workers' annotations, with probabilities that depend on the pixels.
+
+    Parameters
+    ----------
+    candidates : path-like, a folder
+        The pool: folder of a dataset.
+    original : path-like, a folder
+        Folder of the set that is replicated.
+    file : path-like
+        Annotations to write (.parquet, .csv).
+    seed : int
+        Random seed.
+    assignments : int
+        Workers per task.
+    compare_size : int
+        Resize images to squares of this side, in pixels, first: needed for image files.
+    """
+    options = {"seed": seed, "assignments": assignments, "compare_size": compare_size}
     settings = read_settings(SimulationSettings, options, file="options")
-    pool, base = read_dataset(arguments.candidates), read_dataset(arguments.original)
+    pool, base = read_dataset(candidates), read_dataset(original)
     rng = np.random.default_rng(settings.seed)
     shown = lay_out_tasks(_by_class(pool), _by_class(base), rng)
     pixels = [labelled_pixels(dataset, settings.compare_size) for dataset in (pool, base)]
@@ -209,9 +244,9 @@ def simulate(arguments: argparse.Namespace) -> list[str]:
     annotations = simulate_annotations(shown, probability, rng, settings.assignments)
     metadata = {"simulated": "true", "seed": str(settings.seed)}
     columns = {name: annotations[name].to_numpy() for name in ANNOTATIONS.names}
-    write_table(ANNOTATIONS.table(columns, metadata), arguments.output)
+    write_table(ANNOTATIONS.table(columns, metadata), file)
     LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
-    return [arguments.output]
+    return {"written": [str(file)]}
 
 
 def _by_class(dataset: Dataset) -> dict[str, list[str]]:

@@ -1,12 +1,12 @@
 """Sample a new test set from a pool of images, and record where each image came from."""
 
-import argparse
 import json
 import logging
 import random
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,46 +27,77 @@ from matcheval.settings import read_settings
 LOGGER = logging.getLogger(__name__)
 
 
-def sample(arguments: argparse.Namespace) -> list[str]:
-    """Sample a test set and write it, with tables of its provenance; return what is written."""
-    file, output, name = arguments.settings, arguments.output, arguments.name
-    is_json = file.lstrip().startswith("{")
+def sample(
+    *, name: str, candidates: Path, original: Path, settings: str, output: Path,
+    against: Sequence[Path] = (), frequencies: Path | None = None, keywords: Path | None = None,
+    blacklist: Path | None = None, near_duplicates: Path | None = None,
+    previous: Path | None = None, provenance: Path | None = None, excluded: Path | None = None,
+    strata: Path | None = None,
+) -> Mapping[str, Any]:  # fmt: skip
+    """Sample a test set and write it, with tables of its provenance.
+
+    Parameters
+    ----------
+    name : str
+        Name of the new test set.
+    candidates : path-like, a folder
+        The pool: folder of a dataset.
+    original : path-like, a folder
+        Folder of the set that is replicated.
+    settings : str
+        YAML file that says how it is sampled: strategy, per_class and further settings of datasets
+        of kind sampled (docs/analyses.md#sampling); or the same as a JSON object.
+    output : path-like, a folder
+        The new dataset's folder.
+    against : sequence of path-like, folders
+        Further datasets: no sampled image may be a near duplicate of theirs.
+    frequencies : path-like
+        Selection frequencies, written by `count`.
+    keywords : path-like
+        CSV file with columns origin, image, keyword.
+    blacklist : path-like
+        CSV file with a column image.
+    near_duplicates : path-like
+        CSV file with columns image, set, other.
+    previous : path-like
+        Provenance table of an earlier version to start from.
+    provenance, excluded, strata : path-like
+        Table to write; by default beside the folder, as DIR.provenance.parquet and so on.
+    """
+    is_json = settings.lstrip().startswith("{")
     with readable("'--settings'", "a JSON object"):
-        settings = json.loads(file) if is_json else read_yaml(file)
-    frequencies, blacklist = arguments.frequencies, arguments.blacklist
-    keywords, near_duplicates = arguments.keywords, arguments.near_duplicates
-    previous = arguments.previous
+        asked = json.loads(settings) if is_json else read_yaml(settings)
     built = build_test_set(
         name,
-        read_dataset(arguments.candidates),
-        read_dataset(arguments.original),
-        read_settings(SamplingSettings, settings, file="settings" if is_json else file),
+        read_dataset(candidates),
+        read_dataset(original),
+        read_settings(SamplingSettings, asked, file="settings" if is_json else settings),
         PoolMetadata(
             schemas.FREQUENCIES.read(frequencies).to_pandas() if frequencies else None,
             read_keywords(keywords) if keywords else None,
             [row["image"] for row in _full_rows(blacklist, ("image",))] if blacklist else (),
             read_near_duplicates(near_duplicates) if near_duplicates else (),
         ),
-        against=[read_dataset(folder) for folder in arguments.against],
+        against=[read_dataset(folder) for folder in against],
         previous=schemas.PROVENANCE.read(previous)["image"].to_pylist() if previous else (),
     )
     metadata = {"made_from": json.dumps(built.dataset.provenance)}
     written = [output]
-    for key, schema, table in (
-        ("provenance", schemas.PROVENANCE, built.provenance),
-        ("excluded", schemas.EXCLUDED, built.excluded),
-        ("strata", schemas.STRATA, built.strata),
+    for key, given, schema, table in (
+        ("provenance", provenance, schemas.PROVENANCE, built.provenance),
+        ("excluded", excluded, schemas.EXCLUDED, built.excluded),
+        ("strata", strata, schemas.STRATA, built.strata),
     ):
-        path = getattr(arguments, key) or f"{output.rstrip('/')}.{key}.parquet"
+        path = given or output.with_name(f"{output.name}.{key}.parquet")
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
         written.append(path)
-    write_dataset(built.dataset, Path(output))
+    write_dataset(built.dataset, output)
     for number, counts in enumerate(built.sampled.rounds, start=1):
         text = "round %d: %d new images, %d near duplicates found"
         LOGGER.info(text, number, counts.n_new, counts.n_duplicates)
     digest = built.dataset.sha256[:16]
     LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), digest)
-    return written
+    return {"written": list(map(str, written))}
 
 
 def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:

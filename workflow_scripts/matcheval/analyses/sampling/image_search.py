@@ -1,8 +1,7 @@
 """The search for near duplicates: nearest images by ℓ2 distance, compared by SSIM as well."""
 
-import argparse
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from matcheval.errors import InputError
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import check_figure, save_figure
 from matcheval.io.tables import Column, TableSchema, check_suffix, text, write_table
-from matcheval.io.terminal import add_json, json_rows, print_json
+from matcheval.io.terminal import json_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -262,44 +261,35 @@ def draw_sheet(
     save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
 
 
-def add_search(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a search."""
-    parser.description = (
-        "Find the images of TRAIN that are most similar to each image of TEST "
-        "(docs/analyses.md#near_duplicates)."
-    )
-    parser.add_argument("queries", metavar="TEST", help="folder of the dataset to search for")
-    parser.add_argument(
-        "references", metavar="TRAIN", help="folder of the dataset to search in; may be TEST"
-    )
-    parser.add_argument(
-        "--neighbours", type=int, default=10, metavar="N",
-        help="nearest images to list for each image (default: %(default)s)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--compare-size", type=int, metavar="PIXELS",
-        help="resize images to squares of this side first: needed for image files",
-    )  # fmt: skip
-    parser.add_argument(
-        "--file", required=True, metavar="FILE",
-        help="table of the nearest images (.parquet, .csv)",
-    )  # fmt: skip
-    parser.add_argument("--sheet", metavar="FILE", help="contact sheet (.png, .pdf)")
-    add_json(parser)
-    parser.set_defaults(run=run_search)
+def search(
+    queries: Path, references: Path, *, file: Path, neighbours: int = 10,
+    compare_size: int | None = None, sheet: Path | None = None,
+) -> Mapping[str, Any]:  # fmt: skip
+    """Search for near duplicates, write the nearest images, and draw a contact sheet.
 
-
-def run_search(arguments: argparse.Namespace) -> None:
-    """Search, write the table, and draw the contact sheet if requested."""
-    check_suffix(arguments.file)
-    if arguments.sheet is not None:
-        check_figure(arguments.sheet)
-    sets = [read_dataset(folder) for folder in (arguments.queries, arguments.references)]
-    queries, references = (labelled_pixels(images, arguments.compare_size) for images in sets)
-    table = find_near_duplicates(queries, references, arguments.neighbours)
-    write_table(table, arguments.file)
-    if arguments.sheet is not None:
-        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), arguments.sheet)
-    if arguments.json:
-        written = filter(None, (arguments.file, arguments.sheet))
-        print_json("duplicates", {"neighbours": json_rows(table), "written": list(written)})
+    Parameters
+    ----------
+    queries : path-like, a folder
+        Folder of the dataset to search for.
+    references : path-like, a folder
+        Folder of the dataset to search in; may be TEST.
+    file : path-like
+        Table of the nearest images to write (.parquet, .csv).
+    neighbours : int
+        Nearest images to list for each image.
+    compare_size : int
+        Resize images to squares of this side, in pixels, first: needed for image files.
+    sheet : path-like
+        Contact sheet to draw (.png, .pdf).
+    """
+    check_suffix(file)
+    if sheet is not None:
+        check_figure(sheet)
+    sets = [read_dataset(folder) for folder in (queries, references)]
+    searched, known = (labelled_pixels(images, compare_size) for images in sets)
+    table = find_near_duplicates(searched, known, neighbours)
+    write_table(table, file)
+    if sheet is not None:
+        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)
+    written = [str(path) for path in (file, sheet) if path]
+    return {"neighbours": json_rows(table), "written": written}

@@ -3,11 +3,14 @@
 In each round, new images are searched for near duplicates, which later rounds replace.
 """
 
+import json
 import math
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -19,6 +22,7 @@ from matcheval.analyses.sampling.annotations import (
 )
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.io.files import atomic_file, readable
 
 
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
@@ -367,3 +371,40 @@ def _missing_error(
         file=f"class '{group}'",
         remedy=f"{_REMEDIES[settings.strategy]}, or lower 'per_class'",
     )
+
+
+def allocate(
+    counts: Path, *, file: Path, per_class: int | None = None, one_per: int | None = None,
+    top_keywords: int = 50,
+) -> Mapping[str, Any]:  # fmt: skip
+    """Divide the images of every class among its keywords, and write the allocation.
+
+    Parameters
+    ----------
+    counts : path-like
+        JSON file with the number of images by class and keyword.
+    file : path-like
+        The allocation to write (.json).
+    per_class : int
+        Images to allocate per class.
+    one_per : int
+        Instead of a fixed total: one image per so many images of a keyword, rounded up.
+    top_keywords : int
+        Only so many keywords of a class, the most frequent ones.
+    """
+    if (per_class is None) == (one_per is None):
+        raise InputError("give one of --per-class and --one-per")
+    if top_keywords < 1:
+        raise InputError(f"--top-keywords is {top_keywords}. Give at least 1")
+    allocated = keyword_targets if one_per is None else proportional_targets
+    number = int((per_class if one_per is None else one_per) or 0)
+    what = "readable as JSON with image counts by class and keyword"
+    with readable(counts, what, AttributeError, TypeError):
+        targets = {
+            name: allocated({k: int(n) for k, n in of.items()}, number, top_keywords)
+            for name, of in json.loads(counts.read_text(encoding="utf-8")).items()
+        }
+    with atomic_file(file) as partial_file:
+        text = json.dumps(targets, indent=2, ensure_ascii=False)
+        partial_file.write_text(text + "\n", encoding="utf-8")
+    return {"written": [str(file)]}
