@@ -10,9 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from jsonschema import Draft202012Validator
 
 import matcheval
+from matcheval.cli.main import main
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.records import Predictions, check_predictions
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
@@ -37,6 +39,26 @@ def run_python(*arguments, cwd=None, **variables):
         [sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True,
         text=True, check=False, timeout=300,
     )  # fmt: skip
+
+
+def printed(capsys, *arguments, code=None):
+    """What a command prints with `--json`, and that it ends with a code, if one is given."""
+    command = [*map(str, arguments), "--json"]
+    if code is None:
+        main(command)
+    else:
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == code
+    return told_json(capsys.readouterr().out)
+
+
+def error_of(capsys, code, *arguments):
+    """What a command that ends with a code says on standard error."""
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, arguments)])
+    assert ended.value.code == code
+    return capsys.readouterr().err
 
 
 def written(path, content):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction import differences, errors
+from matcheval.accuracy_prediction import errors, tables
 from matcheval.analyses.published_values import compare_published, read_published
 from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
@@ -59,20 +59,20 @@ def predicted_tables(study):
         counted = of_suite[~of_suite["model"].isin(settings.single)]
         found = errors.tabulate_errors(counted, resamples=2)
         yield f"errors/{suite}", found
-        yield f"rankings/{suite}", differences.tabulate_rankings(found)
-        yield f"counts/{suite}", differences.tabulate_counts(found, of_suite)
+        yield f"rankings/{suite}", tables.tabulate_rankings(found)
+        yield f"counts/{suite}", tables.tabulate_counts(found, of_suite)
         yield f"correlations/{suite}", errors.tabulate_correlations(of_suite)
         for model in settings.figure_models:
             own = of_suite[of_suite["model"] == model]
             of_model = errors.tabulate_errors(own, resamples=2)
             yield f"errors_of_models/{suite}/{model}", of_model
-            yield f"counts_of_models/{suite}/{model}", differences.tabulate_counts(of_model, own)
+            yield f"counts_of_models/{suite}/{model}", tables.tabulate_counts(of_model, own)
         sets = of_suite.drop_duplicates(["model", "dataset"]).rename(columns={"n": "n_set"})
         yield (
             f"../suite_accuracies/{suite}",
             sets[["model", "dataset", "group", "subgroup", "n_set"]],
         )
-    yield "between_suites", differences.tabulate_between(predicted, settings.single)
+    yield "between_suites", tables.tabulate_between(predicted, settings.single)
 
 
 def domain_tables(study):

@@ -10,7 +10,7 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, intervals, name_rows, panels
 from matcheval.figures.many_models import point_options

@@ -12,9 +12,8 @@ from matcheval.accuracy_prediction.plots import colors_and_markers, draw_line
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies, titles
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.plan import Block
+from matcheval.domain_generalization.plan import ERM, FRECHET, Block
 from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
-from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.figures import style
 from matcheval.figures.many_models import point_options
 from matcheval.figures.saving import save_figure

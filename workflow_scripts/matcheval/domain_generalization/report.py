@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.plan import ERM
 from matcheval.io.text_tables import counted, signed
 from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable

@@ -20,10 +20,10 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
+from matcheval.few_labels.accuracy import Question, choose, estimate_by
 from matcheval.few_labels.draws import draw
 from matcheval.few_labels.estimators import Estimate
 from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.methods import Question, choose, estimate_by
 from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, panels

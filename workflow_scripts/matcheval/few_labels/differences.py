@@ -10,6 +10,8 @@ import pandas as pd
 from matcheval.errors import InputError
 from matcheval.few_labels import estimators, inputs
 from matcheval.few_labels.accuracy import (
+    ENOUGH,
+    FEW,
     FEW_COLUMNS,
     ON_YOUR_WORD,
     AccuracyEstimate,
@@ -18,7 +20,6 @@ from matcheval.few_labels.accuracy import (
 from matcheval.few_labels.draws import Plan
 from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.methods import ENOUGH, FEW
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.text_tables import counted
 from matcheval.predictions.files import read_predictions

@@ -13,12 +13,11 @@ import pandas as pd
 
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels import inputs
-from matcheval.few_labels.accuracy import AccuracyEstimate
+from matcheval.few_labels.accuracy import ENOUGH, AccuracyEstimate
 from matcheval.few_labels.differences import AccuracyDifference
 from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, draw, make_strata
 from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.methods import ENOUGH
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.delimited_text import marked
 from matcheval.io.files import atomic_file, check_place
