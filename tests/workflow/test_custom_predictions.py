@@ -12,7 +12,7 @@ import pytest
 from engine import Workflow, known
 
 from matcheval.predictions.records import check_predictions, write_predictions
-from matcheval.protocol.pair_tables import PairTableAnalysis
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.registry import ANALYSES
 
 pytestmark = pytest.mark.slow
