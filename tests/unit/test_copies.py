@@ -12,8 +12,8 @@ from matcheval.errors import InputError
 from matcheval.predictions.datapoints import copied_rows, copies_warning
 from matcheval.predictions.inputs import source_of
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.comparisons import GroupSource
 from matcheval.protocol.criteria import Criterion
 from matcheval.protocol.gaps import gaps_of_models
 from matcheval.protocol.settings import MatchingMethod

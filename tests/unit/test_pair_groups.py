@@ -15,8 +15,7 @@ from matcheval.errors import InputError
 from matcheval.predictions.datapoints import groups_of, read_group_file
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.blocks import GroupSource, blocks_of_pair
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, GroupSource, blocks_of_pair
 from studies import configuration, load
 
 LAYOUT = Layout()

@@ -1,6 +1,5 @@
 """The studies of the two papers on accuracy prediction: models, sets and plans."""
 
-import csv
 from collections import Counter
 from itertools import product
 
@@ -15,15 +14,6 @@ from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
 
 STUDIES = ROOT / "studies"
-
-
-def load_study(name):
-    given = configuration(name)
-    for suite in given["suites"].values():
-        for member in suite["members"]:
-            for key in {"manifest", "groups"} & set(member):
-                member[key] = str(ROOT / member[key])
-    return load(given)
 
 
 @pytest.mark.parametrize("name", ["models", "sets"])
@@ -178,20 +168,6 @@ def test_the_tables_and_the_text_of_guillory_et_al_agree():
     assert len(in_text) == 15
     for value in in_text:
         assert float(value.published[0]) == pytest.approx(errors[frozenset(value.rows)], abs=0.51)
-
-
-def test_the_warehouses_sets_are_those_of_the_papers_columns():
-    members = load_study("cifar10-warehouse").suites["C10-W"].members
-    found = Counter((member.group, member.subgroup) for member in members)
-    twelve = {"Goog", "Bing", "Baid", "360"}
-    expected = {("DF", "DF.h"): 13, ("DF", "DF.c"): 12, ("DF", "DF.v"): 12}
-    expected |= {("KW", one): 12 for one in (*twelve, "Sogo")} | {("KW", "Flic"): 15}
-    expected |= {("KW", "Pexe"): 20} | {("KWC", one): 12 for one in twelve}
-    assert found == expected
-    assert sum(found.values()) == 180
-    rows = list(csv.DictReader((STUDIES / "cifar10-warehouse-sets.csv").open()))
-    assert len({row["path"] for row in rows}) == 180
-    assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
 
 
 @pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])

@@ -30,8 +30,8 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.inputs import features_of, source_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import write_predictions
-from matcheval.protocol.blocks import GroupSource
 from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.comparisons import GroupSource
 from matcheval.protocol.settings import Criterion, MatchingMethod
 from matcheval.registry import ANALYSES
 from matcheval.replication.tables import tabulate_replication

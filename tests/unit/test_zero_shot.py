@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 
-from image_sets import dataset
+from image_sets import dataset, photos
 from matcheval.datasets.label_spaces import class_subset, imagenet_classes
 from matcheval.errors import InputError
 from matcheval.inference.job import predict_datasets
@@ -22,7 +22,6 @@ from matcheval.models.published import describe_open_clip
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from photos import photos
 
 TINY = {
     "embed_dim": 16,

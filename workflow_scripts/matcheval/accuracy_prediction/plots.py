@@ -20,11 +20,19 @@ from matcheval.accuracy_prediction.predicting import (
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import tabulate_rankings
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing, heat_map, intervals, name_rows
-from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
+from matcheval.figures.forms import (
+    FEW_MODELS,
+    SPREAD,
+    Series,
+    draw_rows,
+    drawing,
+    heat_map,
+    intervals,
+    name_rows,
+    point_options,
+)
 from matcheval.io.text_tables import signed
-from matcheval.statistics.lines import MIN_MODELS, fit_line
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.statistics.lines import MIN_MODELS, fit_line, linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -38,7 +38,7 @@ from matcheval.accuracy_prediction.predicting import (
 from matcheval.accuracy_prediction.scoring import SCORES, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import with_interval
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.lines import rank_correlations
 
 LOGGER = logging.getLogger(__name__)
 MIN_UNITS = 8  # subgroups: of fewer, a bootstrap says too little about their spread

@@ -15,10 +15,10 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM, FRECHET, Block
 from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
 from matcheval.figures import style
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import signed
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.statistics.lines import linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -24,7 +24,7 @@ from matcheval.domain_generalization.plan import (
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.lines import rank_correlations
 from matcheval.statistics.significance import holm
 from matcheval.study.catalogue import TestedModels
 

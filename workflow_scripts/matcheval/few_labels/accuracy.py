@@ -26,9 +26,9 @@ from matcheval.few_labels.estimators import (
 )
 from matcheval.few_labels.inputs import SKIP, Sample
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.inputs import Data, Shown, columns_of, warn_each
-from matcheval.statistics.intervals import FloatArray, check_level, percent
+from matcheval.statistics.intervals import FloatArray, check_level
 
 if TYPE_CHECKING:
     import os
@@ -254,7 +254,7 @@ class AccuracyEstimate(Shown):
         """Return the text that `matched-eval estimate-accuracy` prints."""
         strata = "mixed " if self.method == "stratified" else ""
         lines = [
-            f"accuracy {self.estimate:.3f}, {percent(self.level)} interval {self.lower:.3f} to "
+            f"accuracy {self.estimate:.3f}, {level_text(self.level)} interval {self.lower:.3f} to "
             f"{self.upper:.3f} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
             f"{strata}{NAMES[self.method]}; {self.guarantee})"
         ]

@@ -45,7 +45,7 @@ class Analysis(StudyPart):
         return [name for name in self.study.models if name not in left_out]
 
     @property
-    def room(self) -> str:
+    def package(self) -> str:
         """The package that the analysis lies in, with its module `report`, if it has one."""
         return type(self).__module__.rpartition(".")[0]
 
@@ -60,7 +60,7 @@ class Analysis(StudyPart):
         """Its section of the study's report: by default its tables for readers and its figures.
 
         An analysis with a section of its own design names further files in `data`, which the
-        function `content` of the module `report` of its room reads, and has a template
+        function `content` of the module `report` of its package reads, and has a template
         `report.html` there.
         """
         return self.section()
@@ -74,7 +74,9 @@ class Analysis(StudyPart):
         """Return a section of the study's report."""
         shown = shown_files(self, left_out)
         given = self.settings.model_dump(mode="json") if shown or data else {}
-        return Section(self.name, self.title(), self.room, shown, data or {}, values or {}, given)
+        return Section(
+            self.name, self.title(), self.package, shown, data or {}, values or {}, given
+        )
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
         """Return the wildcards of a file as the report names them."""
