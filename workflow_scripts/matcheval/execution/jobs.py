@@ -30,14 +30,9 @@ def pack_argument(job: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def unpack_argument(text: str) -> str:
-    """Return the JSON of an argument."""
-    return text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)).decode()
-
-
 def unpacked(text: str) -> Any:
     """Return what an argument describes."""
-    return json.loads(unpack_argument(text))
+    return json.loads(text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)))
 
 
 def set_job_environment(scripts: Path) -> None:

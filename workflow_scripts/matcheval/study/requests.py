@@ -95,13 +95,13 @@ class Requests:
             minutes = _STEP_MINUTES * math.ceil(max(request.minutes, working) / _STEP_MINUTES)
             return min(min(attempt, 3) * minutes, longest)
 
-        asked: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
+        resources: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
         if rule in GPU_RULES:
-            asked["gpu"] = self._gpus(rule)
+            resources["gpu"] = self._gpus(rule)
             if machine.gpu_partition is not None:
                 places = machine.partition, machine.gpu_partition
-                asked["slurm_partition"] = places[bool(asked["gpu"])]
-        return asked
+                resources["slurm_partition"] = places[bool(resources["gpu"])]
+        return resources
 
     def threads(self, rule: str, models: Sequence[str] = ()) -> int:
         """Return the threads of a rule that runs networks; `models` as of `resources`."""

@@ -11,13 +11,7 @@ from itertools import chain
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import (
-    CORE_FLOPS,
-    ImageSet,
-    inference_work,
-    total_sizes,
-    training_work,
-)
+from matcheval.study.sizes import CORE_FLOPS, ImageSet, inference_work, total_sizes, training_work
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.
