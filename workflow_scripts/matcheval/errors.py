@@ -119,13 +119,9 @@ def listed(names: Iterable[object], most: int = 10) -> str:
 
 
 def check_known(
-    what: str,
-    names: Iterable[str],
-    valid: Collection[str],
-    *,
-    file: object = None,
+    what: str, names: Iterable[str], valid: Collection[str], *, file: object = None,
     field: object = None,
-) -> None:
+) -> None:  # fmt: skip
     """Check that names are among the valid ones."""
     for name in names:
         if name not in valid:

@@ -13,6 +13,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
+from matcheval.names import MODEL
 from matcheval.predictions.layout import layout_of
 from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
@@ -189,7 +190,7 @@ class AccuracyPrediction(CheckedPrediction):
         custom = [name for name in names if not study.datasets[name].has_images]
         files = {
             "stems": {
-                name: study.predictions_pattern(name) for name in names if name not in custom
+                name: study.predictions_stem(name, MODEL) for name in names if name not in custom
             },
             "outputs": [name for name in study.inference.outputs if name != "top"],
             "custom": {

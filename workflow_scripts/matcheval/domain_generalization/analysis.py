@@ -204,10 +204,10 @@ class DomainGeneralization(PlannedTrainings):
         for name in self._scored_on(suite):
             trained, stems = self.trained[name], self._stems(suite, name)
             members[name] = {
-                "scored": name, "members": [name], "reference": trained.train_text,
+                "scored": name, "members": [name], "reference": "+".join(trained.train),
                 "stored": {
                     "suite": asdict(Suite(suite, study.suites[suite].members)),
-                    "base": trained.validation_text,
+                    "base": "+".join(trained.validation),
                     "classes": study.dataset_files(trained.validation[0])[0],
                     "rule": {},
                     "files": {

@@ -14,9 +14,8 @@ from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
-from matcheval.settings import Need, Settings
+from matcheval.settings import Settings
 from matcheval.statistics.intervals import at_level
-from matcheval.study.checks import check_need
 from matcheval.study.contents import StudyPart
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
@@ -66,11 +65,9 @@ class Analysis(StudyPart):
         return self.section()
 
     def section(
-        self,
-        data: Mapping[str, Sequence[str]] | None = None,
-        values: Mapping[str, Any] | None = None,
-        left_out: Iterable[Artifact] = (),
-    ) -> Section:
+        self, data: Mapping[str, Sequence[str]] | None = None,
+        values: Mapping[str, Any] | None = None, left_out: Iterable[Artifact] = (),
+    ) -> Section:  # fmt: skip
         """Return a section of the study's report."""
         files = shown_files(self, left_out)
         settings = self.settings.model_dump(mode="json") if files or data else {}
@@ -109,14 +106,6 @@ class Analysis(StudyPart):
         """Check that the setting `without` leaves a model."""
         if not self.models:
             raise configuration_error("all models are left out", field=self.field("without"))
-
-    def check_has_accuracies(self, dataset: str, field: str) -> None:
-        """Check that models are run on a dataset (`references.check_need`)."""
-        check_need(self.study, dataset, Need.ACCURACIES, field)
-
-    def check_has_correctness(self, dataset: str, field: str) -> None:
-        """Check that correctness will be known for each datapoint of a dataset."""
-        check_need(self.study, dataset, Need.CORRECTNESS, field)
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
         """Check that a file of the user's exists and, if it is a CSV file, its columns."""

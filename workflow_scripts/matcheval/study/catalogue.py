@@ -54,16 +54,6 @@ class TrainedModel:
         assert self.model.recipe is not None, self.model.name
         return self.model.recipe
 
-    @property
-    def train_text(self) -> str:
-        """Names of the training sets, joined by `+`, which no name contains."""
-        return "+".join(self.train)
-
-    @property
-    def validation_text(self) -> str:
-        """Names of the validation sets, joined likewise."""
-        return "+".join(self.validation)
-
 
 @dataclass(frozen=True)
 class TestedModels:

@@ -152,7 +152,7 @@ def _check_sources_of_datasets(study: Study) -> None:
     for name, spec in study.datasets.items():
         field = f"datasets.{name}.of"
         for source in spec.settings.sources:
-            study.check_dataset(source, field, images=True)
+            check_need(study, source, Need.IMAGES, field)
             if spec.settings.needs_one_size:
                 check_one_size(study, source, field=field, remedy=_RESIZE)
     for name, spec in study.datasets.items():
@@ -167,7 +167,8 @@ def _check_pair(study: Study, pair: Pair) -> None:
     """Check that a pair is of two datasets, and that its files of groups exist and are of them."""
     field, names = f"pairs.{pair.name}", pair.datasets.values()
     for origin, dataset in pair.datasets.items():
-        study.check_dataset(dataset, f"{field}.{origin}")
+        key = f"{field}.{origin}"
+        check_known("dataset", [dataset], study.datasets, file="configuration", field=key)
     first, second = (study.datasets[name] for name in names)
     same_files = first.kind == second.kind == PREDICTIONS_KIND and all(
         first.options.get(key) == second.options.get(key) for key in ("files", "columns", "aliases")
@@ -223,7 +224,7 @@ def _check_training(study: Study) -> None:
             n_sources = len(model.train or settings.train)
             check_n_sources(model.recipe.algorithm, n_sources, model.name)
     for name, field in fields.items():
-        study.check_dataset(name, field, images=True)
+        check_need(study, name, Need.IMAGES, field)
         check_one_size(study, name, field=f"datasets.{name}", remedy=_RESIZE)
     if trained and images:
         for name, field in (dict.fromkeys(images, "training.train") | fields).items():

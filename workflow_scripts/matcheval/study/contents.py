@@ -10,10 +10,10 @@ from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.downloads.sources import PublishedFile, published_file
-from matcheval.errors import check_known, configuration_error
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
+from matcheval.names import MODEL
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings
@@ -246,14 +246,6 @@ class StudyContents:
                 late.append(name)
         return late
 
-    # --- checks that analyses share
-
-    def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
-        """Check that a dataset is one of the study's."""
-        check_known("dataset", [name], self.datasets, file="configuration", field=field)
-        if images and not self.datasets[name].has_images:
-            raise configuration_error(f"'{name}' has predictions only, no images", field=field)
-
     # --- files
 
     def dataset_folder(self, dataset: str) -> str:
@@ -340,15 +332,11 @@ class StudyContents:
         return suite_of
 
     def predictions_stem(self, dataset: str, model: str) -> str:
-        """Return the path, without suffixes, of what a model that is run gives on a dataset."""
-        in_catalogue = model in self.models or model == "{model}"
+        """Return the path, without suffixes, of a model's outputs on a dataset; `MODEL` is any."""
+        in_catalogue = model in self.models or model == MODEL
         suite = self.suite_of.get(dataset) if in_catalogue else None
         place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
         return f"{self.folder}/predictions/{place}"
-
-    def predictions_pattern(self, dataset: str) -> str:
-        """Return the same path for all models of the catalogue, with `{model}`."""
-        return self.predictions_stem(dataset, "{model}")
 
     def predictions_file(self, dataset: str, model: str) -> str:
         """Return where a model's predictions on a dataset lie: the user's file, or ours."""

@@ -40,7 +40,7 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
         models[name] = {"source": source, "inference": deciding(study.inference)}
         if name in study.trained:
             trained = study.trained[name]
-            sets = {"train": trained.train_text, "validation": trained.validation_text}
+            sets = {"train": "+".join(trained.train), "validation": "+".join(trained.validation)}
             models[name] |= {"recipe": json.loads(model.recipe_json), "training": sets}
     specs = {name: spec for name, spec in study.datasets.items() if spec.has_images}
     datasets = {name: {"kind": spec.kind, **spec.options} for name, spec in specs.items()}

@@ -22,6 +22,7 @@ from matcheval.execution.entry_points import Call, converted, named_function
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
 from matcheval.io.tables import TableSchema
+from matcheval.names import MODEL
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
@@ -255,7 +256,7 @@ class SuiteTableAnalysis(TableAnalysis):
     """An analysis with a table and a figure for each of some suites, compared with a base.
 
     `tabulate(files, **options)` makes the table from `SuiteFiles`. A subclass says what it asks of
-    a suite (`check_suite`), the options, and what a job needs (`request`).
+    a suite (`check_suite`), and the options.
     """
 
     per = "suite"
@@ -299,7 +300,7 @@ class SuiteTableAnalysis(TableAnalysis):
             "base": base,
             "specs": {n: asdict(spec) for n, spec in specs.items()},
             "folders": {name: study.dataset_folder(name) for name in with_images},
-            "stems": {name: study.predictions_pattern(name) for name in with_images},
+            "stems": {name: study.predictions_stem(name, MODEL) for name in with_images},
             "models": self.models,
         }
         return {"files": files}
