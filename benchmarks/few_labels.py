@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 from common import write_results
 
+from matcheval.few_labels.accuracy import Question, choose, estimate_by, sequence_by
 from matcheval.few_labels.draws import Draw, draw
 from matcheval.few_labels.estimators import Estimate, disagreement_difference
 from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.methods import Question, choose, estimate_by, sequence_by
 
 N, LABELS = 2000, (50, 100, 200)
 OF_RANDOM = ("hypergeometric", "clopper_pearson", "difference_set", "auto")

@@ -26,8 +26,8 @@ TESTED, FITTED_ON = "Syn2", "Syn1"  # regressions on other groups are in the CSV
 # In the CSV files only: relatives of methods that are shown, and what is missing for most models.
 LEFT_OUT = (
     "prediction_score_0.7", "prediction_score_0.8", "prediction_score_0.9", "doe", "entropy",
-    "classwise_doc", "classwise_ts", "frechet_reference", "mmd", "disc_auc", "disc_a_proxy", "gde",
-    "mano", "rotation",
+    "classwise_atc", "classwise_doc", "classwise_ts", "frechet", "frechet_reference", "mmd",
+    "disc_auc", "disc_a_proxy", "dispersion", "gde", "mano", "rotation",
 )  # fmt: skip
 DECIMALS = 6
 

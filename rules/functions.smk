@@ -54,9 +54,9 @@ def custom_files(models):
 
 def suite_files():
     """Return what stands for the sets of suites, so that it stays when images are deleted."""
-    made = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
+    names = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
     suites = expand("<study>/suites/{suite}.json", suite=INFERENCE.checked_suites)
-    return list(dict.fromkeys(suites + descriptions(sorted(made))))
+    return list(dict.fromkeys(suites + descriptions(sorted(names))))
 
 
 def predictions(datasets, models=None, suffixes=(".parquet",)):

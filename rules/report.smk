@@ -43,7 +43,7 @@ rule write_report:
         **calls(
             "matcheval.report.pages:write_report",
             REPORTED,
-            uses=[f"{section.room}.report" for section in SECTIONS if section.data],
+            uses=[f"{section.package}.report" for section in SECTIONS if section.data],
             study=STUDY.name,
             templates=template_digest(),
         ),

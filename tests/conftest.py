@@ -12,7 +12,7 @@ WORKFLOW = Path(__file__).parent / "workflow"
 # given as a whole.
 LONGEST = (
     "test_cifar10_check.py", "test_accuracy_rules.py", "test_domain_rules.py",
-    "test_corrupted_rules.py", "test_suite_rules.py", "test_custom_predictions.py",
+    "test_suite_rules.py", "test_custom_predictions.py",
 )  # fmt: skip
 
 

@@ -14,11 +14,6 @@ def lines_of(axes):
     return points | {line.get_label(): line for line in axes.lines if line.get_label()[0] != "_"}
 
 
-def texts_of(legend):
-    """A legend's entries."""
-    return [text.get_text() for text in legend.get_texts()]
-
-
 def draw(figure):
     """Lay out; check that nothing crosses the figure's edge and its own texts do not overlap."""
     with style():

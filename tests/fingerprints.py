@@ -3,7 +3,7 @@
     python tests/fingerprints.py
 
 Training, inference and datasets are not repeated when the library is edited, but when somebody
-raises the version of the stage. `tests/unit/test_fingerprints.py` compares the results with those
+raises the version of the stage. `tests/unit/test_versions.py` compares the results with those
 in `tests/data/fingerprints.json`, so that a changed result cannot slip; this command writes the
 file anew, and refuses to where a result has changed and its version has not. With --same-version
 it does so all the same, for changes of this file or of results that nobody can have.
@@ -21,8 +21,17 @@ from pathlib import Path
 
 import torch
 
-from golden.corruptions import of_corruption
 from golden.datasets import of_derivation, of_kind
+from golden.images import (
+    LIBRARY_TRANSFORMS,
+    RESIZES,
+    TESTED_INTERPOLATIONS,
+    of_corruption,
+    of_interpolation,
+    of_library_transform,
+    of_normalization,
+    of_resize,
+)
 from golden.training import (
     of_algorithm,
     of_architecture,
@@ -32,15 +41,6 @@ from golden.training import (
     of_optimizer,
     of_schedule,
     of_training_normalization,
-)
-from golden.transforms import (
-    LIBRARY_TRANSFORMS,
-    RESIZES,
-    TESTED_INTERPOLATIONS,
-    of_interpolation,
-    of_library_transform,
-    of_normalization,
-    of_resize,
 )
 from golden.values import Fingerprint, differs
 from matcheval.datasets.corruptions import CORRUPTION_VERSION

@@ -1,16 +1,22 @@
 """Small prediction sets for tests."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from jsonschema import Draft202012Validator
 
 import matcheval
+from matcheval.cli.main import main
 from matcheval.datasets.suites import Pair
+from matcheval.predictions.correctness import ACCURACIES
 from matcheval.predictions.records import Predictions, check_predictions
 from matcheval.protocol.compared_models import MatchedModel, mean_of_defined, std_of_defined
 from matcheval.protocol.comparisons import Comparison
@@ -25,6 +31,35 @@ def told_json(text):
     name = found["schema"].split("/")[1]
     Draft202012Validator(RESULTS["$defs"][name] | {"$defs": RESULTS["$defs"]}).validate(found)
     return found
+
+
+def printed(capsys, *arguments, code=None):
+    """What a command prints with `--json`, and that it ends with a code, if one is given."""
+    command = [*map(str, arguments), "--json"]
+    if code is None:
+        main(command)
+    else:
+        with pytest.raises(SystemExit) as ended:
+            main(command)
+        assert ended.value.code == code
+    return told_json(capsys.readouterr().out)
+
+
+def error_of(capsys, code, *arguments):
+    """What a command that ends with a code says on standard error."""
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, arguments)])
+    assert ended.value.code == code
+    return capsys.readouterr().err
+
+
+def run_python(*arguments, cwd=None, **variables):
+    """Run Python with this library: what it printed, and its exit code."""
+    environment = os.environ | {"PYTHONPATH": str(Path(matcheval.__file__).parents[1])} | variables
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=cwd, env=environment, capture_output=True,
+        text=True, check=False, timeout=300,
+    )  # fmt: skip
 
 
 def written(path, content):
@@ -75,3 +110,12 @@ def matched_gap(comparison, method, seeds):
     return SimpleNamespace(
         mean=mean_of_defined(gaps), std=std_of_defined(gaps), share_matched=share
     )
+
+
+def accuracies(counts, n, top=1):
+    """Accuracies of models by their correct predictions of n, or by their fractions if n is 0."""
+    return ACCURACIES.table({
+        "model": list(counts), "dataset": ["set"] * len(counts), "top": [top] * len(counts),
+        "n_correct": [c if n else -1 for c in counts.values()], "n": [n] * len(counts),
+        "accuracy": [c / n if n else c for c in counts.values()],
+    })  # fmt: skip

@@ -1,16 +1,16 @@
 """The published predictions and accuracies; tests that need them are skipped without them."""
 
-import os
 from pathlib import Path
 
 import pytest
 
+from image_sets import SHARED
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.replication.tables import tabulate_replication
-from studies import ROOT, configuration, load
+from studies import configuration, load
 
-DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "recht"
+DATA = SHARED / "data" / "recht"
 
 needs_data = pytest.mark.skipif(
     not DATA.is_dir(),

@@ -1,10 +1,15 @@
-"""Small trainings for tests: random sets, and a training that is killed and resumed."""
+"""Small trainings and forward passes for tests; a training that is killed and resumed."""
 
 import numpy as np
 import pytest
 import torch
 
-from matcheval.datasets.dataset import make_dataset
+from image_sets import dataset
+from matcheval.inference.forward import ForwardModel, resolved, run_inference
+from matcheval.inference.outputs import Writer
+from matcheval.inference.readers import ArrayReader
+from matcheval.inference.settings import InferenceConfig
+from matcheval.models.transforms import Transform
 from matcheval.training.loop import train
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
@@ -21,15 +26,14 @@ def recipe(**changed):
     return Recipe(**plain | changed)
 
 
-def a_set(name, n, low=0, high=256, side=4, **changed):
+def a_set(
+    name, n, low=0, high=256, side=4, images=None, labels=None, classes=("a", "b", "c"), **more
+):
     """Images of three classes with pixels in a range."""
-    rng = np.random.default_rng(n)
-    given = {
-        "images": rng.integers(low, high, (n, side, side, 1)).astype(np.uint8),
-        "labels": np.arange(n) % 3, "classes": ("a", "b", "c"), "max_value": 255, "source": "",
-    }  # fmt: skip
-    given |= changed
-    return make_dataset(name, given.pop("images"), given.pop("labels"), **given)
+    if images is None:
+        images = np.random.default_rng(n).integers(low, high, (n, side, side, 1)).astype(np.uint8)
+    labels = np.arange(n) % 3 if labels is None else labels
+    return dataset(images, labels, name, classes, **more)
 
 
 def domains(side=4, n_bright=11):
@@ -64,3 +68,33 @@ def assert_resumes(recipe, sets, path, after):
     assert found.history == whole.history
     assert same(found, whole)
     return whole
+
+
+class Kept(Writer):
+    """Keeps the batches of a forward pass, and how often it was ended."""
+
+    def __init__(self, needs_features=False):
+        self.needs_features = needs_features
+        self.batches, self.finished, self.discarded = [], 0, 0
+
+    def update(self, batch):
+        assert not self.finished
+        self.batches.append(batch)
+
+    def finish(self):
+        self.finished += 1
+
+    def discard(self):
+        self.discarded += 1
+
+    def all(self, name):
+        """The labels, logits or features of all datapoints."""
+        return np.concatenate([getattr(batch, name) for batch in self.batches])
+
+
+def forward(network, dataset, writers, device="cpu", transform=None, **settings):
+    """Run a network as a study does; return the model that ran."""
+    config = resolved(InferenceConfig(device, **settings))
+    model = ForwardModel("m", network, transform or Transform.plain(), config)
+    run_inference([(model, writers)], ArrayReader(dataset), dataset, config)
+    return model

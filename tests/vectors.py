@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from cifar import DATA
+from image_sets import SHARED
 
-VECTORS = DATA / "spec" / "vectors"
+VECTORS = SHARED / "spec" / "vectors"
 
 
 def case(file: str, name: str) -> dict:

@@ -10,14 +10,13 @@ from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.self_digests import read_json, verify_file
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.protocol.schemas import (
-    CALIBRATION,
     COMPARISON_RUNS,
     GAPS,
     MEAN_GAPS,
     MODEL_TABLE,
     PAIRS,
 )
-from matcheval.replication.tables import CHANGES, FITS, REGION, RESULTS
+from matcheval.replication.tables import CHANGES, RESULTS
 
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
 
@@ -131,26 +130,6 @@ def test_terms_and_parts_add_up_to_gaps(gaps):
                 np.testing.assert_allclose(total, found.gap, atol=1e-12)
 
 
-def test_tenths_are_of_the_sets_whose_calibration_is_told(results):
-    for path in matched_files(results, "gaps", "calibration.parquet"):
-        curves = CALIBRATION.read(path).to_pandas()
-        mean = MEAN_GAPS.read(path.parents[1] / f"{path.parent.name}.parquet").to_pandas().iloc[0]
-        for origin, tenths in curves.groupby("origin"):
-            excess = (tenths["confidence"] - tenths["accuracy"]).mean()
-            # Tenths of few datapoints are not of equal size.
-            assert abs(excess - mean[f"overconfidence_{origin}"]) < 10 / mean[f"n_{origin}"]
-
-
-def test_missing_values_of_gaps_have_reasons(gaps):
-    for models, _ in gaps.values():
-        for name, words in (
-            ("matched_gap_se", "no standard error|no matched gap"),
-            ("confidence_share", "no share|no standard error"),
-            ("reference_narrowing", "no no-warning reference"),
-        ):
-            assert models.remarks[models[name].isna()].str.contains(words).all()
-
-
 def test_no_file_is_damaged(results):
     """Every file of the study that can hold its digest does, and nothing in it has changed."""
     checkpoints = (results.study / "checkpoints").glob("*.safetensors")
@@ -223,17 +202,6 @@ def test_replications_and_matching_agree_on_accuracies(replications, tables):
             mine = mine.set_index("model").loc[table.model]
             for origin in ("original", "replication"):
                 np.testing.assert_allclose(mine[f"accuracy_{origin}"], table[f"accuracy_{origin}"])
-
-
-def test_fits_lie_within_their_intervals_and_regions(results):
-    for path in results.of_stage("replication", ".fits.parquet"):
-        fits = FITS.read(path).to_pandas()
-        for name in ("slope", "offset"):
-            assert (fits[f"{name}_low"] <= fits[f"{name}_high"]).all()
-        stem = path.name.removesuffix(".fits.parquet")
-        region = REGION.read(path.with_name(f"{stem}.region.parquet")).to_pandas()
-        assert set(region.scale) == set(fits.scale)
-        assert (region.low <= region.high).all()
 
 
 def test_changes_are_the_tables_means(results, replications):

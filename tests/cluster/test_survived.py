@@ -8,7 +8,7 @@ import signal
 import pytest
 from runs import Run
 
-from conftest import FAULTS
+from conftest import FAULTS, banner
 
 
 def test_ctrl_c_cancels_the_jobs(cluster, tmp_path):
@@ -64,3 +64,20 @@ class TestDisturbedJobs:
     def test_no_other_job_started_twice(self, ended):
         """Also where the controller was restarted."""
         assert len(ended.numbers("fine")) == 1
+
+
+# The remedy of docs/cluster.md.
+REMEDY = '#!/bin/bash\nset -o pipefail\n{} "$@" | tail -n 1\n'
+
+
+def test_a_banner_with_numbers_needs_the_remedy(cluster, tmp_path):
+    """Upstream issue 374: it is not submitted once more than it is tried."""
+    site = banner(tmp_path / "site", "Your quota: 12 of 100 TB")
+    run = Run(tmp_path / "run", cluster, site)
+    output = run.run("fine", "--retries", "0", code=1)
+    assert "Multiple possible SLURM job IDs found" in output
+    (tmp_path / "remedy").mkdir()
+    remedy = tmp_path / "remedy" / "sbatch"
+    remedy.write_text(REMEDY.format(f"{site}/sbatch"))
+    remedy.chmod(0o755)
+    Run(tmp_path / "run", cluster, str(remedy.parent)).run("fine")

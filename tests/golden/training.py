@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
+import trainings
 from golden.values import Fingerprint, fingerprint, pixels
-from matcheval.datasets.dataset import Dataset, make_dataset
+from image_sets import dataset
+from matcheval.datasets.dataset import Dataset
 from matcheval.models.networks import build_model
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
@@ -104,18 +106,16 @@ def of_schedule(name: str) -> Fingerprint:
 
 def sets() -> tuple[list[Dataset], Dataset]:
     def one(name: str, n: int, skip: int) -> Dataset:
-        return make_dataset(
-            name, pixels(skip + n, 8, 8, 3)[skip:], np.arange(n) * 7 % 5, classes=tuple("abcde"),
-            max_value=255, source="",
-        )  # fmt: skip
+        images = pixels(skip + n, 8, 8, 3)[skip:]
+        return dataset(images, np.arange(n) * 7 % 5, name, tuple("abcde"))
 
     return [one("first", 40, 0), one("second", 14, 40)], one("validation", 20, 60)
 
 
-_RECIPE = Recipe(
-    architecture="linear", width=0, depth=0, loss="cross_entropy", loss_parameter=None,
-    augmentation="shift", schedule="cosine", epochs=3, batch_size=8, learning_rate=0.02,
-    weight_decay=0.1, train_fraction=0.8, seed=3, clip_norm=5.0, warmup_epochs=0.5,
+_RECIPE = trainings.recipe(
+    architecture="linear", width=0, depth=0, augmentation="shift", epochs=3, batch_size=8,
+    learning_rate=0.02, weight_decay=0.1, train_fraction=0.8, seed=3, clip_norm=5.0,
+    warmup_epochs=0.5,
 )  # fmt: skip
 
 

@@ -7,27 +7,22 @@ import numpy as np
 import torch
 from torch import nn
 
-from matcheval.datasets.dataset import make_dataset
+from image_sets import dataset
 from matcheval.health import version_of
-from matcheval.inference.forward import ForwardModel, resolved, run_inference
-from matcheval.inference.outputs import Writer
-from matcheval.inference.readers import ArrayReader
-from matcheval.inference.settings import InferenceConfig
 from matcheval.models.networks import build_model
 from matcheval.models.transforms import Transform
 from matcheval.predictions.softmax import softmax
 from matcheval.training.loop import train
-from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
+from trainings import Kept, forward, recipe
 
 IMAGES, SIDE = 2048, 32  # of most tests
 FAST_IMAGES, FAST_SIDE = 2048, 224  # of the measurement of speed
 COMPARED = 16  # of these, on the CPU too
 _WIDTH, _DEPTH = 16, 2
-RECIPE = Recipe(
-    architecture="resnet", width=_WIDTH, depth=_DEPTH, loss="cross_entropy", loss_parameter=None,
-    augmentation="basic", schedule="cosine", epochs=3, batch_size=64, learning_rate=0.05,
-    weight_decay=0.0005, train_fraction=1.0, seed=0, normalization="channels",
+RECIPE = recipe(
+    architecture="resnet", width=_WIDTH, depth=_DEPTH, augmentation="basic", epochs=3,
+    batch_size=64, normalization="channels",
 )  # fmt: skip
 
 
@@ -38,8 +33,7 @@ def images(n, side):
     labels = np.arange(n) % 10
     blocks = rng.integers(0, 256, (10, 4, 4, 3))[labels] + rng.integers(0, 256, (n, 4, 4, 3))
     pixels = (blocks // 2).astype(np.uint8).repeat(side // 4, axis=1).repeat(side // 4, axis=2)
-    classes = tuple("abcdefghij")
-    return make_dataset("blocks", pixels, labels, classes=classes, max_value=255, source="random")
+    return dataset(pixels, labels, "blocks", tuple("abcdefghij"))
 
 
 def training_sets():
@@ -81,24 +75,12 @@ def large_network():
     return network, Transform.plain()
 
 
-class _Probabilities(Writer):
-    """Keeps the probabilities of all classes."""
-
-    def __init__(self):
-        self.parts = []
-
-    def update(self, batch):
-        self.parts.append(softmax(batch.logits))
-
-
-def run(network, dataset, device, **settings):
+def run(network, blocks, device, **settings):
     """Run a network as a study does; return all probabilities, and the model."""
-    threads = torch.get_num_threads()
-    config = resolved(InferenceConfig(device, n_threads=threads, **settings))
-    model = ForwardModel("network", *copy.deepcopy(network), config)
-    probabilities = _Probabilities()
-    run_inference([(model, [probabilities])], ArrayReader(dataset), dataset, config)
-    return np.concatenate(probabilities.parts), model
+    module, transform = copy.deepcopy(network)
+    kept, threads = Kept(), torch.get_num_threads()
+    model = forward(module, blocks, [kept], device, transform, n_threads=threads, **settings)
+    return softmax(kept.all("logits")), model
 
 
 @cache

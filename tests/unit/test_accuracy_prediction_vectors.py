@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from matcheval.accuracy_prediction.intervals import line_intervals
+from matcheval.accuracy_prediction.predicting import line_intervals
 from matcheval.accuracy_prediction.scores import SCORES, confidence
 from matcheval.accuracy_prediction.scores.agreement import Agreements, agreement, mean_agreement
 from matcheval.accuracy_prediction.scores.features import (

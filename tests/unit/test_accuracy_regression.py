@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from matcheval.accuracy_prediction.errors import tabulate_correlations, tabulate_errors
-from matcheval.accuracy_prediction.intervals import both_intervals, line_intervals
 from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
     REGRESSORS,
     Calibration,
+    both_intervals,
     leave_one_out,
+    line_intervals,
     linear,
     mlp,
     predict_accuracies,
     varies,
-    with_places,
     without_placeholders,
 )
 from matcheval.accuracy_prediction.scoring import SCORES
@@ -64,15 +64,6 @@ def test_raw_scores_are_not_standardised():
     for name, is_same in (("mlp", True), ("mlp_raw", False)):
         once, scaled = (REGRESSORS[name](a * x, y, a * x, epochs=3) for a in (1, 10))
         assert (np.abs(once - scaled).max() < 1e-6) == is_same
-
-
-def test_predictions_may_be_clipped():
-    true = [0.3, 0.9]
-    rows = [*LINE[:3], ("d", "h", 1.5, true[0]), ("e", "h", -1.0, true[1])]
-    for clip, expected in ((True, [0, 1]), (False, [-0.6, 1.9])):
-        found = calibrated(scores("doc", rows), clip=clip)
-        assert found["predicted"].tolist() == pytest.approx(expected)
-        np.testing.assert_allclose(found["error"], np.abs(np.subtract(expected, true)))
 
 
 @pytest.mark.slow
@@ -180,8 +171,12 @@ def test_constant_scores_are_flagged_in_the_table():
 
 def test_impossible_and_extrapolated_predictions_are_flagged():
     rows = [*LINE[:3], ("d", "h", 0.25, 0.6), ("e", "h", 0.31, 0.6), ("f", "h", 2.0, 0.3)]
-    for clip in (False, True):
-        assert calibrated(scores("doc", rows), clip=clip)["flagged"].tolist() == [False, True, True]
+    beyond = scores("doc", [*rows, ("g", "h", -1.0, 0.9)])
+    free, clipped = (calibrated(beyond, clip=clip) for clip in (False, True))
+    assert free["predicted"].tolist() == pytest.approx([0.65, 0.59, -1.1, 1.9])
+    assert clipped["predicted"].tolist() == pytest.approx([0.65, 0.59, 0, 1])
+    np.testing.assert_allclose(clipped["error"], [0.05, 0.01, 0.3, 0.1])
+    assert free["flagged"].tolist() == clipped["flagged"].tolist() == [False, True, True, True]
     # A line through other sets extrapolates to the lowest and the highest score only.
     left = predict_accuracies(scores("doc", rows))
     assert left["flagged"].tolist() == [True, False, False, False, False, True]
@@ -189,14 +184,6 @@ def test_impossible_and_extrapolated_predictions_are_flagged():
     assert twice["flagged"].tolist() == [True, *[False] * 6]
     direct = predict_accuracies(scores("doc_feat", [("a", "g", 1.01, 0.9), *LINE[1:]]), loo=False)
     assert direct["flagged"].tolist() == [True, False, False, False]
-
-
-def test_groups_are_filled_in():
-    table = scores("doc", LINE[:2])
-    places = {"a": {"group": "x", "subgroup": "y", "severity": None},
-              "b": {"group": "", "subgroup": "", "severity": 3}}  # fmt: skip
-    filled = {"group": ["x", ""], "subgroup": ["y", ""], "severity": [np.nan, 3]}
-    pd.testing.assert_frame_equal(with_places(table, places), table.assign(**filled))
 
 
 def test_a_placeholder_gives_way_to_the_score_of_another_job():
@@ -290,14 +277,6 @@ def test_intervals_are_those_of_loops(n, level):
             kept = np.arange(n) != j
             expected = literally(x[kept], y[kept], x[j], level, units[kept])
             assert (others[0][j], others[1][j]) == pytest.approx(expected, abs=1e-9)
-
-
-def test_an_interval_by_hand():
-    """Lines without each set are at 0: -0.2, -3/70, -3/70, 0; residuals 0.2, 3/70, 6/35, 0.3."""
-    x, y = np.arange(4.0), np.array([0, 0.1, 0.2, 0.6])
-    found = line_intervals(x, y, np.arange(4), np.zeros(1), level=0.5)
-    # The second smallest of -0.4, -0.3, -0.21, -0.09, and the third of 0, 0, 9/70, 0.3.
-    assert (found[0][0], found[1][0]) == pytest.approx((-0.3, 9 / 70), abs=1e-12)
 
 
 def test_intervals_of_too_few_sets_are_unbounded_or_undefined():

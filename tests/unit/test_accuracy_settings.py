@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from matcheval.accuracy_prediction.figures import procedures
-from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.errors import InputError
 from studies import configuration, load
 
@@ -77,13 +76,17 @@ def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
         study(tmp_path, **given)
 
 
-def test_what_is_close_to_that_is_taken(tmp_path):
-    study(tmp_path, members=with_first(classes=["3"]), restrict_argmax=False)
-    study(tmp_path, members=with_first(classes=["3", "7"]))
-    study(tmp_path, one={"calibrations": [{"fit": "a", "predict": g} for g in "bc"]})
-    study(tmp_path, one={"calibrations": [{"fit": "a"}]}, methods=["doc"], leave_one_out=False)
-    study(tmp_path, methods=["ac", "doc"], leave_one_out=False)
-    study(tmp_path, one={"reference": "digits-train"}, methods=["bop_js"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"members": with_first(classes=["3"]), "restrict_argmax": False},
+        {"one": {"calibrations": [{"fit": "a", "predict": g} for g in "bc"]}},
+        {"one": {"calibrations": [{"fit": "a"}]}, "methods": ["doc"], "leave_one_out": False},
+        {"one": {"reference": "digits-train"}, "methods": ["bop_js"]},
+    ],
+)
+def test_what_is_close_to_that_is_taken(tmp_path, given):
+    study(tmp_path, **given)
 
 
 def test_a_base_without_images_cannot_be_rotated(tmp_path):
@@ -133,18 +136,15 @@ def test_single_models_have_scores_and_are_not_counted(tmp_path):
 
 def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     fits = [
-        {"fit": ["a", "b"], "predict": "c"}, {"fit": "c", "predict": "a"},
-        {"fit": "c", "predict": "b"},
+        {"fit": ["a", "b"], "predict": "c"}, {"fit": ["b", "a"], "predict": "d"},
+        {"fit": "c", "predict": "a"}, {"fit": "c", "predict": "b"},
     ]  # fmt: skip
-    found = prediction(tmp_path, one={"calibrations": fits})
+    members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
+    found = prediction(tmp_path, members=members, one={"calibrations": fits})
+    job = found.prediction_arguments(SimpleNamespace(suite="s"))
+    assert [one["on"] for one in job["calibrations"][:2]] == [("a", "b")] * 2
     names = ["leave-one-out", "calibrated-a-b", "calibrated-c"]
     assert list(procedures(found.settings, "s")) == names
-    members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
-    fits[1:] = [{"fit": ["b", "a"], "predict": "d"}]
-    found = prediction(tmp_path, members=members, one={"calibrations": fits})
-    assert list(procedures(found.settings, "s")) == names[:2]
-    job = found.prediction_arguments(SimpleNamespace(suite="s"))
-    assert [one["on"] for one in job["calibrations"]] == [("a", "b")] * 2
 
 
 def test_names_of_groups_repeat_no_scores(tmp_path):
@@ -160,16 +160,6 @@ def test_names_of_groups_repeat_no_scores(tmp_path):
     assert others[0] == first[0]
     assert others[1] == {"group": "z", "subgroup": "x", "severity": 2.0}
     assert parameters(with_first(classes=["1", "2"]))[0] != first[0]
-
-
-def test_a_score_of_a_pool_has_rows_where_there_is_no_pool(tmp_path):
-    def names(scored, **settings):
-        found = prediction(tmp_path, ensembles={"e": ALL_BUT_TWO[:2]}, **settings)
-        given = found.score_arguments(SimpleNamespace(suite="s"))
-        return set(given["members"][scored or found.models[0]]["methods"]) - set(SCORES)
-
-    assert names(ALL_BUT_TWO[0]) == set()
-    assert names("e") == names("", without=ALL_BUT_TWO) == {"ms_aol", "gde"}
 
 
 def test_jobs_wait_for_the_description_that_they_read(tmp_path):

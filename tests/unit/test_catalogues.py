@@ -1,19 +1,25 @@
-"""Catalogues with algorithms, optimisers, options and training sets."""
+"""Catalogues of models: rows with recipes, options and sources; those of the studies."""
 
 import json
+import re
+from collections import Counter
 
+import make_cifar10_models
 import pytest
 import yaml
 
 from matcheval.errors import InputError
+from matcheval.models.published import describe_published
+from matcheval.models.rows import ModelSource
 from matcheval.study.catalogue import read_catalogue
+from studies import ROOT
+from trainings import recipe
 
-ROW = {
-    "name": "m", "kind": "trained", "architecture": "linear", "width": 0, "depth": 0,
-    "loss": "cross_entropy", "loss_parameter": None, "augmentation": "none",
-    "schedule": "constant", "epochs": 2, "batch_size": 8, "learning_rate": 0.1,
-    "weight_decay": 0, "train_fraction": 1, "seed": 0,
-}  # fmt: skip
+RECIPE = recipe(
+    architecture="linear", width=0, depth=0, schedule="constant", batch_size=8, learning_rate=0.1,
+    weight_decay=0,
+)  # fmt: skip
+ROW = {"name": "m", "kind": "trained", **RECIPE.to_mapping()}
 
 
 def catalogue(folder, row, form="csv"):
@@ -90,3 +96,67 @@ def test_yaml_catalogues_that_are_none(tmp_path, text, message):
     (tmp_path / "m.yaml").write_text(text)
     with pytest.raises(InputError, match=message):
         read_catalogue(tmp_path / "m.yaml")
+
+
+def evaluated(tmp_path, *rows):
+    """A catalogue of models that are not trained here."""
+    header = "name,kind,source,architecture,width,depth,normalization"
+    (tmp_path / "models.csv").write_text("\n".join([header, *rows]) + "\n")
+    return read_catalogue(tmp_path / "models.csv")
+
+
+def test_rows_are_read(tmp_path):
+    models = evaluated(
+        tmp_path,
+        "a,timm,resnet50.a1_in1k,,,,",
+        "c,checkpoint,w/c.safetensors,resnet_a,16,20,imagenet",
+        "f,predictions,,,,,",
+    )
+    assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
+    assert models["c"].source.options == {
+        "architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet",
+    }  # fmt: skip
+    assert models["f"].source is None
+    for model in models.values():
+        assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
+        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
+        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
+        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
+    ],
+)
+def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
+    with pytest.raises(InputError, match=message) as caught:
+        evaluated(tmp_path, row)
+    assert "models.csv, line 2" in str(caught.value)
+
+
+def test_the_catalogue_of_cifar10_is_what_its_script_writes(tmp_path, monkeypatch):
+    monkeypatch.setattr(make_cifar10_models, "__file__", str(tmp_path / "script.py"))
+    make_cifar10_models.main()
+    written = (tmp_path / "cifar10-models.csv").read_bytes()
+    assert written == (ROOT / "studies/cifar10-models.csv").read_bytes()
+
+
+# The paper's table 3, with the number of models here.
+FAMILIES = {
+    "VGG": 8, "DenseNet": 6, "ResNet": 74, "ResNeXt": 27, "Inception-ResNet": 2, "EfficientNet": 69,
+    "DPN": 7, "SEResNet": 23, "HRNet": 11, "DeiT": 24, "PNASNet": 1, "Visformer": 2, "ViT": 32,
+}  # fmt: skip
+
+
+def test_the_286_models_of_imagenet_are_pretrained_ones_of_the_papers_families(tmp_path):
+    """Name and tag are known, there is an address, and the transform is one that can be made."""
+    models = read_catalogue(ROOT / "studies" / "imagenet-models.csv")
+    assert Counter(model.family for model in models.values()) == FAMILIES
+    assert all(model.source.source == name for name, model in models.items())
+    found = describe_published([model.source for model in models.values()], tmp_path)
+    assert len(found) == 286
+    assert {model.n_classes for model in found.values()} == {1000}
+    assert all(re.match(r"https://\S+/\S+$", model.url) for model in found.values())
+    assert {model.suffix for model in found.values()} == {".safetensors", ".pth"}

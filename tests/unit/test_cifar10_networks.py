@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cifar import CIFAR, cifar, needs_cifar
-from matcheval.datasets.folders import write_dataset
+from image_sets import CIFAR, cifar_images, dataset, needs_cifar
+from matcheval.datasets.label_spaces import CIFAR10
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
@@ -30,8 +30,7 @@ def outputs(tmp_path, monkeypatch):
     (tmp_path / "data" / "cifar10").symlink_to(CIFAR.resolve())
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(STUDIES))
-    dataset = cifar("test", N)
-    write_dataset(dataset, tmp_path / "set")
+    dataset(*cifar_images(N), "set", CIFAR10, folder=tmp_path)
 
     def outputs(name):
         row = dict(ROWS[name])
@@ -41,11 +40,11 @@ def outputs(tmp_path, monkeypatch):
         model = ModelSource.from_row(name, row.pop("kind"), row)
         weights = Path(model.source) if model.kind == "checkpoint" else None
         kinds = ("logits", "features")
-        sets = {dataset.name: tmp_path / "set"}
+        sets = {"set": tmp_path / "set"}
         predict_datasets(
             [ModelFiles(model, weights)], sets, tmp_path, kinds, config=InferenceConfig()
         )
-        files = output_files(tmp_path, dataset.name, name, kinds)
+        files = output_files(tmp_path, "set", name, kinds)
         return tuple(read_vectors(files[kind], kind).values for kind in kinds)
 
     return outputs
@@ -61,7 +60,7 @@ def test_networks_classify_as_published(name, outputs):
     """
     logits, features = outputs(name)
     published = float(ROWS[name]["note"].split(" %")[0]) / 100
-    accuracy = np.mean(logits.argmax(axis=1) == cifar("test", N).labels)
+    accuracy = np.mean(logits.argmax(axis=1) == cifar_images(N)[1])
     assert abs(accuracy - published) < 4 * np.sqrt(published * (1 - published) / N)
     assert features.shape == (N, WIDTHS.get(name, 64))
     if name.startswith("cy_"):

@@ -54,17 +54,9 @@ def test_values_are_looked_up_and_rounded(folder):
 def test_the_page_shows_published_and_computed_rows(folder):
     values = read_published(folder / "published.csv", "mine")
     text = page(compare_published(values, folder), "mine")
-    for said in (
-        "Of 8 printed numbers that have a counterpart in the released data, 6 agree",
-        # Bounds that agree when rounded outward are not marked as different.
-        "| a | paper | 90.1 [88.2, 91.9] | 1 |\n|  | computed | 90.1 [88.3, 91.8] | **2** |",
-        "| b | paper | 70.0 |  |\n|  | computed | **70.06** |  |", "- a: Another list of models.",
-        "|  | computed | 2 | 90.1 | 80 | – |",
-    ):  # fmt: skip
-        assert said in text
-
-
-def test_all_formats_are_written(folder):
+    assert "Of 8 printed numbers that have a counterpart in the released data, 6 agree" in text
+    # Bounds that agree when rounded outward are not marked as different.
+    assert "| computed | 90.1 [88.3, 91.8] | **2** |" in text
     outputs = [folder / f"out.{suffix}" for suffix in ("csv", "parquet", "md", "tex")]
     published_values.write_comparison(
         study="other", published=folder / "published.csv", folder=folder, outputs=outputs
@@ -110,31 +102,19 @@ def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path)
     found = load(study).analyses["published_values"].tables
     assert found == [f"results/digits/{table}.parquet" for table in tables]
     path.write_text(HEADER + row.format("replication/new-writer/top1"))
-    message = (
-        r"line 2: 'table': the study does not write a table 'replication/new-writer/top1'\. "
-        r"Did you mean 'replication/new-writers/top1'"
-    )
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=r"does not write .*Did you mean 'replication/new-writers"):
         load(study)
 
 
-def test_values_that_are_not_finite_are_not_comparable(tmp_path):
+@pytest.mark.parametrize(
+    ("computed", "printed", "shown"),
+    [(np.inf, "1", "–"), (np.nan, "1", "–"), (2.25, "2.2", "2.2"), (2.25, "2.3", "2.3")],
+)
+def test_computed_values_are_shown_with_the_printed_digits(tmp_path, computed, printed, shown):
+    """Half a digit agrees with both neighbours; what is not finite cannot be compared."""
     schema = TableSchema("t", (Column("x", pa.float64(), "1", ""),))
-    for name, number in (("up", np.inf), ("down", -np.inf), ("not", np.nan)):
-        write_table(schema.table({"x": [number]}), tmp_path / f"{name}.parquet")
-    rows = "".join(f"mine,T,{name},q,1,{name},,x,,\n" for name in ("up", "down", "not"))
-    (tmp_path / "p.csv").write_text(HEADER + rows)
+    write_table(schema.table({"x": [computed]}), tmp_path / "t.parquet")
+    (tmp_path / "p.csv").write_text(HEADER + f"mine,T,x,q,{printed},t,,x,,\n")
     table = compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path)
-    assert table.computed.isna().all()
-    assert not table.agrees.any()
-    assert page(table, "mine").count("computed | – |") == 3
-
-
-def test_computed_values_are_shown_with_the_printed_digits(tmp_path):
-    schema = TableSchema("t", tuple(Column(c, pa.float64(), "1", "") for c in "abc"))
-    write_table(schema.table({"a": [2.25], "b": [1.649], "c": [2.751]}), tmp_path / "t.parquet")
-    for printed in ("2.2", "2.3"):
-        (tmp_path / "p.csv").write_text(HEADER + f"mine,T,x,q,{printed},t,,a,,\n")
-        text = page(compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path), "mine")
-        assert f"| paper | {printed} |" in text
-        assert f"| computed | {printed} |" in text
+    assert f"| computed | {shown} |" in page(table, "mine")
+    assert table.agrees.tolist() == [bool(np.isfinite(computed))]

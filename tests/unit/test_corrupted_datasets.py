@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from PIL import Image
 from torchvision.transforms.v2 import CenterCrop, Compose, Resize
 
-from image_sets import cifar_images, dataset, encode, npz, prepare, write_files
+from image_sets import (
+    cifar_images,
+    dataset,
+    encode,
+    encoded_dataset,
+    jpeg,
+    npz,
+    photo,
+    prepare,
+    write_files,
+)
 from matcheval.datasets import dataset as images_module
 from matcheval.datasets.corruptions import ARCHIVE
 from matcheval.datasets.corruptions.applying import corrupt
@@ -23,7 +33,6 @@ from matcheval.errors import InputError
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
-from photos import encoded_dataset, jpeg, photo
 from studies import load
 
 CLASSES = tuple(f"class-{i}" for i in range(10))
@@ -222,17 +231,6 @@ def study(made, results="results", **datasets):
 def test_what_cannot_be_made_is_refused_before_any_job(options, message):
     with pytest.raises(InputError, match=message):
         study(options)
-
-
-def test_what_a_made_set_consists_of_and_depends_on():
-    found = study(NOISE, unused=DIGITS)
-    assert found.used == ["made", "digits"]
-    of = found.dataset_files("digits")
-    assert found.dataset_files("made") == [
-        "results/datasets/made/dataset.json", "results/datasets/made/datapoints.parquet", *of,
-    ]  # fmt: skip
-    kept = study(NOISE | {"stored": True})
-    assert "results/datasets/made/images.npy" in kept.dataset_files("made")
 
 
 @pytest.mark.parametrize("kind", ["arrays", "image_folder"])

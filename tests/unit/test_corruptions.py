@@ -1,7 +1,6 @@
 """Corruptions of images: against references, published numbers and what they promise."""
 
 import io
-import json
 import zipfile
 import zlib
 from functools import cache
@@ -12,19 +11,15 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 
 import corruption_references
-from image_sets import SHARED, encode
-from matcheval.datasets.corruptions import (
-    ARCHIVE,
-    SEVERITIES,
-    applying,
-)
+from image_sets import encode
+from matcheval.datasets.corruptions import ARCHIVE, C_BAR, SEVERITIES, applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.errors import InputError
+from vectors import case
 
-VECTORS = SHARED.parents[1] / "spec" / "vectors" / "shifts.json"
 NOISE = tuple(name for name, of in CORRUPTIONS.items() if of.family == "noise")
 TEXTURES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
@@ -56,30 +51,24 @@ def photos(n, side, *, height=None):
 class TestVectors:
     """The numbers of the specification."""
 
-    @pytest.fixture
-    def cases(self):
-        if not VECTORS.is_file():
-            pytest.skip(f"no numbers at {VECTORS}; MATCHEVAL_SHARED names the folder above spec/")
-        return {case["id"]: case for case in json.loads(VECTORS.read_text())["cases"]}
-
     @pytest.mark.parametrize("name", ["contrast", "brightness"])
-    def test_pixels(self, cases, name):
-        case = cases[name]
-        image = np.array(case["inputs"]["image"], float)[None] / 255
-        found = CORRUPTIONS[name].apply(image, case["inputs"]["c"]) * 255
-        np.testing.assert_allclose(found.reshape(-1, 3), case["expected"], atol=case["tol"])
+    def test_pixels(self, name):
+        known = case("shifts", name)
+        image = np.array(known["inputs"]["image"], float)[None] / 255
+        found = CORRUPTIONS[name].apply(image, known["inputs"]["c"]) * 255
+        np.testing.assert_allclose(found.reshape(-1, 3), known["expected"], atol=known["tol"])
 
-    def test_motion_kernel(self, cases):
-        case = cases["motion_kernel"]
-        found = streak_weights(case["inputs"]["radius"], case["inputs"]["sigma"])
-        np.testing.assert_allclose(found, case["expected"], atol=case["tol"])
+    def test_motion_kernel(self):
+        known = case("shifts", "motion_kernel")
+        found = streak_weights(known["inputs"]["radius"], known["inputs"]["sigma"])
+        np.testing.assert_allclose(found, known["expected"], atol=known["tol"])
 
     @pytest.mark.parametrize(("size", "set_"), [(32, "cifar"), (224, "imagenet")])
-    def test_counts_and_sizes(self, cases, size, set_):
+    def test_counts_and_sizes(self, size, set_):
         zooms = [len(np.arange(1, *one)) for one in CORRUPTIONS["zoom_blur"].parameters[size]]
-        assert zooms == cases["zoom_blur.counts"]["expected"][set_]
+        assert zooms == case("shifts", "zoom_blur.counts")["expected"][set_]
         sides = [shrunk(size, one) for one in CORRUPTIONS["pixelate"].parameters[size]]
-        assert sides == cases["pixelate.sizes"]["expected"][set_]
+        assert sides == case("shifts", "pixelate.sizes")["expected"][set_]
 
 
 @pytest.mark.parametrize("size", [32, 224])
@@ -163,14 +152,6 @@ def test_seed_and_index_decide_and_not_the_other_images(name, textures, monkeypa
         assert (other != whole[0]).any() == CORRUPTIONS[name].random
 
 
-def test_whole_levels_stay():
-    levels = np.arange(256, dtype=np.uint8)
-    for kind in (np.float32, np.float64):
-        np.testing.assert_array_equal(to_bytes(levels / kind(255)), levels)
-        values = kind([-0.5, 0.99 / 255, 1.9 / 255, 1, 1.5])
-        np.testing.assert_array_equal(to_bytes(values), [0, 0, 1, 255, 255])
-
-
 def test_grey_and_black_as_the_formulas_have_them():
     image = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)[None]
     brighter = corrupt(image, "brightness", 2, [0])
@@ -224,3 +205,34 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
         path.write_bytes(content)
         with pytest.raises(InputError, match=told):
             load_textures(path)
+
+
+@pytest.mark.parametrize("name", C_BAR)
+@pytest.mark.parametrize("side", [32, 23])
+def test_every_pixel_is_that_of_a_literal_reference(name, side):
+    """On the scale from 0 to 255."""
+    images = np.random.default_rng(side).integers(0, 256, (2, side, side, 3), np.uint8)
+    corruption, reference = CORRUPTIONS[name], getattr(corruption_references, name)
+    level, scale = corruption.parameters[32][3], 1 if corruption.on_bytes else 255
+    expected = [
+        np.clip(reference(image.astype(float), level, np.random.default_rng(i)), 0, 255)
+        for i, image in enumerate(images)
+    ]
+    generators = [[np.random.default_rng(i) for i in range(2)]] * corruption.random
+    found = corruption.apply(images if scale == 1 else images / scale, *generators, level)
+    found = scale * np.clip(found, 0, 255 // scale).astype(float)
+    assert np.allclose(found, expected, rtol=0, atol=1e-6)
+
+
+def test_images_of_224_pixels_have_25_discs():
+    image = np.random.default_rng(1).random((1, 224, 224, 3))
+    moved = CORRUPTIONS["pinch_and_twirl"].apply(image, [np.random.default_rng(0)], 10) != image
+    y, x = np.indices((224, 224))
+    squared = (y % 44 - 22) ** 2 + (x % 44 - 22) ** 2
+    inside = (squared > 0) & (squared < 22**2) & (np.maximum(y, x) < 220)
+    assert np.array_equal(moved[0].any(axis=-1), inside)
+
+
+def test_images_that_are_not_square_are_refused():
+    with pytest.raises(InputError, match="images of 4 × 5 pixels to corrupt; C-bar"):
+        corrupt(np.zeros((1, 4, 5, 3), np.uint8), "ripple", 1, [0])

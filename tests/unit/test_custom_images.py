@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from image_sets import cifar_images, dataset, encode, npy, npz, prepare, tar, write_files
+from image_sets import cifar_images, dataset, encode, npz, prepare, tar, write_files
 from matcheval.datasets.custom import Parquet
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.kinds import DatasetSpec
@@ -116,21 +116,6 @@ class TestImageFolder:
         assert np.array_equal(made.pixels[0], decoded.resize((32, 32), Image.Resampling.BICUBIC))
         assert np.array_equal(made.pixels[1], IMAGES[0])
         assert made.provenance["resized"] == "32 × 32, bicubic, antialiased"
-
-
-class TestArrays:
-    @pytest.mark.parametrize("form", ["npz", "npy"])
-    @pytest.mark.parametrize("grey", [True, False])
-    def test_arrays_are_not_changed(self, make, tmp_path, form, grey):
-        images = IMAGES[..., 0] if grey else IMAGES
-        files = {"a.npz": npz(images=images, labels=LABELS), "i.npy": npy(images)}
-        folder = write_files(tmp_path / "set", files | {"l.npy": npy(LABELS)})
-        paths = {"images": f"{folder}/i.npy", "labels": f"{folder}/l.npy"}
-        given = {"file": f"{folder}/a.npz"} if form == "npz" else paths
-        made = make("arrays", {**given, "classes": "cifar10"})
-        assert np.array_equal(made.pixels.squeeze(), images)
-        assert np.array_equal(made.labels, LABELS)
-        assert list(made.provenance["files"]) == [p.split("/")[-1] for p in given.values()]
 
 
 class TestParquet:

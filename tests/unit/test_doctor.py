@@ -1,14 +1,20 @@
-"""`matched-eval doctor` and `--version`: what is said of this machine and others."""
+"""`matched-eval doctor` and `--version`: what is said of this machine, others, and a SLURM.
 
+SLURM's commands are replaced by scripts that print its answers; tests/cluster uses a real one.
+"""
+
+import os
 from types import SimpleNamespace
 from unittest.mock import Mock
 
 import pytest
+import yaml
 
 from helpers import told_json
-from matcheval import __version__, health
+from matcheval import __version__, health, slurm_checks
 from matcheval.cli.main import main
 from matcheval.health import NOTE, OK, PROBLEM
+from studies import ROOT
 
 
 def states(findings):
@@ -87,3 +93,83 @@ class TestGpus:
         found, told, remedy = health._gpus(torch, {"PATH": "", **environment})
         assert (found, said in told) == (state, True)
         assert bool(remedy) == (state != OK)
+
+
+PARTITIONS = "cpu|1-00:00:00\ngpu|2:00:00\nlong|infinite"
+CONFIG = "AccountingStorageType   = {}\nMinJobAge               = {} sec"
+GIVEN = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+
+
+@pytest.fixture
+def commands(tmp_path, monkeypatch):
+    """Put stand-ins for commands first on PATH: `commands(name, shell script)`."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+    def add(name: str, script: str) -> None:
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+
+    add("sinfo", f"echo '{PARTITIONS}'")
+    add("scontrol", f"echo '{CONFIG.format('accounting_storage/none', 300)}'")
+    add("sbatch", "echo 7")
+    for name in ("scancel", "squeue", "srun"):
+        add(name, "true")
+    return add
+
+
+@pytest.fixture
+def profile(tmp_path):
+    """What is said of the profile, with other resources and keys: `profile(resources, k=v)`."""
+
+    def profile(resources=(), **keys):
+        keys = {key.replace("_", "-"): value for key, value in keys.items()}
+        default = {"slurm_partition": "cpu", "max_runtime": 1440, **dict(resources)}
+        (tmp_path / "config.yaml").write_text(
+            yaml.safe_dump({**GIVEN, **keys, "default-resources": default})
+        )
+        findings = slurm_checks.check_profile(tmp_path / "results", tmp_path / "config.yaml")
+        found = {}
+        for one in findings:  # of equal subjects, the first counts
+            found.setdefault(one.subject, (one.state, f"{one.found} -> {one.remedy}"))
+        return found
+
+    return profile
+
+
+def test_time_limits_of_partitions(commands):
+    assert slurm_checks.partitions() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
+    commands("sinfo", "echo 'a|30:00\nb|1-12:30:00\nc|0:30'")
+    assert slurm_checks.partitions() == {"a": 30, "b": 2190, "c": 0.5}
+
+
+def test_whether_there_is_a_cluster(commands, profile, monkeypatch):
+    commands("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1")
+    (found,) = slurm_checks.check_presence()
+    assert (found.state, "Unable to contact" in found.found) == (NOTE, True)
+    monkeypatch.setenv("PATH", "/nowhere")
+    (found,) = slurm_checks.check_presence()
+    assert found.state == OK  # jobs run on this machine
+    assert profile()["SLURM"][0] == PROBLEM
+
+
+@pytest.mark.parametrize(
+    ("resources", "message"),
+    [
+        ({"max_runtime": 2000}, "'cpu' ends jobs after 1440 minutes -> max_runtime: 1440, or less"),
+        ({"slurm_acount": "mine"}, "no effect -> Is it 'slurm_account'?"),
+    ],
+)
+def test_what_does_not_fit(commands, profile, resources, message):
+    problems = [text for state, text in profile(resources).values() if state == PROBLEM]
+    assert message in "; ".join(problems)
+
+
+def test_how_the_end_of_jobs_is_noticed(commands, profile):
+    assert profile()["status"][0] == OK
+    assert profile(slurm_status_command="sacct")["status"][0] == PROBLEM
+    state, text = profile(slurm_init_seconds_before_status_checks=200)["status"]
+    assert (state, text.endswith("status-checks: 100 or less")) == (PROBLEM, True)
+    commands("scontrol", f"echo '{CONFIG.format('accounting_storage/slurmdbd', 2)}'")
+    assert profile(slurm_status_command="sacct")["status"][0] == OK

@@ -77,13 +77,6 @@ def test_gradients_with_one_domain_are_those_of_erm(name):
         assert all(torch.equal(found.grad, expected.grad) for found, expected in both)
 
 
-@pytest.mark.parametrize("name", ["eqrm", "rcs"])
-def test_algorithms_that_need_two_domains_say_why(name, sets):
-    with pytest.raises(InputError, match=f"'algorithm': {name} needs two training sets") as caught:
-        train("m", recipe_of(name), sets[0][:1], sets[1])
-    assert ALGORITHMS[name].refusal in str(caught.value)
-
-
 @pytest.mark.parametrize(("name", "rate"), [("vrex", 0.01), ("fishr", 0.01), ("eqrm", 1e-6)])
 def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
     algorithm = built(recipe_of(name, burn_in_steps=2), 2)
@@ -165,12 +158,12 @@ def test_groups_of_hyper_parameters():
             _ = recipe_of(name, **group).typed_options
     values = [group["weight"] for group in hyper_parameter_groups("sd", 300)[1:]]
     assert np.quantile(values, [0, 0.5, 1]) == pytest.approx([1e-5, 1e-3, 1e-1], rel=0.5)
-    steps = [group["burn_in_steps"] for group in hyper_parameter_groups("fishr", 100)[1:]]
-    assert all(isinstance(step, int) and 0 <= step <= 5000 for step in steps)
 
 
-def test_sources_that_cannot_fill_a_batch_are_named(sets):
+def test_sources_that_cannot_be_trained_on_are_named(sets):
     known, validation = sets
+    with pytest.raises(InputError, match="'algorithm': rcs needs two training sets"):
+        train("m", recipe_of("rcs"), known[:1], validation)
     small = a_set("small", 7, side=6)
     with pytest.raises(InputError, match="'batch_size': is 8, but small has 7 images"):
         train("m", recipe_of("coral"), [known[0], small], validation)
@@ -216,10 +209,7 @@ def test_frozen_batch_norm_keeps_its_statistics(sets):
 def test_divergence_names_the_step_and_the_saved_state(sets, tmp_path):
     """An exploding penalty, in the second epoch."""
     recipe, path = recipe_of("vrex", weight=1e300), tmp_path / "m.partial"
-    with pytest.raises(
-        InputError, match=r"epoch 2, step \d of 4.*not finite; the state after"
-    ) as e:
+    with pytest.raises(InputError, match=r"epoch 2, step \d of 4.*epoch 1 is in .*m\.partial"):
         train("m", recipe, *sets, engine=Engine(save_minutes=0), resume_file=path)
-    assert f"epoch 1 is in {path}" in str(e.value)
     with pytest.raises(InputError, match=r"epoch 1, step 2 of 4: .*; no state was saved"):
         train("m", recipe_of("vrex", weight=1e300, burn_in_steps=1), *sets)

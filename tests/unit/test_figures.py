@@ -1,14 +1,34 @@
-"""What the figures of result tables show: units, names, counts, and the values of the table."""
+"""What figures show: units, counts, and the values of tables; files depend on the figure only."""
 
+import struct
+
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from test_replication import SETTINGS, results, settings_with
 
 from drawings import PAIR, draw, lines_of
-from matcheval.figures.forms import running_median
+from helpers import predictions
+from matcheval.errors import InputError
+from matcheval.figures import style as look
+from matcheval.figures.forms import draw_curves, draw_rows, heat_map, running_median
+from matcheval.figures.saving import save_figure
+from matcheval.protocol.compared_models import MatchedModel
+from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range
-from matcheval.protocol.reliability import plot_confidence
-from matcheval.protocol.schemas import GAPS, MODEL_TABLE
+from matcheval.protocol.reliability import (
+    Role,
+    plot_confidence,
+    plot_reliability,
+    reliability_curve,
+    reliability_data,
+)
+from matcheval.protocol.schemas import GAPS, MODEL_TABLE, PAIRS
+from matcheval.protocol.settings import MatchingMethod
+from matcheval.replication.figures import plot_replication
+from matcheval.replication.fits import Extremes, fit_replication
+from matcheval.statistics.lines import Scale
 
 ORIGINS = ("original", "replication")
 
@@ -66,13 +86,11 @@ def test_a_few_models_have_a_row_each(n_models):
     table = model_table(n_models).assign(**long)  # whose legends must not be cut
     figure = plotted(shuffled(table))
     draw(figure)
-    whole, matched, unmatched = figure.axes
+    whole, matched, _ = figure.axes
     for axes, name in ((whole, "accuracy_{}"), (matched, "matched_accuracy_{}_mean")):
         for (points, _, _), origin in zip(axes.containers, ORIGINS, strict=True):
             value = 100 * table[name.format(origin)].to_numpy()[::-1]
             np.testing.assert_allclose(points.get_xdata(), value)
-    share = unmatched.lines[0].get_xdata()
-    np.testing.assert_allclose(share, 100 * table.fraction_unmatched_mean[::-1])
     names = [label.get_text() for label in whole.get_yticklabels()]
     assert names == table["model"].tolist()[::-1]  # the most accurate one is above
 
@@ -82,16 +100,10 @@ def test_many_models_are_points_around_running_medians():
     figure = plotted(shuffled(table))
     draw(figure)
     gaps = figure.axes[1]
-    for label, column in (
-        ("all points", "gap"), ("matched points, 95 % intervals", "matched_gap_mean"),
-    ):  # fmt: skip
-        _, y = drawn(gaps, label)
-        np.testing.assert_allclose(y, running_median(100 * table[column].to_numpy(), 15))
-    bars = [bar[:, 1] for bar in gaps.containers[1][2][0].get_segments() if len(bar)]
-    np.testing.assert_allclose(bars, [[-1, 90]] * 276)
+    _, y = drawn(gaps, "matched points, 95 % intervals")
+    np.testing.assert_allclose(y, running_median(100 * table["matched_gap_mean"].to_numpy(), 15))
     (band,) = gaps.patches  # the sampling range is centred at zero
-    values, _, baseline = band.get_data()
-    np.testing.assert_allclose([values, -baseline], [100 * sampling_range(table)] * 2)
+    np.testing.assert_allclose(band.get_data()[0], 100 * sampling_range(table))
     assert "2 of the 278 models" in figure.get_supxlabel().replace("\n", " ")
 
 
@@ -122,3 +134,230 @@ def test_sampling_range_by_hand():
     expected = 1.96 * np.sqrt(0.8 * 0.2 / 400 + 0.9 * 0.1 / 100)
     found = sampling_range(table.assign(n_original=400, n_replication=100))
     assert found == pytest.approx([expected, 0], rel=1e-12)
+
+
+# Reliability diagrams
+
+METHOD = MatchingMethod(criterion="probability")
+
+
+def data_of(original, replication, seeds=(0, 1, 2), pairs=None):
+    """Matched by `METHOD`, or by the rows (seed, source, target) of a table of pairs."""
+    comparison = Comparison("net.a1", PAIR, original, replication)
+    if pairs is None:
+        table = MatchedModel.of(comparison, METHOD, seeds).pairs()
+    else:
+        table = PAIRS.table({name: [row[i] for row in pairs] for i, name in enumerate(PAIRS.names)})
+    return reliability_data(comparison, table, METHOD.title(), 0.005, seeds)
+
+
+def test_bins_by_hand():
+    curve = reliability_curve(
+        [0.0, 0.25, 0.3, 0.5, 0.75, 0.8, 1.0, 1.0],
+        [True, False, True, True, False, False, True, False],
+        bins=4,
+    )
+    assert curve.edges.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    assert curve.count.tolist() == [2, 2, 1, 3]  # closed on the right; 0 in the first bin
+    assert curve.confidence.tolist() == pytest.approx([0.125, 0.4, 0.75, 2.8 / 3])
+    assert curve.accuracy.tolist() == pytest.approx([0.5, 1.0, 0.0, 1 / 3])
+    assert curve.density.tolist() == pytest.approx([1.0, 1.0, 0.5, 1.5])
+
+
+def test_bins_compare_in_float64():
+    just_above = np.float32(0.1)  # 0.100000001...
+    assert reliability_curve(np.array([just_above]), [True], bins=10).count[:2].tolist() == [0, 1]
+    assert reliability_curve([0.1, 0.3, 0.7], [True] * 3, bins=10).count.tolist() == [
+        1, 0, 1, 0, 0, 0, 1, 0, 0, 0,
+    ]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+def test_empty_bins_and_empty_sets_are_nan():
+    curve, empty = reliability_curve([0.9], [True], bins=2), reliability_curve([], [], bins=2)
+    for values in (curve.accuracy, curve.confidence):
+        assert np.isnan(values).tolist() == [True, False]
+    assert empty.count.tolist() == [0, 0]
+    assert np.isnan([empty.accuracy, empty.density]).all()
+
+
+def test_subsets_by_hand():
+    source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
+    target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
+    pairs = [(4, 5, 3), (4, 7, 8), (6, 7, 8)]  # no match with seed 2
+    subsets = data_of(source, target, [2, 4, 6], pairs).subsets
+    expected = [
+        ("Known", 1, 3, [0.6, 0.9, 0.3], [True, True, False]),  # in order of index
+        ("New-Writers", 1, 2, [0.6, 0.9], [False, True]),
+        ("Known", 3, 1, [0.6, 0.9, 0.9], [True, True, True]),
+        ("New-Writers", 3, 1, [0.6, 0.9, 0.9], [False, True, True]),
+        # Both with seed 2, none with 4, one with 6.
+        ("New-Writers", 3, 1, [0.6, 0.9, 0.6], [False, True, False]),
+    ]
+    assert [subset.role for subset in subsets] == list(Role)
+    for subset, (*names, probability, correct) in zip(subsets, expected, strict=True):
+        assert [subset.dataset, subset.n_seeds, subset.n_per_seed] == names
+        assert subset.probability.tolist() == pytest.approx(probability)
+        assert subset.correct.tolist() == correct
+
+
+@pytest.mark.parametrize(("row", "datapoint"), [((0, 2, 0), 2), ((0, 0, 5), 5)])
+def test_pairs_of_other_predictions(row, datapoint):
+    with pytest.raises(InputError, match=f"datapoint {datapoint}, which has no"):
+        data_of(predictions([0.5, 0.6]), predictions([0.5]), [0], [row])
+
+
+def test_reliability_curves_by_hand_with_hollow_bins_of_few_points():
+    label = [0] * 15 + [1] * 5 + [0] * 6 + [1] * 6 + [0] * 3 + [1] * 6
+    source = predictions([0.9] * 20 + [0.7] * 12 + [0.2] * 9, [0] * 41, label)
+    figure = plot_reliability(data_of(source, predictions([0.45])), bins=2)
+    reliability, density = figure.axes
+    line = lines_of(reliability)["source: Known (n = 41)"]
+    assert line.get_xdata()[1] == pytest.approx((0.9 * 20 + 0.7 * 12) / 32)
+    assert line.get_ydata()[1] == pytest.approx(21 / 32)
+    assert np.isnan(line.get_ydata()[0])  # 9 points: a hollow marker
+    assert reliability.lines[1].get_ydata().tolist() == pytest.approx([1 / 3])
+    heights, edges, _ = density.patches[0].get_data()
+    assert np.nansum(heights * np.diff(edges)) == pytest.approx(1)
+    assert heights[-3] == pytest.approx(20 / 41 / 0.04)  # 0.88 < 0.9 <= 0.92
+
+
+@pytest.mark.parametrize("target", [[0.9] * 40, [0.2] * 40], ids=["all matched", "none"])
+def test_reliability_without_unmatched_or_without_matched_points(target):
+    draw(plot_reliability(data_of(predictions([0.9] * 60), predictions(target))))
+
+
+# Replication against original accuracy
+
+
+def replicated(n_models, *, n=2000, best=False):
+    rng = np.random.default_rng(0)
+    old = {f"m{i:03}": int(c) for i, c in enumerate(rng.integers(n // 2, n - 20, n_models))}
+    new = {model: int(0.9 * c - rng.integers(0, n // 50)) for model, c in old.items()}
+    if best:
+        old["best"], new["best"] = n, n - 5
+    return results(old, new, n, n)
+
+
+def replication_figure(models, scale, settings=SETTINGS):
+    fit = fit_replication(models, scale, settings)
+    return plot_replication(models, pd.Series(fit.row), fit.region, scale), fit
+
+
+@pytest.mark.parametrize("scale", Scale)
+@pytest.mark.parametrize("n_models", [3, 300])
+def test_models_and_a_line_that_is_straight_on_its_scale(n_models, scale):
+    models = replicated(n_models)
+    shown, fit = replication_figure(models, scale)
+    draw(shown)
+    (axes,) = shown.axes
+    points = axes.containers[0].lines[0].get_data()
+    accuracies = models[["accuracy_original", "accuracy_replication"]]
+    np.testing.assert_allclose(np.column_stack(points), 100 * accuracies)
+    name = f"{scale.value} fit, slope {fit.row['slope']:.2f}"
+    (line,) = [line for line in axes.lines if line.get_label() == name]
+    x, y = axes.transData.transform(np.column_stack(line.get_data())).T
+    np.testing.assert_allclose(np.diff(y) / np.diff(x), (y[-1] - y[0]) / (x[-1] - x[0]), rtol=1e-6)
+
+
+@pytest.mark.parametrize("extremes", Extremes)
+def test_models_left_out_and_a_perfect_one(extremes):
+    settings = settings_with(fit_without=("m001", "m004"), extremes=extremes)
+    figure, _ = replication_figure(replicated(10, best=True), Scale.PROBIT, settings)
+    draw(figure)
+    counts = {one.get_label(): len(one[0].get_xdata()) for one in figure.axes[0].containers}
+    assert counts == {"models": 8, "not in the fit": 2}  # at 100 %, none is on probit axes
+
+
+# What all figures share
+
+
+def small_figure():
+    with look.style():
+        figure = look.new_figure(2.0, 1.5)
+        axes = figure.add_subplot()
+        axes.plot([0, 1], [0, 1], label="ε − é")
+        axes.set(xlabel="x (%)", ylabel="cost$_$ of $\\x$")  # no formula
+        look.legend_above(axes)
+    return figure
+
+
+def test_titles_and_notes_fit_their_figure_and_names_lose_their_middle():
+    name = "a_name_" + 12 * "of_many_parts_" + "end"
+    with look.style():
+        figure = look.new_figure(3.0, 2.0)
+        figure.add_subplot().plot([0, 1], [0, 1], "o", label="models")
+        look.set_title_and_legend(figure, f"{name}: 286 models,\na point each", ncols=2)
+        look.set_note(figure, "Words of a note. " * 9)
+    draw(figure)
+    (legend,) = figure.legends
+    title = legend.get_title().get_text().split("\n")
+    assert title[0].startswith("a_name")
+    assert title[0].endswith("end:")
+    assert title[1:] == ["286 models,", "a point each"]
+
+
+@pytest.mark.parametrize("n", [30, 31])
+def test_many_models_are_half_and_90_percent_of_them(n):
+    values = np.linspace(0, 100, n)
+    with look.style():
+        rows, curves = look.new_figure(2, 2).subplots(1, 2)
+        draw_rows(rows, {0: values, 1: np.full(n, np.nan)}, "k")
+        draw_curves(curves, np.arange(2.0), np.stack([values, values], axis=1), "k")
+    if n == 30:
+        assert rows.lines[0].get_xdata().tolist() == values.tolist()
+        assert len(curves.lines) == n
+        return
+    ends = [c.get_segments()[0][:, 0].tolist() for c in rows.collections]
+    np.testing.assert_allclose(ends, [[5, 95], [25, 75]])
+    bands = [c.get_paths()[0].vertices[:, 1] for c in curves.collections]
+    np.testing.assert_allclose([(b.min(), b.max()) for b in bands], [[5, 95], [25, 75]])
+
+
+@pytest.mark.parametrize("limit", [None, 2.0])
+def test_a_heat_map_numbers_what_is_finite(limit):
+    values = np.array([[0.5, np.nan, -2.0], [1.0, 0.0, 2.0]])
+    with look.style():
+        figure = look.new_figure(3.0, 2.0)
+        axes, number = figure.add_subplot(), "{:.1f}".format
+        heat_map(axes, values, ["a", "b"], ["1", "", "3"], "points", limit=limit, number=number)
+    draw(figure)
+    assert [text.get_text() for text in axes.texts] == ["0.5", "-2.0", "1.0", "0.0", "2.0"]
+    assert axes.images[0].get_clim() == (-2, 2)
+
+
+@pytest.mark.parametrize("suffix", [".pdf", ".png"])
+def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
+    figure = small_figure()
+    first, again, other = (tmp_path / "new" / f"{name}{suffix}" for name in ("a", "b", "c"))
+    save_figure(figure, first)
+    save_figure(figure, again)  # saving does not change the figure
+    save_figure(small_figure(), other)
+    assert first.read_bytes() == again.read_bytes() == other.read_bytes()
+    assert {path.name for path in first.parent.iterdir()} == {f"{name}{suffix}" for name in "abc"}
+    data = first.read_bytes()
+    if suffix == ".png":
+        assert data.startswith(b"\x89PNG\r\n\x1a\n")
+        assert struct.unpack(">II", data[16:24]) == (600, 450)  # 300 dpi
+    else:
+        assert data.startswith(b"%PDF-")
+        assert b"CreationDate" not in data
+        assert b"/Type3" not in data
+        assert b"/FontFile2" in data  # TrueType, embedded
+
+
+def test_the_users_settings_change_nothing_and_the_log_is_left_alone(tmp_path, caplog):
+    caplog.set_level("INFO")
+    before = dict(mpl.rcParams)
+    save_figure(small_figure(), tmp_path / "a.pdf", tmp_path / "a.png")
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
+        save_figure(small_figure(), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+    assert not caplog.records
+    assert dict(mpl.rcParams) == before
+
+
+def test_other_formats_are_errors(tmp_path):
+    with pytest.raises(InputError, match=r"\.jpg.*Use \.pdf, \.png or \.svg"):
+        save_figure(small_figure(), tmp_path / "a.jpg")
+    assert not list(tmp_path.iterdir())

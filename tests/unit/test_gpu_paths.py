@@ -11,17 +11,12 @@ import torch
 from fake_cuda import FakeCuda
 from matcheval import health
 from matcheval.errors import InputError
-from matcheval.inference.forward import ForwardModel, resolved, run_inference
-from matcheval.inference.outputs import Writer
-from matcheval.inference.readers import ArrayReader
-from matcheval.inference.settings import InferenceConfig
 from matcheval.models.devices import resolve_device
 from matcheval.models.networks import build_model
-from matcheval.models.transforms import Transform
 from matcheval.training.loop import train
 from matcheval.training.settings import Engine
 from studies import ROOT
-from trainings import a_set, recipe
+from trainings import Kept, a_set, forward, recipe
 
 
 @pytest.fixture
@@ -33,28 +28,15 @@ def cuda(monkeypatch):
         yield fake
 
 
-class Kept(Writer):
-    needs_features = True
-
-    def __init__(self):
-        self.logits, self.features = [], []
-
-    def update(self, batch):
-        self.logits.append(batch.logits)
-        self.features.append(batch.features)
-
-
 def run(device, **settings):
     """Logits and features of 30 colour images, and the model that they went through."""
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (30, 8, 8, 3)).astype(np.uint8)
-    dataset = a_set("colours", 30, images=images)
-    config = resolved(InferenceConfig(device, **{"batch_size": 7, **settings}))
     torch.manual_seed(0)
     network = build_model("cnn", width=4, depth=2, input_shape=(8, 8, 3), n_classes=3)
-    model, kept = ForwardModel("m", network, Transform.plain(), config), Kept()
-    run_inference([(model, [kept])], ArrayReader(dataset), dataset, config)
-    return np.concatenate(kept.logits), np.concatenate(kept.features), model
+    kept, settings = Kept(needs_features=True), {"batch_size": 7, **settings}
+    model = forward(network, a_set("colours", 30, images=images), [kept], device, **settings)
+    return kept.all("logits"), kept.all("features"), model
 
 
 def test_results_are_read_only_when_the_gpu_has_copied_them(cuda):

@@ -1,31 +1,36 @@
+"""Inference: forward passes and their outputs; jobs that run models on many datasets."""
+
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
+import image_sets
 from matcheval.datasets.folders import write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.prepare import build_dataset
-from matcheval.errors import InputError
-from matcheval.inference import OUTPUTS
+from matcheval.errors import InputError, StoppedError
+from matcheval.inference import OUTPUTS, running
 from matcheval.inference import outputs as blocks_module
-from matcheval.inference.forward import ForwardModel, resolved, run_inference
+from matcheval.inference.forward import resolved
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import build_writers, read_statistics, read_vectors
-from matcheval.inference.readers import ArrayReader
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
+from matcheval.io.self_digests import read_json, write_json
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, save_checkpoint
 from matcheval.models.devices import resolve_device
 from matcheval.models.networks import build_model
 from matcheval.models.rows import ModelSource
-from matcheval.models.transforms import Transform
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.softmax import read_top_k, top_k_classes, write_top_k
+from trainings import Kept, forward
 
-CPU = torch.device("cpu")
+run = partial(forward, batch_size=32)
 
 
 @pytest.fixture(scope="module")
@@ -62,45 +67,17 @@ def predict(files, out, outputs=(), model="m", dataset_name="digits-validation",
     return output_files(out, dataset_name, model, outputs)
 
 
-class Recorder:
-    needs_features = False
-
-    def __init__(self):
-        self.batches, self.finished, self.discarded = [], 0, 0
-
-    def discard(self):
-        self.discarded += 1
-
-    def update(self, batch):
-        assert not self.finished
-        self.batches.append(batch)
-
-    @property
-    def logits(self):
-        return np.concatenate([batch.logits for batch in self.batches])
-
-    def finish(self):
-        self.finished += 1
-
-
-def run(model, dataset, writers, transform=None, **settings):
-    config = InferenceConfig("cpu", **{"batch_size": 32, **settings})
-    one = ForwardModel("m", model, transform or Transform.plain(), config)
-    run_inference([(one, writers)], ArrayReader(dataset), dataset, config)
-
-
 @pytest.mark.parametrize("batch_size", [7, 1000])
 def test_every_writer_gets_every_row_once_in_order(checkpoint, dataset, batch_size):
-    writers, plain = [Recorder(), Recorder()], Recorder()
+    writers, plain = [Kept(), Kept()], Kept()
     run(checkpoint.build(), dataset, writers, batch_size=batch_size)
     run(checkpoint.build(), dataset, [plain])
     for writer in writers:
         assert writer.finished == 1
         assert [b.start for b in writer.batches] == list(range(0, 100, batch_size))
-        labels = np.concatenate([batch.labels for batch in writer.batches])
-        assert np.array_equal(labels, dataset.labels)
+        assert np.array_equal(writer.all("labels"), dataset.labels)
         assert all(b.logits.dtype == np.float32 for b in writer.batches)
-        assert np.allclose(writer.logits, plain.logits, atol=1e-5)
+        assert np.allclose(writer.all("logits"), plain.all("logits"), atol=1e-5)
 
 
 def test_outputs_are_those_of_a_plain_forward_pass(checkpoint, dataset, files, tmp_path):
@@ -129,10 +106,6 @@ def test_top_k_classes_are_in_order_of_the_logits(files, tmp_path, dataset):
     assert np.array_equal(labels, dataset.labels)
     assert np.array_equal(classes, np.argsort(-logits, axis=1, kind="stable")[:, :3])
     spec = DatasetSpec("digits-validation", "digits", {"part": "validation"})
-    table = dataset_accuracies(spec, ["m"], [outputs["predictions"]], [outputs["top"]])
-    assert table["top"].to_pylist() == [1, 2, 3]
-    hits = [(classes[:, :k] == labels[:, None]).any(axis=1).sum() for k in (1, 2, 3)]
-    assert table["n_correct"].to_pylist() == hits
     other = tmp_path / "other.parquet"
     write_top_k(labels, (classes + 1) % 10, other, {})
     with pytest.raises(InputError, match="differ from the prediction file beside it"):
@@ -212,10 +185,10 @@ def test_what_is_written_does_not_depend_on_the_blocks(
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 def test_a_compiled_model_gives_the_same_logits(checkpoint, dataset):
     """Takes ten seconds, for the compiler."""
-    compiled, plain = Recorder(), Recorder()
+    compiled, plain = Kept(), Kept()
     run(checkpoint.build(), dataset, [compiled], batch_size=50, compile=True)
     run(checkpoint.build(), dataset, [plain], batch_size=50)
-    assert np.allclose(compiled.logits, plain.logits, atol=1e-4)
+    assert np.allclose(compiled.all("logits"), plain.all("logits"), atol=1e-4)
 
 
 class Hungry(torch.nn.Module):
@@ -236,15 +209,15 @@ class Hungry(torch.nn.Module):
 
 @pytest.mark.parametrize("error", [RuntimeError, None])
 def test_out_of_memory_halves_the_batches_and_continues(checkpoint, dataset, error, caplog):
-    writer, plain = Recorder(), Recorder()
+    writer, plain = Kept(), Kept()
     model = Hungry(checkpoint.build(), 10, error)
     with caplog.at_level("WARNING"):
         run(model, dataset, [writer], batch_size=64)
     assert model.sizes == [64, 32, 16] + [8] * 8 + [8] * 4 + [4]
     assert "out of memory with 16 images, continuing with 8" in caplog.text
     run(checkpoint.build(), dataset, [plain])
-    assert np.allclose(writer.logits, plain.logits, atol=1e-5)
-    assert np.concatenate([b.labels for b in writer.batches]).tolist() == dataset.labels.tolist()
+    assert np.allclose(writer.all("logits"), plain.all("logits"), atol=1e-5)
+    assert np.array_equal(writer.all("labels"), dataset.labels)
 
 
 def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
@@ -254,7 +227,7 @@ def test_models_that_do_not_fit_are_refused(checkpoint, dataset):
         (narrow, r"logits of shape \(32, 3\) for the 10 classes"),
         (large, "image 0 of digits-validation alone exceeds the memory"),
     ):
-        writer = Recorder()
+        writer = Kept()
         with pytest.raises(InputError, match=message):
             run(model, dataset, [writer])
         assert (writer.batches, writer.finished, writer.discarded) == ([], 0, 1)
@@ -280,12 +253,155 @@ def test_failed_passes_leave_no_files(checkpoint, dataset, tmp_path, monkeypatch
 def test_precisions_are_close_and_leave_no_trace(checkpoint, dataset):
     found = {}
     for precision in ("fp32", "bf16", "fp16"):
-        writer = Recorder()
+        writer = Kept()
         run(checkpoint.build(), dataset, [writer], precision=precision)
-        found[precision] = writer.logits
+        found[precision] = writer.all("logits")
         assert found[precision].dtype == np.float32
     for precision in ("bf16", "fp16"):
         assert 0 < np.abs(found[precision] - found["fp32"]).max() < 0.2
     assert torch.get_float32_matmul_precision() == "highest"
     with pytest.raises(InputError, match="cpu device does not support tf32"):
         resolved(InferenceConfig("cpu", precision="tf32"))
+
+
+MODELS, SETS = ("one", "two", "three"), ("a", "b", "c")
+OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Three linear networks with weights of their own, and three sets of digits."""
+    root = tmp_path_factory.mktemp("job")
+    digits = build_dataset("a", "digits", {"part": "validation"})
+    for i, name in enumerate(SETS):
+        images, labels = digits.images[i : 60 + i], digits.labels[i : 60 + i]
+        image_sets.dataset(images, labels, name, digits.classes, 16, root)
+    for i, name in enumerate(MODELS):
+        torch.manual_seed(i)
+        model = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
+        save_file(model.state_dict(), root / f"{name}.safetensors")
+    return root
+
+
+def model(root, name):
+    file = root / f"{name}.safetensors"
+    return ModelFiles(ModelSource(name, "checkpoint", str(file), OPTIONS), file)
+
+
+def predict_all(
+    root, out, models=MODELS, sets=SETS, outputs=("logits",), is_to_stop=lambda: False, **config
+):
+    predict_datasets(
+        [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
+        config=InferenceConfig(**config), is_to_stop=is_to_stop,
+    )  # fmt: skip
+
+
+def contents(out):
+    return {str(p.relative_to(out)): p.read_bytes() for p in sorted(out.rglob("*.*"))}
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The datasets that are read, and the models that are run on each, in order."""
+    seen, run = [], running.ModelRunner.run
+
+    def recorded(self, name, folder, tasks):
+        seen.append((name, [task.model.source.name for task in tasks]))
+        run(self, name, folder, tasks)
+
+    monkeypatch.setattr(running.ModelRunner, "run", recorded)
+    return seen
+
+
+def test_models_together_give_the_bytes_of_each_alone(inputs, tmp_path):
+    predict_all(inputs, tmp_path / "together")
+    for name in MODELS:
+        predict_all(inputs, tmp_path / "alone", models=[name])
+    assert contents(tmp_path / "together") == contents(tmp_path / "alone")
+    assert len(contents(tmp_path / "alone")) == 3 * 3 * 2
+    assert len(set(contents(tmp_path / "alone").values())) == 3 * 3 * 2
+
+
+def test_stops_between_datasets(inputs, tmp_path, runs):
+    """But not before something new is there, or else no job would ever get further."""
+    for name in SETS[:2]:
+        with pytest.raises(StoppedError, match="stopped as its time is nearly over"):
+            predict_all(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+        assert [dataset for dataset, _ in runs] == [name]
+        runs.clear()
+    predict_all(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+    predict_all(inputs, tmp_path / "whole")
+    assert contents(tmp_path / "jobs") == contents(tmp_path / "whole")
+
+
+def test_only_what_is_missing_is_computed(inputs, tmp_path, runs):
+    predict_all(inputs, tmp_path, models=["one", "two"], sets=["a", "b"])
+    before = contents(tmp_path)
+    predict_all(inputs, tmp_path, models=["one", "two"], sets=["a", "b"])
+    assert contents(tmp_path) == before
+    assert runs == [("a", ["one", "two"]), ("b", ["one", "two"])]
+    runs.clear()
+    predict_all(inputs, tmp_path)  # a set more, and a model more
+    assert runs == [("a", ["three"]), ("b", ["three"]), ("c", list(MODELS))]
+    runs.clear()
+    files = output_files(tmp_path, "b", "two", ["logits"])
+    files["logits"].unlink()  # both are written again: results of one pass belong together
+    files["predictions"].write_bytes(files["predictions"].read_bytes()[:200])
+    output_files(tmp_path, "c", "one", [])["predictions"].unlink()
+    other, mine = (output_files(tmp_path, "c", m, ["logits"]) for m in ("one", "three"))
+    mine["logits"].write_bytes(other["logits"].read_bytes())  # of other weights
+    predict_all(inputs, tmp_path)
+    assert runs == [("b", ["two"]), ("c", ["one", "three"])]
+    assert before.items() <= contents(tmp_path).items()
+
+
+@pytest.mark.parametrize("changed", ["weights", "max_value", "top"])
+def test_outdated_results_are_replaced(inputs, tmp_path, changed, runs):
+    root = shutil.copytree(inputs, tmp_path / "inputs")
+    options = {"models": ["one"], "sets": ["a"], "outputs": ["top"]}
+    predict_all(root, tmp_path / "out", **options)
+    file = tmp_path / "out/a/one.parquet"
+    first = file.read_bytes()
+    runs.clear()
+    config = {}
+    if changed == "weights":
+        shutil.copy(root / "two.safetensors", root / "one.safetensors")
+    elif changed == "max_value":
+        description = read_json(root / "a" / "dataset.json")
+        write_json(description | {"max_value": 32}, root / "a" / "dataset.json")
+    else:
+        config = {"n_top": 8}
+    predict_all(root, tmp_path / "out", **options, **config)
+    assert runs == [("a", ["one"])]
+    assert (file.read_bytes() == first) == (changed == "top")
+    predict_all(root, tmp_path / "out", **{**options, "outputs": []}, **config)  # `top` is left out
+    assert len(runs) == 1
+
+
+def test_a_failing_set_does_not_lose_the_others(inputs, tmp_path, runs):
+    root = shutil.copytree(inputs, tmp_path / "inputs")
+    images = root / "b" / "images.npy"
+    images.write_bytes(images.read_bytes()[:-1] + b"\x05")
+    with pytest.raises(InputError, match=r"inputs/b: images or labels differ"):
+        predict_all(root, tmp_path / "out")
+    assert [name for name, _ in runs] == ["a", "b", "c"]
+    assert len(contents(tmp_path / "out")) == 2 * 3 * 2
+    images.write_bytes((inputs / "b" / "images.npy").read_bytes())
+    runs.clear()
+    predict_all(root, tmp_path / "out")
+    assert runs == [("b", list(MODELS))]
+    predict_all(inputs, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_failing_model_does_not_lose_the_others(inputs, tmp_path):
+    root = shutil.copytree(inputs, tmp_path / "inputs")
+    state = load_file(root / "two.safetensors")
+    broken = {name: torch.full_like(value, torch.nan) for name, value in state.items()}
+    save_file(broken, root / "two.safetensors")
+    with pytest.raises(InputError, match=r"two: logits of datapoint 0 of a are not finite.*of c"):
+        predict_all(root, tmp_path / "out")
+    assert {name.split("/")[1].split(".")[0] for name in contents(tmp_path / "out")} == {
+        "one", "three",
+    }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from matcheval.analyses.label_audits import PUBLISHED, SCHEMA, plot, read_audit,
 from matcheval.downloads.sources import published_file
 from matcheval.errors import InputError
 from matcheval.protocol.matching import UNMATCHED
-from studies import load
+from studies import configuration, load
 
 SIX = predictions([0.9] * 6, [0, 1, 2, 1, 1, 0], [0, 0, 2, 0, 1, 2])
 
@@ -47,36 +48,32 @@ class TestFormats:
     LISTS = [[0], [0, 1], [2], [1], [], [2]]
     NAMES = [f"val/n0{6 - i}/ILSVRC2012_val_{6 - i:08d}.JPEG" for i in range(6)]
 
-    def check(self, found):
+    COUNTS = [[9, 1, 0], [5, 5, 0], [0, 0, 2], [4, 6, 0], [0, 0, 0], [0, 1, 9]]
+    MAJORITIES = [
+        reviewed(1, 1, both=3, given=2), reviewed(3, 1, guessed=5), reviewed(0, 2, given=3),
+        reviewed(4, 0, given=2, guessed=2, neither=1),
+    ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("content", "suffix", "names"),
+        [
+            (np.array(COUNTS), ".npy", None),
+            (LISTS, ".json", [f"test/{i}.png" for i in range(6)]),  # by position
+            (LISTS[::-1], ".json", NAMES),  # by the number of a validation image
+            (MAJORITIES, ".json", None),
+            ("index,label\n1,0\n1,1\n3,1\n4,\n", ".csv", None),
+            (f"name,label\n{NAMES[1]},0\n{NAMES[1]},1\n{NAMES[3]},1\n{NAMES[4]},\n", ".csv",
+             NAMES),
+        ],
+    )  # fmt: skip
+    def test_read(self, audit, content, suffix, names):
+        found = audit(content, suffix, names)
         assert found.is_right.astype(int).tolist() == self.EXPECTED
         assert found.decided.tolist() == [True] * 4 + [False, True]
         assert found.accept(SIX.prediction).tolist() == [True] * 4 + [False] * 2
         assert found.accept(SIX.label).tolist() == [True] * 3 + [False] * 2 + [True]
         assert not found.accept(np.full(6, 7)).any()  # a class that no label has
-
-    def test_counts(self, audit):
-        counts = [[9, 1, 0], [5, 5, 0], [0, 0, 2], [4, 6, 0], [0, 0, 0], [0, 1, 9]]
-        self.check(audit(np.array(counts), ".npy"))
-
-    def test_lists_by_position(self, audit):
-        self.check(audit(self.LISTS, ".json", [f"test/{i}.png" for i in range(6)]))
-
-    def test_lists_by_the_number_of_a_validation_image(self, audit):
-        self.check(audit(self.LISTS[::-1], ".json", self.NAMES))
-
-    def test_majorities_of_five(self, audit):
-        entries = [
-            reviewed(1, 1, both=3, given=2), reviewed(3, 1, guessed=5), reviewed(0, 2, given=3),
-            reviewed(4, 0, given=2, guessed=2, neither=1),
-        ]  # fmt: skip
-        self.check(audit(entries, ".json"))
-
-    @pytest.mark.parametrize("key", ["index", "name"])
-    def test_rows(self, audit, key):
-        keys = range(6) if key == "index" else self.NAMES
-        rows = [(1, 0), (1, 1), (3, 1), (4, "")]
-        content = "\n".join([f"{key},label", *(f"{keys[at]},{label}" for at, label in rows)])
-        self.check(audit(content, ".csv", None if key == "index" else self.NAMES))
+        assert not found.accept(np.full(6, 32767, np.int16)).any()
 
     def test_of_some_datapoints(self, audit):
         some = predictions([0.9, 0.8], [2, 1], [2, 0], index=[2, 3])
@@ -90,11 +87,9 @@ class TestFormats:
             (np.zeros(6), ".npy", "not counts of classes"),
             (np.eye(3)[[1, 2, 1, 2, 2, 1]], ".npy", "accepts the given label of 0 of the 6"),
             (np.zeros((6, 3)), ".npy", "0 of the 0 datapoints it decides"),
-            (np.full((6, 3), np.nan), ".npy", "row 0 has counts that are negative or NaN"),
             (np.array([[0, 0, 1]] * 5 + [[-1, 0, 1]]), ".npy", "row 5 has counts"),
             (LISTS[:5], ".json", "no entry of 1 datapoints, such as 5"),
             ([[0]] * 5 + [[-1]], ".json", "datapoint 5: .-1. are not classes in 0..32767"),
-            ([[0]] * 5 + [[True]], ".json", "datapoint 5: .True. are not classes"),
             ([0, 0, 2, 0, 1, 2], ".json", "datapoint 0: 0 are not classes.*lists of right classes"),
             ([reviewed(1, 1, given=5) | {"given_original_label": 2}], ".json", "had label 2, not"),
             ([reviewed(1, 1, guessed=5) | {"id": 7}], ".json", "no entry of 6 datapoints"),
@@ -103,9 +98,7 @@ class TestFormats:
             ("index,label\n", ".csv", "no entry of 6 datapoints"),
             ("index,label\n\n-1,1\n", ".csv", "line 3: '-1' with label '1'"),
             ("index,label\n3,40000\n", ".csv", "line 2: '3' with label '40000'"),
-            ("index,label\n3,1,2\n", ".csv", "line 2: '3' with label '1' and more"),
             ("index,label\n3\n", ".csv", "line 2: '3' with label 'None'"),
-            ("label,index\n3\n", ".csv", "line 2: 'None' with label '3'"),
             ("index,label\n3,cat\n", ".csv", "line 2: '3' with label 'cat'"),
             ("name,label\n3,1\n", ".csv", "no column 'index'"),
             ("index\n3\n", ".csv", "no column label"),
@@ -116,16 +109,10 @@ class TestFormats:
             audit(content, suffix)
         assert "audit" + suffix in str(error.value)
 
-    def test_the_largest_class(self, audit):
-        found = audit("index,label\n3,32767\n", ".csv")
-        is_right = found.accept(np.full(6, 32767, np.int16))
-        assert is_right.tolist() == [False] * 3 + [True] + [False] * 2
-
-    @pytest.mark.parametrize("row", ["other.png,1", "6,1"])
-    def test_an_image_that_is_not_there(self, audit, row):
-        key = "index" if row[0].isdigit() else "name"
+    @pytest.mark.parametrize("content", ["name,label\nother.png,1\n", "index,label\n6,1\n"])
+    def test_an_image_that_is_not_there(self, audit, content):
         with pytest.raises(InputError, match=r"line 2: '(other\.png|6)' with"):
-            audit(f"{key},label\n{row}\n", ".csv", self.NAMES)
+            audit(content, ".csv", self.NAMES)
 
 
 KNOWN = models(900, 700)
@@ -158,6 +145,18 @@ def shares(side, lists, rows):
         given.append(side.prediction[row] == side.label[row])
         audited.append(side.prediction[row] in lists[row])
     return np.mean(given), np.mean(audited)
+
+
+def given_labels(known):
+    """An audit of the first model's original that agrees with all labels."""
+    return [[label] for label in known.comparisons[0].original.label.tolist()]
+
+
+def of_original(known, lists, folder):
+    """The table by an audit of the original."""
+    path = folder / "audit.json"
+    path.write_text(json.dumps(lists))
+    return tabulate(known, audits={"original": {"file": str(path), "datapoints": None}})
 
 
 class TestTable:
@@ -211,73 +210,52 @@ class TestTable:
         assert (table.accuracy_replication == table.audited_accuracy_replication).all()
         assert (table.relabelled_replication == 0).all()
         assert (table.accuracy_original != table.audited_accuracy_original).all()
-        assert len(SCHEMA.text_columns(table)) == 9
-        assert len(plot(table).axes) == 3
+        assert plot(table).axes
 
     def test_an_audit_that_agrees_changes_nothing_but_is_not_certain(self, tmp_path):
-        side = FIRST.original
-        path = tmp_path / "same.json"
-        path.write_text(json.dumps([[label] for label in side.label.tolist()]))
-        table = tabulate(KNOWN, audits={"original": {"file": str(path), "datapoints": None}})
+        table = of_original(KNOWN, given_labels(KNOWN), tmp_path)
         assert (table.change == 0).all()
         assert ((table.change_low < 0) & (table.change_high > 0)).all()
 
     @pytest.mark.parametrize(("level", "z"), [(0.9, 1.645), (0.95, 1.96)])
     def test_the_interval_of_many_datapoints_is_normal(self, tmp_path, level, z):
         """Four in ten become right, four wrong: the variance of the difference is 0.8 / n."""
-        n, path = 4000, tmp_path / "all.json"
+        n = 4000
         gained, lost = np.arange(n) % 10 < 4, np.arange(n) % 10 > 5
         side = predictions(np.linspace(0, 1, n), np.zeros(n, int), gained.astype(int))
-        path.write_text(
-            json.dumps([[0, 1] if g else [int(x)] for g, x in zip(gained, lost, strict=True)])
-        )
+        lists = [[0, 1] if g else [int(x)] for g, x in zip(gained, lost, strict=True)]
         known = compared((side, side), methods={}, confidence=level)
-        row = tabulate(known, audits={"original": {"file": str(path), "datapoints": None}}).iloc[0]
+        row = of_original(known, lists, tmp_path).iloc[0]
         assert row.change == pytest.approx(0)
         half = z * (0.8 / n) ** 0.5
         assert [row.change_low, row.change_high] == pytest.approx([-half, half], rel=0.01)
 
     def test_few_datapoints(self, tmp_path):
         few = compared((simulate(29, 3, 0), simulate(500, 3, 1)))
-        path = tmp_path / "few.json"
-        path.write_text(json.dumps([[x] for x in few.comparisons[0].original.label.tolist()]))
-        table = tabulate(few, audits={"original": {"file": str(path), "datapoints": None}})
+        table = of_original(few, given_labels(few), tmp_path)
         assert table.change.isna().all()
         assert (table.reason == "fewer than 30 datapoints").all()
+
+
+NEW = "digits-new-writers"
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ({"new": "audit.csv"}, ""),
-        ({}, "neither set of 'p' has audited labels"),
-        ({"other": "audit.csv"}, "'label_audits.labels.other': 'other' is in none of the pairs"),
-        ({"old": "cifar10-h"}, "neither a known audit.*Name cifar10h"),
-        ({"old": "audits.csv"}, "no such file: audits.csv"),
-        ({"old": "names.csv"}, "names.csv: no column index"),
+        ({NEW: "audit.csv"}, ""),
+        ({}, "neither set of 'new-writers' has audited labels"),
+        ({"digits-train": "audit.csv"}, "'digits-train' is in none of the pairs"),
+        ({NEW: "cifar10-h"}, "neither a known audit.*Name cifar10h"),
+        ({NEW: "audits.csv"}, "no such file: audits.csv"),
     ],
 )
 def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):
     monkeypatch.chdir(tmp_path)
-    Path("models.csv").write_text("name,kind\nm,predictions\n")
     Path("audit.csv").write_text("index,label\n0,1\n")
-    Path("names.csv").write_text("name,label\na.png,1\n")
-    names = "old", "new", "other"
-    for name in names:
-        Path(name).mkdir()
-        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.9\n")
-    given = {
-        "study": "s", "models": "models.csv",
-        "datasets": {n: {"kind": "predictions", "files": f"{n}/{{model}}.csv"} for n in names},
-        "pairs": {"p": {"original": "old", "replication": "new"},
-                  "q": {"original": "old", "replication": "other"}},
-        "label_audits": {"pairs": ["p"], "labels": labels},
-    }  # fmt: skip
-    if message:
-        with pytest.raises(InputError, match=message):
-            load(given)
-    else:
-        load(given)
+    audits = {"pairs": ["new-writers"], "labels": labels}
+    with pytest.raises(InputError, match=message) if message else nullcontext():
+        load(configuration("digits") | {"label_audits": audits})
 
 
 def test_reassessed_imagenet():

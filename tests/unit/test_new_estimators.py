@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.confidence import NO_THRESHOLD, fit_temperature
 from matcheval.accuracy_prediction.scores.features import dispersion
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, from_logits, restrict, softmax
-from matcheval.accuracy_prediction.scores.probabilities import classwise, mano, transport
+from matcheval.accuracy_prediction.scores.probabilities import mano, transport
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scoring import ModelScorer
 
@@ -73,15 +73,6 @@ class TestTransport:
         found = linprog(cost.ravel(), A_eq=rows + columns, b_eq=[*np.ones(7), *7 * shares])
         assert transport(p, shares)[0].sum() == pytest.approx(found.fun, abs=1e-9)
 
-    def test_never_above_confidence_and_equal_where_classes_are_as_in_the_base(self):
-        p = softmax(np.random.default_rng(1).normal(0, 2, (50, 4)))
-        shares = np.bincount(p.argmax(axis=1), minlength=4) / 50
-        assert cot(p, shares) == pytest.approx(p.max(axis=1).mean(), abs=1e-12)
-        assert cot(p) < p.max(axis=1).mean()
-
-    def test_collapse_is_seen(self):
-        assert cot(np.tile([0.9, 0.05, 0.05], (6, 1))) == pytest.approx(1 / 3)
-
     def test_large_sets_are_cut_at_random(self, monkeypatch):
         monkeypatch.setattr("matcheval.accuracy_prediction.scores.probabilities._MOST", 20)
         p = softmax(np.random.default_rng(2).normal(size=(50, 3)))
@@ -138,12 +129,8 @@ class TestMaNo:
         assert mano(uniform, normalisation="softmax").score == pytest.approx(1 / 10)
         assert mano(sure).score == pytest.approx(10**-0.25)
         assert (mano(sure).used, mano(uniform).used) == ("softmax", "taylor")
-        # 1 + z + z²/2 of (0, 2) is (1, 5); less its minimum (0, 4), which is one-hot.
-        assert mano(np.array([[0.0, 2.0]] * 2)).score == pytest.approx(2**-0.25)
         with warnings.catch_warnings(action="error"):  # float32 holds no number as large as 1e100
             assert mano(sure.astype(np.float32)).score == pytest.approx(mano(sure).score)
-        plain = ((1 / 6) ** 4 + (5 / 6) ** 4) / 2
-        assert mano(np.array([[0.0, 2.0]] * 2), taylor="plain").score == pytest.approx(plain**0.25)
 
     def test_the_base_decides_and_another_wish_is_noted(self):
         sure = from_logits(20 * np.eye(4)[BASE.predicted], BASE.labels)
@@ -153,43 +140,18 @@ class TestMaNo:
         assert value("mano", BASE).note == ""
 
 
-def test_dispersion_by_hand():
-    """Means (1, 0) and (4, 0) of two and one datapoints around (2, 0): 2 · 1 + 1 · 4."""
+def test_dispersion_needs_classes_of_unequal_means_and_no_number_of_rows():
     features, predicted = np.array([[0.0, 0], [2, 0], [4, 0]]), np.array([1, 1, 7])
-    assert dispersion(features, predicted) == pytest.approx(np.log(6))
-    twice = dispersion(np.tile(features, (2, 1)), np.tile(predicted, 2), per_row=True)
-    assert twice == dispersion(features, predicted, per_row=True) == pytest.approx(np.log(2))
+    for n in (1, 2):  # means (1, 0) and (4, 0) of 2 n and n rows around (2, 0): (2 · 1 + 4) n / 3 n
+        rows = np.tile(features, (n, 1)), np.tile(predicted, n)
+        assert dispersion(*rows, per_row=True) == pytest.approx(np.log(2))
     with pytest.raises(NotAvailableError, match="of one class"):
         value("dispersion", target=TARGET.rows(TARGET.predicted == 0))
     with pytest.raises(NotAvailableError, match="the same mean in every predicted class"):
-        dispersion(np.full_like(features, 0.1), predicted)
+        dispersion(np.full((3, 2), 0.1), np.array([1, 1, 7]))
 
 
-class TestClassWise:
-    LOGITS = np.log([[0.9, 0.1], [0.7, 0.3], [0.4, 0.6], [0.2, 0.8]])
-    CORRECT = np.array([True, False, True, True])
-
-    def found(self, kind, minimum=1):
-        return classwise(kind, self.LOGITS, self.CORRECT, self.LOGITS[[1, 2]], minimum)
-
-    def test_by_hand(self):
-        """Class 0 has confidences 0.9 and 0.7, one of them right; class 1 is always right."""
-        atc, doc, ts = (self.found(kind) for kind in ("atc", "doc", "ts"))
-        assert atc.parameters == pytest.approx([0.9, -np.inf])
-        assert (atc.per_class.tolist(), atc.accuracy) == ([0, 1], 0.5)
-        assert doc.parameters == pytest.approx([-0.3, 0.4])
-        assert doc.per_class == pytest.approx([0.4, 1])
-        assert ts.parameters == pytest.approx([100, 0.01])  # neither accuracy is in reach
-        pooled = self.found("doc", minimum=3)  # neither class has three: 0.75 of mean 0.75
-        assert pooled.parameters == pytest.approx([0, 0], abs=1e-9)
-
-    def test_temperatures_give_the_accuracy_of_each_class(self):
-        base, k = BASE.logits, BASE.predicted == 1
-        found = classwise("ts", base, BASE.correct, base).parameters[1]
-        mean = softmax(base[k], found).max(axis=1).mean()
-        assert mean == pytest.approx(BASE.correct[k].mean(), abs=1e-9)
-
-    def test_groups_of_classes_have_none(self):
-        cut = restrict(BASE, ClassRule(((0,), (1, 2))), True)
-        with pytest.raises(NotAvailableError, match="single classes"):
-            value("classwise_doc", cut, cut, BASE)
+def test_groups_of_classes_have_no_class_wise_estimates():
+    cut = restrict(BASE, ClassRule(((0,), (1, 2))), True)
+    with pytest.raises(NotAvailableError, match="single classes"):
+        value("classwise_doc", cut, cut, BASE)

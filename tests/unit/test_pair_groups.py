@@ -15,8 +15,7 @@ from matcheval.errors import InputError
 from matcheval.predictions.datapoints import groups_of, read_group_file
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.protocol.blocks import GroupSource, blocks_of_pair
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, GroupSource, blocks_of_pair
 from studies import configuration, load
 
 LAYOUT = Layout()
@@ -33,7 +32,6 @@ class TestColumns:
                  index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
         for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
             found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
-            assert found is not None
             assert found.tolist() == list(expected)
         without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
         assert groups_of(read_predictions(without), "q") is None
@@ -66,12 +64,9 @@ class TestFiles:
 
 class TestSources:
     def test_the_digits_writers(self):
-        names = build_dataset("d", "digits", {"part": "new-writers"}).names
-        sheets = writers(names)
-        assert len(sheets) == 497
+        sheets = writers(build_dataset("d", "digits", {"part": "new-writers"}).names)
         assert sorted(set(sheets)) == ["sheet 11", "sheet 12", "sheet 13", "sheet 14"]
         assert sheets.count("sheet 11") == 115  # 13 of its 128 digits are known
-        assert writers(["digits/0129", "digits/0130"]) == ["sheet 1", "sheet 2"]
 
     def test_a_file_comes_before_what_is_known(self, tmp_path):
         names = [f"digits/{i:04d}" for i in (5, 6, 200, 201)]

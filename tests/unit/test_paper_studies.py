@@ -1,6 +1,5 @@
 """The studies of the two papers on accuracy prediction: models, sets and plans."""
 
-import csv
 from collections import Counter
 from itertools import product
 
@@ -9,21 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from matcheval.accuracy_prediction import differences, errors
+from matcheval.accuracy_prediction import errors, tables
 from matcheval.analyses.published_values import compare_published, read_published
 from matcheval.domain_generalization import results
 from studies import ROOT, configuration, digit_domains, load
 
 STUDIES = ROOT / "studies"
-
-
-def load_study(name):
-    given = configuration(name)
-    for suite in given["suites"].values():
-        for member in suite["members"]:
-            for key in {"manifest", "groups"} & set(member):
-                member[key] = str(ROOT / member[key])
-    return load(given)
 
 
 @pytest.mark.parametrize("name", ["models", "sets"])
@@ -59,20 +49,20 @@ def predicted_tables(study):
         counted = of_suite[~of_suite["model"].isin(settings.single)]
         found = errors.tabulate_errors(counted, resamples=2)
         yield f"errors/{suite}", found
-        yield f"rankings/{suite}", differences.tabulate_rankings(found)
-        yield f"counts/{suite}", differences.tabulate_counts(found, of_suite)
+        yield f"rankings/{suite}", tables.tabulate_rankings(found)
+        yield f"counts/{suite}", tables.tabulate_counts(found, of_suite)
         yield f"correlations/{suite}", errors.tabulate_correlations(of_suite)
         for model in settings.figure_models:
             own = of_suite[of_suite["model"] == model]
             of_model = errors.tabulate_errors(own, resamples=2)
             yield f"errors_of_models/{suite}/{model}", of_model
-            yield f"counts_of_models/{suite}/{model}", differences.tabulate_counts(of_model, own)
+            yield f"counts_of_models/{suite}/{model}", tables.tabulate_counts(of_model, own)
         sets = of_suite.drop_duplicates(["model", "dataset"]).rename(columns={"n": "n_set"})
         yield (
             f"../suite_accuracies/{suite}",
             sets[["model", "dataset", "group", "subgroup", "n_set"]],
         )
-    yield "between_suites", differences.tabulate_between(predicted, settings.single)
+    yield "between_suites", tables.tabulate_between(predicted, settings.single)
 
 
 def domain_tables(study):
@@ -178,20 +168,6 @@ def test_the_tables_and_the_text_of_guillory_et_al_agree():
     assert len(in_text) == 15
     for value in in_text:
         assert float(value.published[0]) == pytest.approx(errors[frozenset(value.rows)], abs=0.51)
-
-
-def test_the_warehouses_sets_are_those_of_the_papers_columns():
-    members = load_study("cifar10-warehouse").suites["C10-W"].members
-    found = Counter((member.group, member.subgroup) for member in members)
-    twelve = {"Goog", "Bing", "Baid", "360"}
-    expected = {("DF", "DF.h"): 13, ("DF", "DF.c"): 12, ("DF", "DF.v"): 12}
-    expected |= {("KW", one): 12 for one in (*twelve, "Sogo")} | {("KW", "Flic"): 15}
-    expected |= {("KW", "Pexe"): 20} | {("KWC", one): 12 for one in twelve}
-    assert found == expected
-    assert sum(found.values()) == 180
-    rows = list(csv.DictReader((STUDIES / "cifar10-warehouse-sets.csv").open()))
-    assert len({row["path"] for row in rows}) == 180
-    assert {row["group"] for row in rows if row["cartoon"] == "yes"} == {"DF", "KWC"}
 
 
 @pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])

@@ -1,13 +1,12 @@
 """Lists of published prediction files, and the published networks on CIFAR-10 and CIFAR-10.1."""
 
 import csv
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import matcheval as me
+from image_sets import ROOT, SHARED
 from matcheval.downloads.sources import listed_files, published_files
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
@@ -15,9 +14,8 @@ from matcheval.predictions.layout import Layout
 from matcheval.study.catalogue import read_catalogue
 from reference import match
 
-ROOT = Path(__file__).parents[2]
 FILES, MODELS = (ROOT / f"studies/cifar10.1-published-{name}.csv" for name in ("files", "models"))
-DATA = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared")) / "data" / "cifar10_1"
+DATA = SHARED / "data" / "cifar10_1"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published logits in {DATA}")
 LABELS = {"cifar10": "cifar10_test_set_original_labels", "cifar10.1-v6": "cifar10.1_v6_labels"}
 ADDRESS = "https://example.org/at/"

@@ -5,10 +5,9 @@ these are further ones, from the released data.
 """
 
 import pandas as pd
-import pytest
 from test_pages import words_of
 
-from matcheval.analyses import effective_robustness, shared_errors
+from matcheval.analyses import shared_errors
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
@@ -57,22 +56,6 @@ def test_errors_are_shared():
     mean, chance = (f"{value:.2f}" for value in found.mean())
     said = f"mean is {mean} over {len(known.models)} models on ImageNetV2 MatchedFrequency, by"
     assert f"{said} chance {chance}." in words_of("analyses.md")
-
-
-@pytest.mark.slow
-def test_models_beyond_the_fit_to_the_others():
-    of = study("recht-imagenet")
-    job = of.analyses["effective_robustness"]
-    accuracies, known = (
-        {name: read(of.datasets[name], job.models) for name in ("MatchedFrequency", "ImageNet")}
-        for read in (dataset_accuracies, dataset_correctness)
-    )
-    table = effective_robustness.tabulate(accuracies, job.models, images=known, **job.options)
-    beyond = table.query("rho_low > 0 or rho_high < 0")["scale"].value_counts()
-    said = f"for {beyond['probit']} of 67 models on MatchedFrequency, by a linear fit for"
-    assert f"{said} {beyond['linear']}. About {0.05 * 67:.0f} would be" in words_of(
-        "replication.md"
-    )
 
 
 def test_a_table_of_1556_accuracies():

@@ -1,17 +1,33 @@
+"""Recipes and what they name: schedules, losses, augmentations."""
+
 import json
+import math
 from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 import trainings
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout, scale_dropout
 from matcheval.models.sizes import ARCHITECTURES
-from matcheval.training import AUGMENTATIONS, LOSSES, NORMALIZATIONS, PRECISIONS, SCHEDULES
+from matcheval.training import (
+    AUGMENTATIONS,
+    LOSSES,
+    NORMALIZATIONS,
+    PRECISIONS,
+    SCHEDULES,
+    augmentation,
+    losses,
+)
+from matcheval.training.augmentation import _AUGMENTATIONS, augment
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
@@ -125,3 +141,174 @@ def test_dropout_rates_are_scaled_and_stay_below_1():
     mixed = nn.Sequential(Dropout(0.2), Dropout(0.2, per_image=True))
     scale_dropout(mixed, 0.5)
     assert [one.rate for one in mixed] == [0.1, 0.2]  # stochastic depth stays
+
+
+# Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
+LOGITS = torch.tensor([[math.log(3.0), 0.0], [0.0, 0.0]], dtype=torch.float64)
+HARD = torch.tensor([[1.0, 0.0], [1.0, 0.0]], dtype=torch.float64)
+SOFT = torch.tensor([[0.6, 0.4], [0.0, 1.0]], dtype=torch.float64)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "hard", "soft"),
+    [
+        # -(log 0.75 + log 0.5) / 2; -(0.6 log 0.75 + 0.4 log 0.25 + log 0.5) / 2
+        ("cross_entropy", None, 0.4904146, 0.7101374),
+        # -(0.25² log 0.75 + 0.5² log 0.5) / 2;
+        # -(0.6 · 0.25² log 0.75 + 0.4 · 0.75² log 0.25 + 0.5² log 0.5) / 2
+        ("focal", None, 0.0956335, 0.2479956),
+        # (2 · 0.25² + 2 · 0.5²) / 2; (2 · 0.15² + 2 · 0.5²) / 2
+        ("brier", None, 0.3125, 0.2725),
+        # targets 0.95 and 0.05: -(0.95 log 0.75 + 0.05 log 0.25 + log 0.5) / 2;
+        # soft 0.59 and 0.41, 0.05 and 0.95: -(0.59 log 0.75 + 0.41 log 0.25 + log 0.5) / 2
+        ("label_smoothing", None, 0.5178799, 0.7156302),
+        # excess c - r: 0.25, 0.5, kernel exp(-0.25 / 0.4) = 0.5352614;
+        # squared (0.0625 + 0.25 + 2 · 0.125 · 0.5352614) / 4, and cross entropy + 4 · root.
+        # Soft: excess 0.6 - 0.75 and 0 - 0.5 (of the tie, class 0 is predicted).
+        ("mmce", None, 1.8265514, 1.8980586),
+        # Both are correct: v = 0.25 / 2 and 0.5 / 2 as in `mmce`; times 2.
+        # Soft: correct 0.6 and 0, so v = 0.6 · 0.25 / 0.6 - 0.4 · 0.75 / 1.4 = 0.0357143 and
+        # -0.5 / 1.4 = -0.3571429; squared 0.1151719, root 0.3393699.
+        ("mmce_weighted", None, 1.1584830, 1.3888768),
+        # As `mmce`, without the root: 0.4904146 + 4 · 0.1115789; soft 0.7101374 + 4 · 0.0881973
+        ("mmce_mukhoti", 4.0, 0.9367301, 1.0629263),
+        # None is incorrect: no term. Soft: v = 0.15 - 0.3 / 1.4² = -0.0030612, the sum of correct
+        # masses 0.6 counting as 1, and -0.5 / 1.4² = -0.2551020; squared 0.0659224, root 0.2567536.
+        ("mmce_weighted_mukhoti", None, 0.4904146, 1.2236446),
+        # -(0.25³ log 0.75 + 0.5³ log 0.5) / 2;
+        # -(0.6 · 0.25³ log 0.75 + 0.4 · 0.75³ log 0.25 + 0.5³ log 0.5) / 2
+        ("focal_sample_dependent", None, 0.0455692, 0.1616388),
+    ],
+)
+def test_hand_computed_values(name, parameter, hard, soft):
+    loss = losses.build_loss(name, parameter)
+    assert loss(LOGITS, HARD).item() == pytest.approx(hard, abs=1e-6)
+    assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
+def test_mmce_equals_the_sums_of_the_papers_and_of_the_code(seed, n, n_classes):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, n_classes)) * 2
+    labels = rng.integers(n_classes, size=n)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    r, right = p.max(axis=1), p.argmax(axis=1) == labels
+    k, total = right.sum(), 0.0
+    sums = {(True, True): 0.0, (False, False): 0.0, (True, False): 0.0}
+    for i in range(n):
+        for j in range(n):
+            kernel = math.exp(-abs(r[i] - r[j]) / 0.4)
+            total += (right[i] - r[i]) * (right[j] - r[j]) * kernel
+            if (right[i], right[j]) in sums:
+                factors = (1 - r[i] if right[i] else r[i]) * (1 - r[j] if right[j] else r[j])
+                sums[right[i], right[j]] += factors * kernel
+    pairs = {(True, True): k**2, (False, False): (n - k) ** 2, (True, False): k * (n - k)}
+    means = {key: each / pairs[key] if pairs[key] else 0.0 for key, each in sums.items()}
+    signs = {(True, True): 1, (False, False): 1, (True, False): -2}
+    paper = sum(signs[key] * mean for key, mean in means.items())
+    # torrvision/focal_calibration divides the means once more, by the same numbers of pairs.
+    code = sum(signs[key] * mean / (pairs[key] + 1e-5) for key, mean in means.items())
+    entropy = -np.log(p[np.arange(n), labels]).mean()
+    for name, term, rel in (
+        ("mmce", math.sqrt(max(total / n**2, 1e-10)), 1e-6),
+        ("mmce_mukhoti", total / n**2, 1e-6),
+        ("mmce_weighted", math.sqrt(max(paper, 1e-10)), 1e-6),
+        ("mmce_weighted_mukhoti", math.sqrt(code + 1e-10) if 0 < k < n else 0.0, 2e-5),
+    ):
+        given = torch.from_numpy(logits), torch.from_numpy(np.eye(n_classes)[labels])
+        found = losses.build_loss(name, 3.0)(*given).item()
+        assert found == pytest.approx(entropy + 3 * term, rel=rel)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
+def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
+    logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
+    loss = losses.build_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad.isfinite().all()
+
+
+def images_and_targets(n=64, height=8, width=6):
+    generator = torch.Generator().manual_seed(5)
+    images = torch.rand(n, 2, height, width, generator=generator) + 0.1  # nowhere 0
+    return images, torch.eye(4)[torch.randint(4, (n,), generator=generator)]
+
+
+def generator(seed=5):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("name", AUGMENTATIONS)
+def test_augmentations_preserve_shapes_arguments_and_label_mass(name):
+    assert tuple(_AUGMENTATIONS) == AUGMENTATIONS
+    images, targets = images_and_targets()
+    before = images.clone(), targets.clone()
+    augmented, mixed = augment(name, images, targets, generator())
+    assert (augmented.shape, mixed.shape) == (images.shape, targets.shape)
+    assert augmented.dtype == images.dtype
+    assert torch.equal(images, before[0])
+    assert torch.equal(targets, before[1])
+    assert torch.allclose(mixed.sum(dim=1), torch.ones(len(mixed)))
+    assert torch.equal(augmented, images) == (name == "none")
+    again, _ = augment(name, images, targets, generator())
+    other, _ = augment(name, images, targets, generator(1))
+    last = images.contiguous(memory_format=torch.channels_last)
+    elsewhere, same = augment(name, last, targets, generator())
+    assert torch.equal(elsewhere, augmented)
+    assert torch.equal(same, mixed)
+    assert torch.equal(again, augmented)
+    assert torch.equal(other, augmented) == (name == "none")
+
+
+def test_cutout_hides_a_square_cut_off_at_the_border():
+    images, targets = images_and_targets(n=256, height=12, width=12)
+    cut, _ = augment("cutout", images, targets, generator())
+    hidden = cut == 0
+    assert torch.equal(hidden[:, 0], hidden[:, 1])  # the same in all channels
+    assert torch.equal(cut[~hidden], images[~hidden])
+    heights, widths = hidden[:, 0].any(dim=2).sum(dim=1), hidden[:, 0].any(dim=1).sum(dim=1)
+    assert torch.equal(hidden[:, 0].sum(dim=(1, 2)), heights * widths)
+    assert set(heights.tolist()) == set(widths.tolist()) == {2, 3}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(["mixup", "basic_mixup", "basic_cutmix", "basic_ricap"]),
+    seed=st.integers(0, 2**32), n=st.integers(1, 9), side=st.integers(2, 12),
+    parameter=st.sampled_from([0.05, 0.3, 1.0, 4.0]),
+)  # fmt: skip
+def test_mixing_gives_classes_the_mass_of_their_pixels(name, seed, n, side, parameter):
+    """Every pixel of an image is its one-hot label, so the mean pixel is the mixed target."""
+    targets = torch.eye(5)[torch.randint(5, (n,), generator=generator(seed))]
+    images = targets[:, :, None, None].expand(n, 5, side, side).contiguous()
+    with pytest.MonkeyPatch.context() as patch:  # crops add pixels without a class
+        patch.setattr(augmentation, "_basic", lambda images, targets, *_: (images, targets))
+        parameter = None if name == "mixup" else parameter
+        mixed, soft = augment(name, images, targets, generator(seed), parameter)
+    assert torch.allclose(soft.sum(dim=1), torch.ones(n), atol=1e-5)
+    assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "padding", "flips"), [("shift", 1, [False]), ("basic", 4, [0, 1])]
+)
+def test_windows_of_the_padded_image_are_cut_and_perhaps_flipped(name, padding, flips):
+    images, targets = images_and_targets(n=400, height=6, width=5)
+    found, same = augment(name, images, targets, generator())
+    assert torch.equal(same, targets)
+    padded = torch.nn.functional.pad(images, (padding,) * 4)
+    seen, starts = set(), range(2 * padding + 1)
+    for image, result in zip(padded, found, strict=True):
+        fits = []
+        for down, right, flipped in product(starts, starts, flips):
+            cut = image[:, down : down + 6, right : right + 5]
+            if torch.equal(cut.flip(2) if flipped else cut, result):
+                fits.append((down, right, flipped))
+        assert fits
+        if len(fits) == 1:
+            seen.add(fits[0])
+    assert {down for down, _, _ in seen} == {right for _, right, _ in seen} == set(starts)
+    assert 0.4 < sum(flipped for _, _, flipped in seen) / len(seen) < 0.6 or name == "shift"

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
+from scipy.special import softmax
 
 import score_rotation
+from image_sets import dataset
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.features import (
     fit_rotation_head,
@@ -19,8 +21,7 @@ from matcheval.accuracy_prediction.scores.features import (
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.score import Sides
 from matcheval.accuracy_prediction.scoring import SCORES as TABLE
-from matcheval.datasets.dataset import make_dataset
-from matcheval.datasets.folders import read_dataset, write_dataset
+from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Member, Suite
 from matcheval.execution.entry_points import run_script
@@ -34,53 +35,33 @@ from matcheval.models.rows import ModelSource
 OPTIONS = {"architecture": "linear", "width": 0, "depth": 0, "normalization": "none"}
 
 
-def images(width, channels):
-    shape = (5, 3, width, channels)
-    pixels, labels = np.arange(np.prod(shape), dtype=np.uint8), np.zeros(5, np.int16)
-    return make_dataset(
-        "x", pixels.reshape(shape), labels, classes=("c",), max_value=255, source=""
-    )
+@pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9)])
+def test_any_block_of_turned_images(start, stop):
+    pixels = np.arange(5 * 3 * 3 * 3, dtype=np.uint8).reshape(5, 3, 3, 3)
+    reader = RotatedReader(ArrayReader(dataset(pixels, np.zeros(5, int))), "x")
+    out = np.empty((stop - start, 3, 3, 3), np.uint8)
+    reader.read(start, stop, out)
+    for row, i in enumerate(range(start, stop)):  # counter-clockwise
+        np.testing.assert_array_equal(out[row], np.rot90(pixels[i // 4], i % 4))
 
 
-class TestTurnedImages:
-    @pytest.mark.parametrize(("start", "stop"), [(0, 20), (3, 9)])
-    def test_any_block_of_them(self, start, stop):
-        dataset = images(3, 3)
-        reader = RotatedReader(ArrayReader(dataset), "x")
-        out = np.empty((stop - start, 3, 3, 3), np.uint8)
-        reader.read(start, stop, out)
-        for row, i in enumerate(range(start, stop)):
-            expected = dataset.images[i // 4]
-            for _ in range(i % 4):  # counter-clockwise: the last column becomes the first row
-                expected = expected.transpose(1, 0, 2)[::-1]
-            np.testing.assert_array_equal(out[row], expected)
+def test_the_head_depends_on_no_images_but_those_it_is_fitted_on():
+    """Half of the base is kept out, the same half for the same seed."""
+    noise = np.random.default_rng(0).normal(size=(12, 4, 6))
+    features = (np.eye(4, 6) + noise).astype(np.float32)
+    head, n_used = fit_rotation_head(features, seed=3), 0
+    for i in range(len(features)):
+        changed = features.copy()
+        changed[i] += np.random.default_rng(i).normal(size=(4, 6)) * 50
+        n_used += (fit_rotation_head(changed, seed=3).weights != head.weights).any()
+    assert 4 <= n_used <= 6
 
 
-class TestOrientations:
-    def features(self, n=40, noise=0.0):
-        """Four directions, one per orientation, and noise."""
-        random = np.random.default_rng(0).normal(size=(n, 4, 6))
-        return (np.eye(4, 6) + noise * random).astype(np.float32)
-
-    def test_the_head_depends_on_no_images_but_those_it_is_fitted_on(self):
-        """Half of the base is kept out, the same half for the same seed."""
-        features = self.features(12, noise=1.0)
-        head, n_used = fit_rotation_head(features, seed=3), 0
-        for i in range(len(features)):
-            changed = features.copy()
-            changed[i] += np.random.default_rng(i).normal(size=(4, 6)) * 50
-            n_used += (fit_rotation_head(changed, seed=3).weights != head.weights).any()
-        assert 4 <= n_used <= 6
-
-    def test_auc_is_the_mean_over_orientations_of_one_against_the_rest(self):
-        logits = np.random.default_rng(0).normal(size=(9, 4, 4)).astype(np.float32)
-        p = np.exp(logits.reshape(-1, 4).astype(float))
-        p /= p.sum(axis=1, keepdims=True)
-        true = np.tile(range(4), 9)
-        areas = [
-            np.mean([a > b for a in p[true == k, k] for b in p[true != k, k]]) for k in range(4)
-        ]
-        assert orientation_auc(logits) == pytest.approx(np.mean(areas), rel=1e-12)
+def test_auc_is_the_mean_over_orientations_of_one_against_the_rest():
+    logits = np.random.default_rng(0).normal(size=(9, 4, 4)).astype(np.float32)
+    p, true = softmax(logits.reshape(-1, 4).astype(float), axis=1), np.tile(range(4), 9)
+    areas = [np.mean([a > b for a in p[true == k, k] for b in p[true != k, k]]) for k in range(4)]
+    assert orientation_auc(logits) == pytest.approx(np.mean(areas), rel=1e-12)
 
 
 def test_scores_are_of_the_datapoints_that_count():
@@ -102,11 +83,7 @@ def inputs(tmp_path_factory):
         pixels = np.array(digits.images[rows])
         if name == "noisy":
             pixels = np.random.default_rng(0).integers(0, 17, pixels.shape, np.uint8)
-        labels = digits.labels[rows]
-        write_dataset(
-            make_dataset(name, pixels, labels, classes=digits.classes, max_value=16, source=""),
-            root / "datasets" / name,
-        )
+        dataset(pixels, digits.labels[rows], name, digits.classes, 16, root / "datasets")
     torch.manual_seed(0)
     network = build_model("linear", width=0, depth=0, input_shape=(8, 8, 1), n_classes=10)
     weights = root / "m.safetensors"
@@ -161,8 +138,8 @@ class TestJob:
         features = as_network(network, features=True, name="m")
 
         def turned(name):
-            dataset = read_dataset(f"{job['datasets']}/{name}")
-            pixels = dataset.pixels[..., 0].astype(np.float32) / 16
+            images = read_dataset(f"{job['datasets']}/{name}")
+            pixels = images.pixels[..., 0].astype(np.float32) / 16
             copies = [np.rot90(pixels, k, axes=(1, 2)) for k in range(4)]
             with torch.no_grad():
                 rows = [features(torch.tensor(x.copy())[:, None])[1].numpy() for x in copies]

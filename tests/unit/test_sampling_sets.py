@@ -95,7 +95,6 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
     assert built.strata.groupby("class").n_target.sum().tolist() == [12] * 10
     for count in ("n_drawn", "n_own"):
         assert (built.strata[count] == built.strata.n_target).all()
-    assert built.strata.n_original.sum() == 600
     assert set(built.excluded.image) == set(blacklist)
     assert not set(table.image) & set(blacklist)
     # Three quarters of the original are odd, up to rounding in each class.
@@ -105,9 +104,7 @@ def test_a_set_consists_of_images_of_the_pool_with_their_provenance(digits):
         assert abs(n_odd - 12 * is_odd[known.labels == label].mean()) < 1
     # The order is random: half of the set has all classes.
     assert len(set(built.dataset.labels[:60].tolist())) == 10
-    record = built.dataset.provenance
-    assert record["settings"]["strategy"] == "keywords"
-    assert record["pool"] == {"name": "new-writers", "sha256": pool.sha256}
+    assert built.dataset.provenance["pool"] == {"name": "new-writers", "sha256": pool.sha256}
 
 
 def test_tasks_have_controls_and_show_every_candidate_once():
@@ -174,12 +171,6 @@ def test_the_steps_by_command_line(folders, sets, tmp_path, capfd):
     own = own[own.image.map(workers.class_of(read_dataset(folders / "known"))) == own["class"]]
     assert means["matched_frequency"] < means["threshold"] < means["top_images"]
     assert means["matched_frequency"] == pytest.approx(own.frequency.mean(), abs=0.05)
-    replicate(
-        *sample, "--name", "again", "--settings", json.dumps({"strategy": "threshold", **lower}),
-        "--previous", tmp_path / "threshold.provenance.parquet", "--output", tmp_path / "again",
-        "--provenance", tmp_path / "p.parquet",
-    )  # fmt: skip
-    assert set(schemas.PROVENANCE.read(tmp_path / "p.parquet")["round"].to_pylist()) == {0}
     too_many = '{"strategy": "threshold", "per_class": 60}'
     with pytest.raises(SystemExit):
         replicate(*sample, "--name", "x", "--settings", too_many, "--output", tmp_path / "x")
@@ -233,13 +224,9 @@ def test_near_duplicates_by_command_line(folders, tmp_path, capsys):
     table = NEAREST_IMAGES.read(output).to_pandas()
     nearest = table[table["rank"] == 1]
     assert (nearest.query_class == nearest.reference_class).mean() > 0.95
-    for number, message in (
-        ("601", "601 neighbours among 600 images"),
-        ("0", "0 neighbours among 600"),
-    ):
-        with pytest.raises(SystemExit):
-            main([*search, number])
-        assert message in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*search, "601"])
+    assert "601 neighbours among 600 images" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -260,9 +247,8 @@ def test_what_cannot_be_sampled_is_said_before_any_job(pool, message):
 def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
     known = digits["known"]
     centres = workers.class_centres(known.pixels, known.labels, 10)
-    np.testing.assert_allclose(
-        centres[3], known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
-    )
+    mean = known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
+    np.testing.assert_allclose(centres[3], mean)
     right = workers.likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
     wrong = workers.likeness_probabilities(
         known.pixels, (known.labels + 1).astype(np.int64) % 10, centres

@@ -100,10 +100,9 @@ class TestRepeats:
     ROWS = {"label": LABELS, "prediction": PREDICTED, "probability": CONFIDENCES}
 
     def test_every_row_twice(self):
-        for times in (2, 3):
-            for again in (np.tile, np.repeat):
-                (told,) = repeats_warning({k: again(v, times) for k, v in self.ROWS.items()})
-                assert f"every row is there {times} times" in told
+        for times, again in ((2, np.tile), (3, np.repeat)):
+            (told,) = repeats_warning({k: again(v, times) for k, v in self.ROWS.items()})
+            assert f"every row is there {times} times" in told
 
     def test_what_is_no_repeat(self):
         twice = {k: np.repeat(v, 2) for k, v in self.ROWS.items()}
@@ -123,30 +122,20 @@ class TestLabels:
         assert len(told) == 1
         assert f"{what} counted from 1" in told[0]
 
-    def test_below_chance(self):
-        renumbered = (LABELS + 5) % K
-        (told,) = suspicions(renumbered, PREDICTED, CONFIDENCES, {})
-        assert "are right if classes are numbered in another order (5 for 0, 6 for 1" in told
-        shuffled = RNG.permutation(LABELS)
-        (told,) = suspicions(shuffled, PREDICTED, CONFIDENCES, OF_K)
-        assert "is no better than chance, 10 %" in told
+    def test_what_is_no_other_order(self):
         (told,) = suspicions(np.sort(LABELS), PREDICTED, CONFIDENCES, {})
         assert "(the labels are sorted)" in told
         # Of a few datapoints and without labels nothing is said.
         assert suspicions(LABELS[:49] + 1, PREDICTED[:49], CONFIDENCES[:49], OF_K) == []
         assert suspicions(None, PREDICTED, CONFIDENCES, OF_K) == []
-
-    def test_two_classes_of_ten_are_swapped(self):
         swapped = np.where(LABELS == 3, 5, np.where(LABELS == 5, 3, LABELS))
         (told,) = suspicions(swapped, PREDICTED, CONFIDENCES, OF_K)
         assert told.startswith("classes 3, 5 are mostly predicted for each other")
-        # One class that is never predicted rightly, and two that are mixed up, are no other order.
+        # One class that is never predicted rightly, and two that are mixed up, are none.
         merged, mixed = PREDICTED.copy(), PREDICTED.copy()
         merged[merged == 3] = 5
-        either = np.isin(PREDICTED, (3, 5))
-        mixed[either] = 8 - LABELS[either] * np.isin(LABELS, (3, 5))[either] % 8
-        mixed[np.flatnonzero(either)[::3]] = PREDICTED[either][::3]
-        mixed[mixed == 8] = 3
+        either = np.flatnonzero(np.isin(LABELS, (3, 5)))
+        mixed[either] = RNG.choice((3, 5), len(either))
         for predicted in (merged, mixed):
             assert suspicions(LABELS, predicted, CONFIDENCES, OF_K) == []
 
@@ -180,14 +169,11 @@ class TestOneName:
     def test_two_models_under_one_name(self):
         old = dataclasses.replace(TestPairs.OLD, metadata=MODEL)
         for key, other in {
-            "weights_sha256": "bb", "dtype": "bfloat16", "classes": '["b", "a"]',
+            "weights_sha256": "bb", "dtype": "bfloat16", "classes": "none",
             "transform": "resize 224; uint8 / 255",
         }.items():  # fmt: skip
-            with pytest.raises(InputError) as caught:
+            with pytest.raises(InputError, match=f"'{key}'.* and {other} in those on new"):
                 compared(old, TestPairs.NEW, **MODEL | {key: other})
-            message = f"is {MODEL[key]} in the predictions on old, and {other} in those on new"
-            assert f"'{key}'" in str(caught.value)
-            assert message in str(caught.value)
         compared(old, TestPairs.NEW, model="m")  # what only one file tells is no difference
         # Pixel ranges of datasets may differ.
         compared(old, TestPairs.NEW, **MODEL | {"transform": "resize 256; uint8 / 16"})

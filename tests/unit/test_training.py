@@ -29,7 +29,7 @@ from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
-from matcheval.training.settings import Engine
+from matcheval.training.settings import Engine, TrainingSettings
 from trainings import a_set, assert_resumes, domains, interrupted, same
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -264,3 +264,13 @@ def test_validation_every_few_epochs_and_at_the_end(sets):
     run = train("m", replace(RECIPE, epochs=5), *sets, engine=Engine(validate_every=2))
     assert [math.isnan(e.validation_loss) for e in run.history] == [True, False, True, False, False]
     assert same(run, train("m", replace(RECIPE, epochs=5), *sets))
+
+
+def test_engine_options_are_those_of_the_command_line():
+    settings = TrainingSettings(
+        train="a", validation="b", device="cuda", channels_last=True, deterministic=False,
+        validate_every=5,
+    )  # fmt: skip
+    assert settings.machine_options == (
+        "--device cuda --channels-last --no-deterministic --validate-every 5 --save-minutes 10"
+    )

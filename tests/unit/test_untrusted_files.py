@@ -1,13 +1,17 @@
 """Files that strangers made: pickles, archives and arrays cannot crash a reader or mislead it."""
 
+import copy
 import csv
 import gzip
 import io
+import json
 import os
 import pickle
+import pickletools
 import shutil
 import tempfile
 import zipfile
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,8 +20,13 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+import yaml
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 import matcheval as me
+from damage import damaged
 from image_sets import cifar_images, encode, tar
 from matcheval.datasets.label_spaces import folder_classes, resolve_classes
 from matcheval.datasets.sources import load_plain_pickle, open_tree
@@ -29,9 +38,8 @@ from matcheval.io.tables import read_parquet, write_table
 from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.predictions.array_files import READERS
-from matcheval.predictions.formats import load
-
-ROOT = Path(__file__).parents[2]
+from matcheval.predictions.formats import load as load_table
+from studies import ROOT, load
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -91,7 +99,7 @@ def read_all(path):
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.9])
+@pytest.mark.parametrize("part", [0.3, 0.9])
 def test_truncated_archives_are_not_taken_for_smaller_ones(tmp_path, mode, part):
     """Python's `tarfile` takes a truncated header for the end of the archive."""
     images, _ = cifar_images(20)
@@ -113,9 +121,9 @@ def test_a_compressed_archive_is_verified_to_its_end(tmp_path, mode):
     path.write_bytes(whole)
     assert read_all(path) == [content]
     for position in (len(whole) // 2, len(whole) - 7):  # in a stored block; in the checksum
-        damaged = whole.copy()
-        damaged[position] ^= 1
-        path.write_bytes(damaged)
+        changed = whole.copy()
+        changed[position] ^= 1
+        path.write_bytes(changed)
         with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
             read_all(path)
 
@@ -134,7 +142,7 @@ ZEROS = bytes(2**28 + 1)  # one byte more than any file may unpack to
 def test_compressed_tables_are_unpacked_up_to_a_limit(tmp_path, name, write):
     write(tmp_path / name)
     with pytest.raises(InputError, match=r"unpacks from [\d,]+ to 268,435,4\d\d bytes, over 100 "):
-        load(tmp_path / name)
+        load_table(tmp_path / name)
 
 
 def test_compressed_archives_are_unpacked_up_to_a_limit_and_into_a_folder_with_room(
@@ -175,18 +183,12 @@ class TestArchivesOfArrays:
         with pytest.raises(InputError, match=r"a\.npz: 'labels': a damaged \.npz file"):
             read_arrays(path, ["labels"])
 
-    @pytest.mark.parametrize(
-        ("content", "problem"),
-        [
-            (b"raw", "not a readable array"),
-            (b"\x93NUMPY\x01\x00\x10\x00{'descr': '|u1'}", "not a readable array"),
-        ],
-    )
-    def test_members_that_are_no_arrays_are_refused(self, tmp_path, content, problem):
-        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
-            archive.writestr("labels.npy", content)
-        with pytest.raises(InputError, match=problem):
-            read_arrays(tmp_path / "a.npz", ["labels"])
+    def test_members_that_are_no_arrays_are_refused(self, tmp_path):
+        for content in (b"raw", b"\x93NUMPY\x01\x00\x10\x00{'descr': '|u1'}"):
+            with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+                archive.writestr("labels.npy", content)
+            with pytest.raises(InputError, match="not a readable array"):
+                read_arrays(tmp_path / "a.npz", ["labels"])
 
     def test_text_that_is_none_is_refused(self, tmp_path):
         np.savez(tmp_path / "a.npz", names=np.array([2**31 - 1], "<u4").view("<U1"))
@@ -307,3 +309,139 @@ class TestFormulas:
         texts = [text for text in self.TEXTS if "\n" not in text]  # not read as columns
         write_table(pa.table({"text": texts, "number": [-1] * len(texts)}), tmp_path / "t.csv")
         assert read_delimited(tmp_path / "t.csv")[0]["text"].to_pylist() == texts
+
+
+# Random damage: what is given is read rightly, or refused in one message.
+# MATCHEVAL_EXAMPLES=10000 makes a campaign of it.
+
+examples = settings(
+    max_examples=int(os.environ.get("MATCHEVAL_EXAMPLES", "60")),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+randoms = given(random=st.randoms(use_true_random=False))
+
+
+@contextmanager
+def read_or_refused():
+    """Let pass the one kind of error that is a message; all others, and wrong values, fail."""
+    try:
+        yield
+        event("right")
+    except InputError:
+        event("refused")
+
+
+VALUES = (
+    {b"data": np.arange(60, dtype=np.uint8).reshape(4, 15), b"labels": [0], b"names": [b"x"]},
+    np.array(["a", "bc"]), np.array(["a", None, 3], object), np.zeros((2, 0, 3), ">f4"),
+    [1, 2.5, True, ("x", b"y"), {"z": 10**30}],
+)  # fmt: skip
+PICKLES = [pickle.dumps(value, protocol) for value in VALUES for protocol in range(5)]
+INSTRUCTIONS = [
+    *(code.code.encode("latin-1") for code in pickletools.opcodes),
+    *(b"c%s\n%s\n" % tuple(name.split()) for name in (
+        b"numpy ndarray", b"numpy dtype", b"numpy.core.multiarray _reconstruct",
+        b"numpy._core.multiarray _reconstruct", b"_codecs encode",
+    )),
+    b"\x8a\x08" + b"\xff" * 7 + b"\x7f",  # a long, 2^63 - 1
+    b"J\xff\xff\xff\x7f", b"r\xff\xff\xff\x7f", b"K\x03", b"X\x02\x00\x00\x00f8", b"U\x02O8",
+    b"U\x08" + b"A" * 8,
+]  # fmt: skip
+
+
+@examples
+@randoms
+def test_pickles(random):
+    """A pickle has no checksum: any value is right, whose arrays can be touched."""
+    with read_or_refused():
+        content = damaged(random.choice(PICKLES), INSTRUCTIONS, random)
+        repr(load_plain_pickle(io.BytesIO(content), "p"))
+
+
+OWN = """\
+study: mine
+models: {folder}/models.csv
+datasets:
+  old: {{kind: predictions, files: "{folder}/old/{{model}}.csv"}}
+  new: {{kind: predictions, files: "{folder}/new/{{model}}.csv", columns: {{label: y}},
+    classes: [a, b], first_label: 1, aliases: {{m: m}}}}
+pairs: {{both: {{original: old, replication: new, source: old}}}}
+matching: {{seeds: 3, epsilon: 0.01, save_pairs: [m]}}
+replication: {{top: [1]}}
+figures: {{formats: [png]}}
+"""
+SETTINGS = [
+    None, True, False, 0, 1, -1, 2, 10**20, 10**400, 0.5, -0.5, 1e308, float("nan"), float("inf"),
+    "", " ", "x", "nan", "{model}", "{pair}", "..", "../../x", "/", "a b", "a\nb",
+    "\x00", "\x1b[31m", "ä", "\ud800", "a" * 300, "digits-known", "all", [], [None], ["x", "x"],
+    [[]], {}, {"": 0}, {"a": {"b": {}}}, {"kind": "digits"}, [1, 0],
+    {"kind": "predictions", "files": "{model}"},
+]  # fmt: skip
+YAML = [
+    b":", b"- ", b"\n", b"\t", b"{", b"}", b"[", b"]", b"&a ", b"*a ", b"!!python/name:os ",
+    b"!!binary ", b"? ", b"|", b"\xff", b"\x00", b"'", b'"', b"#", b"<<: ", b"0x", b"1_0",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Texts of study files whose files are there."""
+    folder = tmp_path_factory.mktemp("studies")
+    (folder / "models.csv").write_text("name,kind\nm,predictions\n")
+    for name in ("old", "new"):
+        (folder / name).mkdir()
+        (folder / name / "m.csv").touch()
+    names = ("config.yaml", "studies/digits-shifts.yaml", "studies/digits-sampling.yaml")
+    return [OWN.format(folder=folder), *((ROOT / name).read_text() for name in names)]
+
+
+def places(node):
+    """All containers in a configuration, with a key or position each."""
+    for key in list(node) if isinstance(node, dict) else range(len(node)):
+        yield node, key
+        if isinstance(node[key], dict | list):
+            yield from places(node[key])
+
+
+def change(study, random):
+    """Delete, replace or add a value anywhere in a study."""
+    (container, key), (other, place) = random.choices(list(places(study)), k=2)
+    value = copy.deepcopy(random.choice([*SETTINGS, other[place]]))
+    match random.choice(["delete", "add", "replace", "replace"]):
+        case "delete":
+            del container[key]
+        case "add" if isinstance(container, dict):
+            container[random.choice(["x", "kind", 0, None, "", "a" * 200])] = value
+        case _:
+            container[key] = value
+
+
+SCHEMA = json.loads((ROOT / "rules/schemas/config.schema.json").read_text())
+
+
+@pytest.mark.parametrize("damage", ["values", "bytes"])
+@examples
+@randoms
+def test_study_files(studies, tmp_path, damage, random):
+    """A study that loads is one that the schema allows, and its files have plain names."""
+    path, text = tmp_path / "study.yaml", random.choice(studies)
+    if damage == "values":
+        study = {"study": "digits"} | yaml.safe_load(text)
+        change(study, random)
+        content = yaml.dump(study, allow_unicode=True).encode(errors="surrogatepass")
+    else:
+        content = damaged(text.encode(), YAML, random)
+    path.write_bytes(content)
+    with read_or_refused(), chdir(ROOT):
+        study = load(read_yaml(path))
+        made = [file for one in study.analyses.values() for file in one.targets]
+        models = study.predicting.models
+        for name in study.predicting.datasets:
+            made += study.results_inputs(name, models)
+        for file in map(str, made):
+            assert Path(file).is_relative_to(study.results)
+            assert ".." not in Path(file).parts
+            assert file.isprintable()
+            assert not set(file) & set("{}\\")
+        if damage == "values":  # in damaged bytes a number may become a text, which is read as well
+            assert Draft202012Validator(SCHEMA).is_valid(read_yaml(path))

@@ -64,26 +64,19 @@ def found(*args, **kwargs):
 
 class TestStrength:
     @pytest.mark.parametrize(
-        ("gap", "expected"),
-        [
-            # One interval excludes 0 above 1.96 standard errors, four together above 2.498.
-            (1.9, ("open", "inconclusive")), (2.0, ("loss", "suggested")),
-            (2.49, ("loss", "suggested")), (2.5, ("loss", "established")),
-            (-2.5, ("gain", "established")),
-        ],
-    )  # fmt: skip
-    def test_of_a_difference(self, gap, expected):
-        assert found(gap * SE)[0] == expected
-
-    @pytest.mark.parametrize(
         ("gap", "se", "expected"),
         [
+            # One interval excludes 0 above 1.96 standard errors, four together above 2.498.
+            (1.9 * SE, SE, ("open", "inconclusive")), (2.0 * SE, SE, ("loss", "suggested")),
+            (2.49 * SE, SE, ("loss", "suggested")), (2.5 * SE, SE, ("loss", "established")),
+            (-2.5 * SE, SE, ("gain", "established")),
             (0.001, 0.003, ("small", "established")),  # 0.1 + 2.5 × 0.3 < 1
             (0.001, 0.004, ("small", "suggested")),  # 0.1 + 1.96 × 0.4 < 1 < 0.1 + 2.5 × 0.4
             (0.001, 0.006, ("open", "inconclusive")),
+            (0.0, 1e-17, ("open", "inconclusive")),
         ],
-    )
-    def test_of_no_difference_that_matters(self, gap, se, expected):
+    )  # fmt: skip
+    def test_of_a_difference_and_of_none_that_matters(self, gap, se, expected):
         assert found(gap, se=se)[0] == expected
 
     def test_more_pairs_need_wider_intervals(self):
@@ -98,41 +91,34 @@ class TestStrength:
         assert found(0.05, matched=0.05, binning_bound=0.05)[3][0] == "open"
         assert found(0.05, matched=0.05, fraction_unmatched=0.6)[3] == ("loss", "suggested")
 
-    def test_few_groups_establish_nothing(self):
-        assert found(0.05, n_groups=9)[0] == ("loss", "suggested")
-        assert found(0.05, n_groups=10)[0] == ("loss", "established")
+    @pytest.mark.parametrize(("one", "n_groups"), [(False, 10), (True, 20)])
+    def test_few_groups_establish_nothing(self, one, n_groups):
+        """Means of groups in one set only are skewed, and nothing in the other balances that."""
+        known = {"groups_in_one": one}
+        assert found(0.05, n_groups=n_groups - 1, **known)[0] == ("loss", "suggested")
+        assert found(0.05, n_groups=n_groups, **known)[0] == ("loss", "established")
 
     def test_few_errors_establish_nothing(self):
         """Of images that are all right, resamples say that they always are."""
         few = gaps(0.0, se=0.001, n_original=40)  # four errors
         (verdict,) = judged(few)
         assert verdict.claims[0].strength is Strength.SUGGESTED
-        assert "fewer than 5 predictions are right, or wrong" in verdict.claims[0].reason
-        assert found(0.0, se=1e-17)[0] == ("open", "inconclusive")
-
-    def test_exact_counts_need_no_cap(self):
-        """All right against 90 % right: few errors, and yet a difference."""
-        row = gaps(0.1)
-        models = pd.DataFrame([row]).assign(accuracy_original=1.0, accuracy_replication=0.9)
-        (verdict,) = verdicts([row], {("p", "probability"): models})
-        assert (verdict.claims[0].finding, verdict.claims[0].strength) == ("loss", "established")
+        assert "fewer than 5" in verdict.claims[0].reason
 
     @pytest.mark.parametrize(
-        ("after", "expected"),
-        [(0.0, ("loss", "established")), (1.0, ("small", "suggested"))],
-    )
-    def test_sets_that_are_all_right_or_all_wrong(self, after, expected):
-        row = gaps(1.0 - after, se=0.0)
+        ("after", "se", "expected"),
+        [
+            (0.9, SE, ("loss", "established")),  # few errors, but counts are compared exactly
+            (0.0, 0.0, ("loss", "established")), (1.0, 0.0, ("small", "suggested")),
+        ],
+    )  # fmt: skip
+    def test_sets_that_are_all_right_or_all_wrong(self, after, se, expected):
+        row = gaps(1.0 - after, se=se)
         models = pd.DataFrame([row]).assign(accuracy_original=1.0, accuracy_replication=after)
         claim = verdicts([row], {("p", "probability"): models})[0].claims[0]
         assert (claim.finding, claim.strength) == expected
-        assert claim.low < claim.high  # 0.37 points of 1,000 images, and half of that of 2,000
-        assert claim.high - claim.low < 0.01
-
-    def test_groups_of_one_set_count_half(self):
-        """Means of a few groups are skewed, and no groups of the other set balance that."""
-        assert found(0.05, n_groups=19, groups_in_one=True)[0] == ("loss", "suggested")
-        assert found(0.05, n_groups=20, groups_in_one=True)[0] == ("loss", "established")
+        if se == 0:  # 0.37 points of 1,000 images, and half of that of 2,000
+            assert 0 < claim.high - claim.low < 0.01
 
     def test_a_minority_of_models_establishes_nothing(self):
         left = {"n_models": 1, "n_left_out": 1}
@@ -155,7 +141,6 @@ class TestStrength:
         (verdict,) = judged(gaps(0.05, remarks=f"all are matched; {remark}", **unknown))
         assert verdict.claims[0].strength is Strength.OPEN
         assert verdict.claims[0].reason == remark
-        assert "is 5.0 points lower on new (90.0 → 85.0 %)" in verdict.claims[0].text
 
     def test_share_of_reports_that_are_wrong(self):
         """Four true nulls in each of 1,000 reports, by the normal distribution."""
@@ -174,12 +159,8 @@ class TestModels:
         (verdict,) = judged(gaps(0.0003), models=rows)
         accuracy = verdict.claims[0]
         assert (accuracy.finding, accuracy.strength) == ("mixed", "established")
-        assert accuracy.text.endswith(
-            "accuracy of a falls by 5.0 points [3.8, 6.2], of d falls by 5.0 points [3.8, 6.2], of "
-            "b rises by 5.0 points [3.8, 6.2]; c may not have changed."
-        )
+        assert "of b rises by 5.0 points [3.8, 6.2]; c may not" in accuracy.text
         assert verdict.models == Counts(("a", "d"), ("b",), 4)
-        assert "judge each by itself" in verdict.next_step
 
     def test_holm_counts_them(self):
         """Of the p-values, 0.0083 is shared out: a third of a half of 5 %, for three models."""
@@ -218,25 +199,12 @@ class TestModels:
         most, over = verdict.claims[1], tuple(f"m{i}" for i in range(9))
         assert verdict.calibration == CalibrationCounts(over, ("m9",), 10)
         assert most.finding == "overconfident"
-        assert most.text.endswith(
-            "; 9 of the 10 models are overconfident and 1 underconfident beyond chance."
-        )
-        half = judge(0.05, -0.05).claims[1]
-        assert half.finding == "mixed"
-        assert "m0 is overconfident by 5.0 points [3.8, 6.2], m1 is underconfident" in half.text
+        assert "9 of the 10 models are overconfident" in most.text
+        assert judge(0.05, -0.05).claims[1].finding == "mixed"
 
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [((0.05, 0.001), "; 1 of the 2 loses more than chance explains."),
-         ((0.05, 0.05), "; both lose more than chance explains."),
-         ((0.05, 0.05, 0.0), "; 2 of the 3 lose more than chance explains."),
-         ((0.0, 0.0), "to 90.00 %.")],
-    )  # fmt: skip
-    def test_their_number_stands_beside_the_mean(self, values, said):
-        (verdict,) = judged(gaps(0.05), models=[gaps(value) for value in values])
-        text = verdict.claims[0].text
-        assert text.startswith(f"Averaged over {len(values)} models, accuracy falls by 5.0 points")
-        assert text.endswith(said)
+    def test_their_number_stands_beside_the_mean(self):
+        (verdict,) = judged(gaps(0.05), models=[gaps(value) for value in (0.05, 0.05, 0.0)])
+        assert verdict.claims[0].text.endswith("; 2 of the 3 lose more than chance explains.")
 
 
 class TestConfidence:
@@ -246,7 +214,7 @@ class TestConfidence:
                    confidence_fall_high=-0.01)  # fmt: skip
         claim = judged(row)[0].claims[2]
         assert (claim.finding, claim.strength) == ("open", "inconclusive")
-        assert claim.reason == "mean confidence is 2.0 points higher on new [1.0, 3.0]"
+        assert "2.0 points higher on new [1.0, 3.0]" in claim.reason
         ends = {"confidence_fall_low": 0.0012, "confidence_fall_high": 0.0248}
         claim = judged(gaps(0.1, 0.05, 0.05, confidence_fall=0.013, **ends))[0].claims[2]
         assert (claim.finding, claim.strength) == ("loss", "suggested")
@@ -260,22 +228,17 @@ class TestConfidence:
         assert "all of this loss" not in text(0.05, 0.046, 0.004, se=0.003)  # 0.4 + 0.7 > 1
         assert "all of" not in text(0.0098, 0.0098, 0.0, se=0.0041, n_groups=9)
 
-    def test_more_than_the_loss_is_no_part_of_it(self):
-        text = judged(gaps(0.05, 0.08, -0.03))[0].claims[2].text
-        assert text.endswith("would mean a loss of 8.0 points [6.8, 9.2]; 5.0 were lost.")
-
     @pytest.mark.parametrize(
         ("known", "why"),
         [
-            ({"tied_share": 0.4}, "40 % of the confidences of a set are rounded, or 1, to equal "
-             "values"),
-            ({"unshared_bound": 0.05}, "confidences of the two sets hardly overlap"),
-            ({}, "an interval includes zero once the error of binning is allowed for"),
+            ({"tied_share": 0.4}, "40 % of the confidences"),
+            ({"unshared_bound": 0.05}, "hardly overlap"),
+            ({}, "once the error of binning is allowed for"),
         ],
-    )  # fmt: skip
+    )
     def test_why_nothing_can_be_told(self, known, why):
         claims = judged(gaps(0.1, 0.05, 0.05, binning_bound=0.06, **known))[0].claims
-        assert [claim.reason for claim in claims[2:]] == [why, why]
+        assert all(why in claim.reason for claim in claims[2:])
 
 
 class TestWords:
@@ -285,14 +248,9 @@ class TestWords:
             (gaps(0.05, 0.03, 0.02), "Accuracy falls by 5.0 points [3.8, 6.2] on new, from 90.0"),
             (gaps(0.05, 0.03, 0.02), "87.0 % confident and 85.0 % accurate on average: overconf"),
             (gaps(0.05, 0.03, 0.02), "Lower confidence explains 3.0 [1.8, 4.2] of the 5.0 points "),
-            (gaps(-0.05, -0.03, -0.02), "explains 3.0 [1.8, 4.2] of the 5.0 points gained."),
             (gaps(-0.05, -0.03, -0.02), "accuracy is still 2.0 points higher on new"),
-            (
-                gaps(0.05, 0.0, 0.05),
-                "Lower confidence may explain 0.0 [−1.2, 1.2] of the 5.0 points",
-            ),
+            (gaps(0.05, 0.08, -0.03), "a loss of 8.0 points [6.8, 9.2]; 5.0 were lost."),
             (gaps(0.05, 0.0, 0.05, se=0.002), "none of this loss within 1 point: 0.00 points"),
-            (gaps(-0.002, 0.0, -0.002, se=0.002), "within 1 point: it is 0.20 points higher on"),
             (gaps(-0.002, 0.0, -0.002, se=0.002), "calibrated within 1 point (underconfident by"),
             (gaps(-0.005, 0.0, -0.005), "(90.0 → 90.5 %), which could be chance."),
             (gaps(0.05, 0.0, 0.0, 0.05), "only the second interval excludes zero."),
@@ -315,22 +273,22 @@ class TestWords:
     @pytest.mark.parametrize(
         ("row", "step"),
         [
-            (gaps(0.05, n_groups=4), "Test on at least 10 groups"),
+            (gaps(0.05, n_groups=4), "at least 10 groups"),
             (gaps(-0.05), "duplicates"),
             # An error of (2.5 + 0.84) × 0.6 = 2 points by 1/2000 + 1/1000, as of 1,333 each; 6 %
             # more as accuracy then is lower.
             (gaps(0.0), "to establish a loss of 1 point, about 5,700 in each set (80 %"),
             (gaps(0.0, se=0.04), "a loss of 5 points, about 12,000 in each set; of 1 point, about"),
-            (gaps(0.0, se=0.002), "Nothing is needed: on the new set"),
+            (gaps(0.0, se=0.002), "Nothing is needed"),
             # Calibration on the new set comes first.
-            (gaps(0.05, 0.0, 0.05), "it overstates accuracy there by 5.0 points [3.8, 6.2]"),
+            (gaps(0.05, 0.0, 0.05), "overstates accuracy there by 5.0 points [3.8, 6.2]"),
             (gaps(0.1, 0.1, 0.0, old=0.11, se=0.003), "confidence does follow the loss."),
-            (gaps(0.05, 0.03, 0.02, old=-0.02, se=0.003), "Its change from old understates the"),
-            (gaps(0.05, 0.08, -0.03), "it understates accuracy there by 3.0 points"),
-            (gaps(0.05, 0.05, 0.0, se=0.003), "matches accuracy there (`matched-eval predict"),
-            (gaps(0.05, 0.05, 0.0), "As far as 1,000 images show, mean confidence on new matches"),
-            (gaps(0.013), "Label more images of new: its confidence may overstate accuracy by 1.3"),
-            (gaps(0.1, 0.1, 0.0, tied_share=0.4, binning_bound=0.15, se=0.003), "with all digits"),
+            (gaps(0.05, 0.03, 0.02, old=-0.02, se=0.003), "Its change from old understates"),
+            (gaps(0.05, 0.08, -0.03), "understates accuracy there by 3.0 points"),
+            (gaps(0.05, 0.05, 0.0, se=0.003), "predict"),
+            (gaps(0.05, 0.05, 0.0), "As far as 1,000 images show"),
+            (gaps(0.013), "Label more images of new"),
+            (gaps(0.1, 0.1, 0.0, tied_share=0.4, binning_bound=0.15, se=0.003), "all digits"),
         ],
     )
     def test_next_steps(self, row, step):
@@ -345,65 +303,51 @@ def predicted(method, value, reason="", **others):
     return row | {"predicted_low": value - 0.02, "predicted_high": value + 0.02} | others
 
 
+LARGE = predicted("nuclear_norm", 0.6)
+
+
 class TestRecommendation:
-    def test_methods_that_agree(self):
-        rows = [predicted("ac", 0.3), predicted("doc_feat", 0.84), predicted("atc_mc", 0.80)]
+    @pytest.mark.parametrize(
+        ("rows", "method", "reason"),
+        [
+            ([predicted("ac", 0.3), predicted("doc_feat", 0.84), predicted("atc_mc", 0.8)],
+             "atc_mc", ""),
+            ([predicted("doc_feat", 0.9), predicted("atc_mc", 0.8)], "", "80 to 90 %, more than 5"),
+            ([predicted("atc_mc", 0.9), predicted("ac_temperature", 0.85)], "atc_mc", ""),
+            # COTT and scaled confidence check ATC where there are logits, DoC-Feat only without.
+            ([predicted("doc_feat", 0.91), predicted("ac_temperature", 0.84),
+              predicted("cott", 0.8), predicted("atc_mc", 0.82)], "atc_mc", ""),
+            ([predicted("ac_temperature", 0.84), predicted("cott", 0.78),
+              predicted("atc_mc", 0.82)], "", "(ATC_MC, COTT, AC_TEMPERATURE) give 78 to 84 %"),
+            # What cannot be fitted is not recommended.
+            ([predicted("atc_mc", 1.0, accuracy_base=1.0)], "", "tell nothing of errors"),
+            ([predicted("doc", 0.6, FLAGGED)], "", "all sets to calibrate on have the same score"),
+            ([predicted("cott", 0.9, variant="released")], "", ""),
+            # A regression comes first unless it extrapolates.
+            ([predicted("atc_mc", 0.8), predicted("doc", 0.7)], "doc", ""),
+            ([predicted("atc_mc", 0.8), predicted("doc", 0.7), LARGE], "nuclear_norm", ""),
+            ([predicted("doc", 0.7), LARGE, predicted("cot_fitted", 0.5)], "cot_fitted",
+             "and has their class frequencies; it lies between them"),
+            ([predicted("doc", 0.7), predicted("nuclear_norm", 0.6, EXTRAPOLATED)], "",
+             "extrapolates to 60 %"),
+            # Its interval is over groups of sets.
+            ([LARGE | {"groups_low": 0.55, "groups_high": 0.7, "n_groups": 4}], "nuclear_norm",
+             "within [55.0, 70.0] % (jackknife+, 4 groups of sets)"),
+            ([LARGE | {"groups_low": 0.0, "groups_high": 1.0, "n_groups": 4}], "nuclear_norm",
+             "too few for an interval of sets"),
+        ],
+    )  # fmt: skip
+    def test_which_method(self, rows, method, reason):
         (one,) = recommend(rows)
-        assert (one.method, one.predicted, one.strength) == ("atc_mc", 0.80, "assumed")
-        assert "about 80.0 % [78.0, 82.0] by ATC_MC; 90.0 % on the base" in one.text
-
-    def test_methods_that_do_not(self):
-        (one,) = recommend([predicted("doc_feat", 0.9), predicted("atc_mc", 0.8)])
-        assert (one.method, one.strength) == ("", "inconclusive")
-        assert "80 to 90 %, more than 5 points apart" in one.reason
-        assert "Label 385 random datapoints" in one.next_step
-
-    def test_cott_and_scaled_confidence_check_atc_where_there_are_logits(self):
-        """DoC-Feat, which is another 9 points away, is asked only without them."""
-        rows = [
-            predicted("doc_feat", 0.91), predicted("ac_temperature", 0.84), predicted("cott", 0.8),
-            predicted("atc_mc", 0.82),
-        ]  # fmt: skip
-        (one,) = recommend(rows)
-        assert (one.method, one.predicted) == ("atc_mc", 0.82)
-        (one,) = recommend([*rows[:2], predicted("cott", 0.78), rows[3]])
-        assert (one.method, one.strength) == ("", "inconclusive")
-        assert "(ATC_MC, COTT, AC_TEMPERATURE) give 78 to 84 %" in one.reason
-        assert one.reason.endswith("more than 5 points apart: not reliable")
-        assert "Label 385 random datapoints" in one.next_step
-        assert "`me.label_plan`" in one.next_step
-
-    def test_a_regression_has_its_interval_over_groups_of_sets(self):
-        row = predicted("nuclear_norm", 0.6, groups_low=0.55, groups_high=0.7, n_groups=4)
-        (one,) = recommend([row])
-        assert one.reason.endswith("within [55.0, 70.0] % (jackknife+, 4 groups of sets)")
-        (one,) = recommend([row | {"groups_low": 0.0, "groups_high": 1.0}])
-        assert one.reason.endswith("too few for an interval of sets")
-
-    def test_what_cannot_be_fitted_is_not_recommended(self):
-        equal = [predicted(name, 1.0) | {"accuracy_base": 1.0} for name in ("atc_mc", "cott")]
-        assert "tell nothing of errors" in recommend(equal)[0].reason
-        (one,) = recommend([predicted("doc", 0.6, FLAGGED)])
-        assert (one.method, one.reason) == ("", "all sets to calibrate on have the same score")
-        (one,) = recommend([predicted("cott", 0.9) | {"variant": "released"}])
-        assert one.method == ""
-        (one,) = recommend([predicted("atc_mc", 0.9), predicted("ac_temperature", 0.85)])
-        assert one.method == "atc_mc"  # exactly five points
-
-    def test_a_regression_comes_first_unless_it_extrapolates(self):
-        rows = [predicted("atc_mc", 0.8), predicted("doc", 0.7), predicted("nuclear_norm", 0.6)]
-        assert recommend(rows)[0].method == "nuclear_norm"
-        assert "class frequencies" not in recommend(rows)[0].reason
-        (one,) = recommend([*rows, predicted("cot_fitted", 0.5)])
-        assert one.method == "cot_fitted"
-        assert one.reason.startswith(
-            "assumes that it changed as did the 5 sets to calibrate on, and has their class "
-            "frequencies; it lies between them"
-        )
-        assert recommend(rows[:2])[0].method == "doc"
-        (one,) = recommend([*rows[:2], predicted("nuclear_norm", 0.6, EXTRAPOLATED)])
-        assert (one.method, math.isnan(one.predicted)) == ("", True)
-        assert "extrapolates to 60 %" in one.reason
+        assert one.method == method
+        assert reason in one.reason
+        if method:
+            row = next(row for row in rows if row["method"] == method)
+            assert (one.predicted, one.strength) == (row["predicted"], "assumed")
+        else:
+            assert math.isnan(one.predicted)
+            assert one.strength == "inconclusive"
+            assert "Label 385 random datapoints" in one.next_step
 
     def test_every_target_has_one(self):
         rows = [predicted("atc_mc", float("nan")), predicted("doc_feat", float("nan"))]

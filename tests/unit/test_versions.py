@@ -4,7 +4,7 @@ Datasets, sampling, training and inference run by `shell:` rules, which do not n
 library. If an edit changes results, raise the version of the stage, so that everything is rebuilt.
 If it does not (a message, a type, a faster way to the same bytes), leave the version alone. In both
 cases, enter the decision by `make stages`; this test is the reminder, and so is a warning of every
-run. Results are compared by `test_fingerprints.py`.
+run. Results are compared with `fingerprints.json`.
 """
 
 import hashlib
@@ -12,11 +12,16 @@ import json
 import re
 import sys
 
+import numpy as np
 import pytest
 import yaml
 
+import fingerprints
+from fingerprints import GROUPS, NAMES, present, stored
+from golden.values import differs, fingerprint
 from matcheval import stages
 from matcheval.io.provenance import CodeDigests
+from matcheval.models.transforms import _WORDS
 from studies import ROOT, rule_bodies
 
 ENTER = "raise the version of the stage if its results change, and enter it by `make stages`"
@@ -101,3 +106,35 @@ def test_every_rule_has_its_code_or_a_version_as_parameter():
             assert re.search(r"script:\n +ANALYSE\n", body), body
             (function,) = re.findall(r'\*\*calls\(\s*"([\w.:]+)"', body)
             assert ("code=" in body) == function.endswith(":make_calls"), name
+
+
+STORED = stored()
+
+
+@pytest.mark.parametrize(("group", "name"), NAMES, ids=[f"{g}-{n}" for g, n in NAMES])
+def test_results_are_those_of_the_version(group, name):
+    known, found = STORED.get(f"{group}/{name}"), present(group, name)
+    constants = " and ".join(GROUPS[group][2])
+    write = "enter it with 'python tests/fingerprints.py'"
+    assert known is not None, f"{group} '{name}' has no fingerprint: {write}"
+    assert not differs(found, known) or found["versions"] != known["versions"], (
+        f"{group} '{name}' gives other results than before. If that is meant, raise {constants}, "
+        f"so that what depends on it is made again, and {write}"
+    )
+    assert found["versions"] == known["versions"], f"{constants}: another version; {write}"
+    assert not differs(found, known), f"{group} '{name}' gives other results; {write}"
+
+
+def test_every_fingerprint_is_of_something():
+    assert set(STORED) == {f"{group}/{name}" for group, name in NAMES}
+    assert set(fingerprints.RESIZES) == {"none", *_WORDS}
+
+
+def test_last_bits_do_not_count_and_changes_do():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=1000)
+    known = fingerprint([values])
+    assert not differs(fingerprint([values * (1 + 1e-6 * rng.normal(size=1000))]), known)
+    for other in (values * 1.001, rng.permutation(values)):
+        assert differs(fingerprint([other]), known)
+    assert differs(fingerprint([values], "b"), known)

@@ -1,6 +1,8 @@
-"""Tables, figures and pages of a warehouse, and the worklist: what they show."""
+"""Tables and pages of a warehouse, the worklist, and the query plan."""
 
 import csv
+import re
+from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
@@ -9,10 +11,11 @@ from collected import CLASSES, Collection, picture
 from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
-from matcheval.warehouse.documents import tabulate_prompts
-from matcheval.warehouse.figures import write_worklist
+from matcheval.settings import read_settings
+from matcheval.warehouse.documents import tabulate_prompts, write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
-from matcheval.warehouse.settings import read_warehouse
+from matcheval.warehouse.sets import planned_sets, tabulate_plan
+from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +40,8 @@ def test_tables(built):
         of_set = [int(one["n"]) for one in classes if one["set"] == row["set"]]
         assert sum(of_set) == int(row["n"]) == 6
     assert sum(int(row["n"]) for row in built.found("origins")) == 12
-    # Beside Table 1 of the paper.
-    own, *published = built.found("overview")
+    own, *published = built.found("overview")  # beside Table 1 of the paper
     assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
-    assert (len(published), published[-1]["n"]) == (14, "608691")
     assert sum(int(row["n_sets"]) for row in published) == 425
     # The plan names colours and queries; prompts have placeholders.
     row = built.rows()["B-blue/dog/1.png"]
@@ -51,52 +52,124 @@ def test_tables(built):
     assert tabulate_prompts(images.assign(query=None)).empty
 
 
-class TestWorklist:
-    def write(self, built, folder, reason=None, **options):
-        warehouse = Warehouse(read_warehouse(built.file()))
-        images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
-        images = images.assign(reason=reason or images["reason"])
-        n = write_worklist(warehouse, images, folder, **options)
-        with (folder / "worklist.csv").open() as stream:
-            found = list(csv.DictReader(stream))
-        assert len(found) == n
-        return found
+def worklist(built, folder, reason=None, **options):
+    """Write a worklist; return its rows."""
+    warehouse = Warehouse(read_warehouse(built.file()))
+    images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
+    images = images.assign(reason=reason or images["reason"])
+    n = write_worklist(warehouse, images, folder, **options)
+    with (folder / "worklist.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == n
+    return rows
 
-    def test_sheets_and_an_empty_file_of_decisions(self, built, tmp_path):
-        found = self.write(built, tmp_path)
-        assert len(found) == 12
-        assert not any(row["decision"] or row["why"] for row in found)
-        sheets = {row["sheet"] for row in found}
-        assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
-        assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
 
-    def test_texts_are_no_formulas(self, built, tmp_path):
-        found = self.write(built, tmp_path, reason="=1+1")
-        assert {row["why"] for row in found} == {"'=1+1"}
-        given = built.settings.get("about")
-        built.settings["about"] = built.table("about.csv", [{"set": "A-red", "style": "@photo"}])
-        built.build("marked")
-        built.settings["about"] = given
-        manifest = (built.folder / "marked/suite-32.csv").read_text()
-        assert ",'@photo," in manifest
+def test_worklists_have_sheets_and_empty_decisions(built, tmp_path):
+    rows = worklist(built, tmp_path)
+    assert len(rows) == 12
+    assert not any(row["decision"] or row["why"] for row in rows)
+    sheets = {row["sheet"] for row in rows}
+    assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
+    assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
+    (tmp_path / "worklist.csv").write_text("decisions")  # of people are not overwritten
+    with pytest.raises(InputError, match="may hold decisions"):
+        worklist(built, tmp_path)
+    assert (tmp_path / "worklist.csv").read_text() == "decisions"
+    with pytest.raises(InputError, match="no image is waiting"):
+        worklist(built, tmp_path / "pending", pending_only=True)
 
-    def test_building_and_listing_as_json(self, tmp_path, capfd):
-        collection = Collection(tmp_path)
-        places = [str(collection.file()), "--output", str(tmp_path / "out")]
-        main(["warehouse", "build", *places, "--workers", "1", "--json"])
-        told = told_json(capfd.readouterr().out)  # and nothing else is printed
-        assert told["folder"] == str(tmp_path / "out")
-        assert sorted(told["sets"]) == ["A-red", "B-blue"]
-        assert len(told["exported"]) == 2
-        main(["warehouse", "worklist", *places, "--to", str(tmp_path / "work"), "--json"])
-        told = told_json(capfd.readouterr().out)
-        assert told["images"] == 12
-        assert told["written"] == [str(tmp_path / "work" / "worklist.csv")]
 
-    def test_decisions_of_people_are_not_overwritten(self, built, tmp_path):
-        (tmp_path / "worklist.csv").write_text("decisions")
-        with pytest.raises(InputError, match="may hold decisions"):
-            self.write(built, tmp_path)
-        assert (tmp_path / "worklist.csv").read_text() == "decisions"
-        with pytest.raises(InputError, match="no image is waiting"):
-            self.write(built, tmp_path / "pending", pending_only=True)
+def test_texts_are_no_formulas(built, tmp_path):
+    rows = worklist(built, tmp_path, reason="=1+1")
+    assert {row["why"] for row in rows} == {"'=1+1"}
+    given = built.settings.get("about")
+    built.settings["about"] = built.table("about.csv", [{"set": "A-red", "style": "@photo"}])
+    built.build("marked")
+    built.settings["about"] = given
+    assert ",'@photo," in (built.folder / "marked/suite-32.csv").read_text()
+
+
+def test_building_and_listing_as_json(tmp_path, capfd):
+    collection = Collection(tmp_path)
+    places = [str(collection.file()), "--output", str(tmp_path / "out")]
+    main(["warehouse", "build", *places, "--workers", "1", "--json"])
+    told = told_json(capfd.readouterr().out)  # and nothing else is printed
+    assert sorted(told["sets"]) == ["A-red", "B-blue"]
+    assert len(told["exported"]) == 2
+    main(["warehouse", "worklist", *places, "--to", str(tmp_path / "work"), "--json"])
+    told = told_json(capfd.readouterr().out)
+    assert (told["images"], told["written"]) == (12, [str(tmp_path / "work" / "worklist.csv")])
+
+
+# The query plan
+
+GROUP = {"style": "photo", "template": "{class}", "sources": {"site": ["red", "dark blue"]}}
+
+
+def warehouse(**plan):
+    block = {"warehouse": "w", "classes": ["cat", "dog"], "plan": plan}
+    return read_settings(WarehouseSettings, block)
+
+
+def test_the_default_plan_is_that_of_cifar10_warehouse():
+    """Sun et al. (2024), Table 6: 95 + 48 + 37 sets of ten classes, and four training sets."""
+    table = tabulate_plan(read_warehouse()).to_pylist()
+    sizes = Counter(row["group"] for row in table)
+    assert sizes == {
+        "KW": 950, "KWC": 480, "DF.v": 120, "DF.c": 120, "DF.h": 130, "train-KW": 20, "train-DF": 20
+    }  # fmt: skip
+    sets = Counter(row["set"] for row in table)
+    assert len(sets) == 184
+    assert set(sets.values()) == {10}
+    sources = {(row["group"], row["source"], row["set"]) for row in table}
+    assert Counter(source for group, source, _ in sources if group == "KW") == {
+        "google": 12, "bing": 12, "baidu": 12, "360": 12, "sogou": 12, "flickr": 15, "pexels": 20
+    }  # fmt: skip
+    texts = {row["text"] for row in table}
+    assert {
+        "airplane",
+        "photo of cat in a cage",
+        "high quality cartoon photo of brown frog",
+    } <= texts
+    assert not any("{" in text for text in texts)
+
+
+def test_rows_of_a_small_plan():
+    settings = warehouse(A=GROUP, B=GROUP | {"sources": {"x": 2, "y": None}, "style": "sketch"})
+    assert [one.name for one in planned_sets(settings.plan).values()] == [
+        "A-site-red", "A-site-dark-blue", "B-x-01", "B-x-02", "B-y",
+    ]  # fmt: skip
+    rows = tabulate_plan(settings).to_pylist()
+    assert rows[3] == {
+        "set": "A-site-dark-blue", "group": "A", "source": "site", "style": "photo",
+        "colour": "dark blue", "template": "{class}", "class": "dog", "text": "dog",
+    }  # fmt: skip
+    assert rows[4]["colour"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "{group}"}, "'plan.A.name': two sets are named 'A'"),
+        ({"sources": {"a/b": None}}, "'A-a/b' cannot be the name of a set"),
+        ({"template": "{class} {color}"}, "'{color}' is not a placeholder. Did you mean 'colour'"),
+        ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
+        ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
+    ],
+)
+def test_invalid_plans_are_refused(changes, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        planned_sets(warehouse(A=GROUP | changes).plan)
+
+
+def test_the_command_prints_and_writes(tmp_path, capfd):
+    main(["warehouse", "plan"])
+    printed = capfd.readouterr().out
+    assert len(printed.splitlines()) == 1841
+    main(["warehouse", "plan", "--file", str(tmp_path / "plan.csv")])
+    assert (tmp_path / "plan.csv").read_text() == printed
+    empty = tmp_path / "empty.yaml"
+    empty.write_text("warehouse: w\nclasses: [a, b]\n")
+    with pytest.raises(SystemExit):
+        main(["warehouse", "plan", str(empty)])
+    assert "has no query plan" in capfd.readouterr().err

@@ -94,40 +94,33 @@ def run(binaries, tmp_path):
     return run
 
 
-def test_it_is_without_torch_and_snakemake(run):
-    code = (
-        "from importlib.util import find_spec\n"
-        f"print([name for name in {NOT_NEEDED} if find_spec(name)])\n"
-        "import matcheval\nprint(matcheval.__file__)\n"
-    )
-    done = run("python", "-c", code)
-    found, file = done.stdout.splitlines()
+CONTENTS = f"""
+import json
+from importlib.metadata import metadata
+from importlib.resources import files
+from importlib.util import find_spec
+import matcheval
+print([name for name in {NOT_NEEDED} if find_spec(name)])
+print(matcheval.__file__)
+print(*metadata("matched-eval").get_all("Provides-Extra"))
+schema = files("matcheval").joinpath("results.schema.json").read_text("utf-8")
+print(*json.loads(schema)["$defs"])
+"""
+
+
+def test_it_holds_the_library_alone_and_what_pages_name(wheel, run):
+    """Without torch and Snakemake, with the schema of JSON outputs, and the extras."""
+    found, file, extras, commands = run("python", "-c", CONTENTS).stdout.splitlines()
     assert found == "[]"
     assert "site-packages" in file
-
-
-def test_pages_name_the_wheel_and_extras_that_there_are(wheel, run):
+    assert "compare" in commands.split()
     for page in ("cli.md", "python.md"):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         named = set(re.findall(r"matched[-_.]eval-[\w.-]+\.whl", text))
         assert named == {wheel.name}, page
-    code = (
-        "from importlib.metadata import metadata\n"
-        "print(*metadata('matched-eval').get_all('Provides-Extra'))"
-    )
-    extras = run("python", "-c", code).stdout.split()
     pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
     named = re.findall(r"(?:matched-eval|\.whl)\[([\w,]+)\]", pages)
-    assert set(",".join(named).split(",")) <= {*extras}
-
-
-def test_the_schema_of_json_outputs_is_in_the_package(run):
-    code = (
-        "import json; from importlib.resources import files\n"
-        "text = files('matcheval').joinpath('results.schema.json').read_text('utf-8')\n"
-        "print(*json.loads(text)['$defs'])"
-    )
-    assert "compare" in run("python", "-c", code).stdout.split()
+    assert set(",".join(named).split(",")) <= {*extras.split()}
 
 
 def test_compare_writes_table_figures_and_report(run, tmp_path):

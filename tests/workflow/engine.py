@@ -44,10 +44,9 @@ figures: {formats: [png]}
 
 @dataclass(frozen=True)
 class Planned:
-    """What a dry run would do: jobs by rule, and the models it would train and predict with."""
+    """What a dry run would do: jobs by rule, and the models it would predict with."""
 
     jobs: dict[str, int]
-    trained: list[str]
     predicted: list[str]
 
 
@@ -116,7 +115,6 @@ class Workflow:
         counts = re.findall(r"(\w+) +(\d+)", table[1]) if table else []
         return Planned(
             jobs={rule: int(n) for rule, n in counts if rule != "total"},
-            trained=sorted(re.findall(r"^Job \d+: Training (.+)$", text, re.MULTILINE)),
             predicted=sorted(re.findall(r"^Job \d+: Predicting .*with (.+)$", text, re.MULTILINE)),
         )
 

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
 
-from cifar import CIFAR, needs_cifar
+from image_sets import CIFAR, needs_cifar
 
 pytestmark = [needs_cifar, pytest.mark.slow]
 STUDY = ("--configfile", "studies/cifar10-check.yaml")

@@ -74,10 +74,6 @@ def test_the_study_has_its_trainings_tables_and_figures(workflow):
     erm = gains[gains.dataset == "new-3"].groupby("block").accuracy_erm.mean()
     assert erm["one"] < 0.2 < erm["two"] - 0.2
     assert "= ERM" in (results / MADE / "plan.md").read_text()
-    assert (
-        "| Algorithm | a | b | c | average |"
-        in (results / MADE / "left-out-default.md").read_text()
-    )
     assert {path.stem for path in results.glob("tiny/figures/domain_generalization/*.png")} == {
         "gain_by_set", "gain_by_algorithm", "by_sources", "learning_curves", "scores",
     }  # fmt: skip
@@ -95,11 +91,8 @@ def test_accuracies_of_the_models_are_predicted_from_their_scores(workflow):
     table = workflow.table(f"{MADE}/predictability")
     assert set(table.block) == {"one", "two"}
     assert set(table.method) == {"nuclear_norm", "frechet_reference"}
-    assert table[table.algorithm == "erm"].mae.ge(0).all()
     distances = workflow.table(f"{MADE}/near_far")
     assert set(distances.n_sets) == {4}
-    # Gains of models that were trained for seconds may be equal, and then have no correlation.
-    assert distances.spearman.dropna().between(-1, 1).all()
     counts = workflow.table(f"{MADE}/image_counts")
     assert set(counts.n_columns) == {3}
     assert set(counts.n_images) == {360}

@@ -7,9 +7,9 @@ import torch
 from engine import Workflow
 from safetensors.torch import save_file
 
+from image_sets import photos
 from matcheval.datasets.folders import write_dataset
 from matcheval.models.packages import load_timm
-from photos import photos
 
 pytestmark = pytest.mark.slow
 

@@ -1,11 +1,8 @@
 """Retraining in the real workflow: all four kinds of experiments, from sets to pages."""
 
-import numpy as np
 import pandas as pd
 import pytest
 from engine import Workflow
-
-from matcheval.datasets.prepare import build_dataset
 
 pytestmark = pytest.mark.slow
 
@@ -13,12 +10,11 @@ CONFIG = """
 study: retrained
 models: studies/small.csv
 datasets:
-  train: &arrays
-    {kind: arrays, file: train.npz, max_value: 16, classes: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}
-  validation: {<<: *arrays, file: validation.npz}
-  known: {<<: *arrays, file: known.npz}
-  writers: {<<: *arrays, file: writers.npz}
-training: {train: train, validation: validation}
+  train: {kind: digits, part: train, per_class: 12}
+  validation: {kind: digits, part: validation, per_class: 4}
+  known: {kind: digits, part: known, per_class: 12}
+  writers: {kind: digits, part: new-writers, per_class: 12}
+training: {train: train, validation: validation, models_per_job: 1}
 pairs:
   both: {original: known, replication: writers}
 retraining:
@@ -29,15 +25,6 @@ retraining:
       {kind: discriminator, models: [linear], pair: both, per_set: 80, test_fraction: 0.5, seed: 0}
     grid: {kind: grid, models: [linear], pair: both, values: {learning_rate: [0.1, 0.2]}}
 """
-SETS = {"train": 120, "validation": 40, "known": 120, "writers": 120}
-
-
-def write_sets(folder):
-    """Digits of four parts, equally many of each class in each."""
-    for name, n in SETS.items():
-        digits = build_dataset(name, "digits", {"part": name.replace("writers", "new-writers")})
-        rows = np.concatenate([np.flatnonzero(digits.labels == c)[: n // 10] for c in range(10)])
-        np.savez(folder / f"{name}.npz", images=digits.images[rows], labels=digits.labels[rows])
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +32,6 @@ def workflow(tmp_path_factory):
     """All experiments of a linear model, made once. Not to be changed."""
     workflow = Workflow.fresh(tmp_path_factory.mktemp("retrained") / "tree", CONFIG)
     workflow.keep_models("studies/small.csv", ["linear"])
-    write_sets(workflow.folder)
     workflow.run("retraining")
     return workflow
 

@@ -80,9 +80,7 @@ def test_top_k_accuracies_are_counted(workflow):
     for top in (1, 3, 5):
         hits = (classes[:, :top] == labels[:, None]).any(axis=1).sum()
         assert accuracies.n_correct[top] == hits
-    assert accuracies.n_correct[3] > accuracies.n_correct[1]
     changes = workflow.table("made/replication/changes").set_index(["pair", "top"])
-    assert changes.n_models.to_dict() == {("best", 1): 1, ("best", 3): 1}
     # The mean selection frequency of the paper's Table 2, of a set that was sampled here.
     provenance = workflow.table("sampling/best/provenance")
     assert changes.selection_frequency["best", 1] == provenance.frequency.mean() > 0.5

@@ -1,58 +1,63 @@
-"""A suite in the real workflow: a job per model, and only what is new or damaged again."""
+"""A suite of corrupted sets in the real workflow, and only what is new or damaged again."""
 
-import re
 import shutil
 
-import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from engine import Workflow
 
-from matcheval.datasets.prepare import build_dataset
+pytestmark = pytest.mark.slow
 
+MODELS = ["linear", "cnn.v1"]
 CONFIG = """\
-study: suites
+study: shifts
 models: studies/small.csv
 datasets:
-  digits-train: {kind: digits, part: train}
+  digits-train: {kind: digits, part: train, rows: [0, 300]}
   digits-validation: {kind: digits, part: validation}
-  digits-known: {kind: digits, part: known}
-  digits-new-writers: {kind: digits, part: new-writers}
-training: {train: digits-train, validation: digits-validation}
-pairs: {new-writers: {original: digits-known, replication: digits-new-writers}}
+  digits-known: {kind: digits, part: known, per_class: 20}
+  train: {kind: corrupted, of: digits-train, corruption: none}
+  validation: {kind: corrupted, of: digits-validation, corruption: none}
+  known: {kind: corrupted, of: digits-known, corruption: none}
+  noise: {kind: corrupted, of: known, corruption: gaussian_noise, severity: 2}
+training: {train: train, validation: validation}
+pairs: {noise: {original: known, replication: noise}}
 matching: {seeds: 1}
 figures: {formats: [png]}
 suites:
-  noise:
+  shifts:
     members:
       - dataset:
-          kind: arrays
-          file: "noise/{severity}.npz"
-          max_value: 16
-          classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"]
-        name: "noise-{severity}"
+          kind: corrupted
+          of: digits-known
+          corruption: "{corruption}"
+          severity: "{severity}"
+          stored: true
+        values: {corruption: [contrast, gaussian_noise], severity: [2]}
+        group: Syn1
         severity: "{severity}"
-  all: {members: [digits-new-writers, {suite: noise}]}
-suite_accuracies: {suites: {all: digits-known}}
+      - {dataset: noise, group: Syn1, severity: 2}
+      - dataset: {kind: corrupted, of: digits-known, corruption: "{made}", severity: 2}
+        values: {made: [brightness]}
+        group: Syn1
+        severity: 2
+suite_accuracies: {suites: {shifts: known}}
+severity: {suites: {shifts: known}}
+hard_images: {datasets: [noise]}
+accuracy_prediction:
+  suites: {shifts: {base: known, rotation: [noise, contrast-2]}}
+  methods: [ac, rotation]
+  leave_one_out: false
 """
-MODELS = ["cnn.v1", "linear", "mlp"]
-
-
-def write_noise(workflow, severity):
-    digits = build_dataset("d", "digits", {"part": "validation"})
-    noise = np.random.default_rng(severity).normal(0, severity, digits.images.shape)
-    images = np.clip(digits.images + noise.round(), 0, 16).astype(np.uint8)
-    folder = workflow.folder / "noise"
-    folder.mkdir(exist_ok=True)
-    np.savez(folder / f"{severity}.npz", images=images, labels=digits.labels)
 
 
 @pytest.fixture(scope="module")
 def workflow(tmp_path_factory):
-    workflow = Workflow.fresh(tmp_path_factory.mktemp("suites") / "w", CONFIG)
-    for severity in (1, 2, 4):
-        write_noise(workflow, severity)
-    plan = workflow.plan()
-    assert (plan.jobs["predict_datasets"], plan.jobs["prepare_dataset"]) == (3, 7)
+    workflow = Workflow.fresh(tmp_path_factory.mktemp("shifts") / "w", CONFIG)
+    workflow.keep_models("studies/small.csv", MODELS)
+    jobs = workflow.plan().jobs
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (5, 4)
     workflow.run()
     return workflow
 
@@ -65,56 +70,105 @@ def predictions(workflow):
     }
 
 
-def test_a_set_is_computed_once_per_model_whatever_it_is_part_of(workflow):
-    assert len(predictions(workflow)) == 5 * 3
+def test_only_stored_images_are_files_and_predictions_do_not_differ(workflow):
+    stored = {path.parent.name for path in workflow.results.glob("datasets/*/images.npy")}
+    digits = {"digits-train", "digits-validation", "digits-known"}
+    assert stored == {*digits, "contrast-2", "gaussian_noise-2"}
+    for model in MODELS:
+        tables = [
+            pq.read_table(workflow.results / f"predictions/{name}/{model}.parquet")
+            for name in ("noise", "gaussian_noise-2", "known")
+        ]
+        assert tables[0].num_rows == 200
+        made, kept, clean = (table.replace_schema_metadata() for table in tables)
+        assert made.equals(kept)
+        assert not made.equals(clean)
+    assert len(predictions(workflow)) == 5 * 2  # once, whatever a set is part of
     assert workflow.plan().jobs == {}
-    log = workflow.results / "suites/logs/predict_datasets/mlp.log"
-    assert log.read_text().count("mlp on ") == 5
+    workflow.run("check")
+
+
+def test_models_are_run_again_over_rotated_images_of_the_sets_named(workflow):
+    folder = "shifts/accuracy_prediction"
+    predicted = workflow.table(f"{folder}/predicted/shifts")
+    assert set(predicted["method"]) == {"ac"}  # a score that is no accuracy needs a regression
+    files = (workflow.results / folder / "rotation/shifts").glob("*.parquet")
+    scores = pd.concat(pd.read_parquet(file) for file in files)
+    rotation = scores[scores["variant"] == ""].set_index(["model", "dataset"])["score"]
+    assert set(rotation.index) == {
+        (model, name) for model in MODELS for name in ("noise", "contrast-2")
+    }
+    assert (rotation > 0.3).all()  # of four orientations
 
 
 def test_a_set_that_is_added_changes_nothing_else(copy):
     before = predictions(copy)
-    write_noise(copy, 8)
-    jobs = copy.plan().jobs
-    assert (jobs["prepare_dataset"], jobs["index_suite"], jobs["predict_datasets"]) == (1, 2, 3)
-    assert "train_model" not in jobs
+    copy.edit("small.yaml", "{made: [brightness]}", "{made: [brightness, saturate]}")
+    jobs = copy.plan("suite_accuracies").jobs
+    assert jobs["prepare_made_datasets"] == jobs["index_suite"] == jobs["predict_models_1"] == 1
+    assert "train_models_1" not in jobs
     copy.run("suite_accuracies")
     after = predictions(copy)
-    assert set(after) - set(before) == {f"noise-8/{model}.parquet" for model in MODELS}
+    assert set(after) - set(before) == {f"saturate/{model}.parquet" for model in MODELS}
     assert before.items() <= after.items()  # not even their times
     assert copy.plan("suite_accuracies").jobs == {}
 
 
-def test_files_that_are_deleted_damaged_or_replaced_are_made_again(workflow, copy):
+def test_files_that_are_deleted_or_damaged_are_made_again(workflow, copy):
     before = predictions(copy)
-    (copy.results / "predictions/noise-1/mlp.parquet").unlink()
-    told = copy.run("--dry-run", fails=True)
-    assert "results/predictions/noise-1/mlp.parquet: no such file, to which results/suites" in told
-    folder = re.search(r"Delete (\S+), which has links only", told)[1]
-    assert folder == "results/suites/predictions"
-    shutil.rmtree(copy.folder / folder)
-    damaged = copy.results / "predictions/digits-known/linear.parquet"
+    labels = copy.results / "datasets/brightness/datapoints.parquet"
+    labels.unlink()
+    (copy.results / "predictions/brightness/linear.parquet").unlink()
+    damaged = copy.results / "predictions/known/linear.parquet"
     damaged.write_bytes(damaged.read_bytes()[:300])
-    assert len(copy.plan("predictions").predicted) == 3
+    for place, folder in (
+        ("predictions/brightness/linear.parquet", "predictions"),
+        ("datasets/brightness/datapoints.parquet", "datasets"),
+    ):
+        told = copy.run("predictions", fails=True)
+        assert f"results/{place}: no such file, to which results/shifts/{folder}/" in told
+        assert f"Delete results/shifts/{folder}, which has links only" in told
+        shutil.rmtree(copy.results / "shifts" / folder)
     copy.run("predictions")
+    assert labels.is_file()
     changed = {name for name, value in predictions(copy).items() if value != before[name]}
-    assert changed == {"noise-1/mlp.parquet", "digits-known/linear.parquet"}
+    assert changed == {"brightness/linear.parquet", "known/linear.parquet"}
     assert copy.artifacts("predictions") == workflow.artifacts("predictions")
     assert copy.plan("predictions").jobs == {}
 
 
 def test_a_killed_job_goes_on_after_the_last_complete_set(workflow, copy):
     shutil.rmtree(copy.results / "predictions")
-    shutil.rmtree(copy.results / "suites/predictions")
+    shutil.rmtree(copy.results / "shifts/predictions")
     job = "workflow_scripts/matcheval/inference/job.py"
     start = "        with problems.collected():\n            start ="
-    kill = "        if name == 'noise-2':\n            __import__('os').abort()\n"
+    kill = "        if name == 'gaussian_noise-2':\n            __import__('os').abort()\n"
     copy.edit(job, start, kill + start)
     copy.run("predictions", fails=True)
     left = predictions(copy)
-    sets = {"digits-known", "digits-new-writers", "noise-1"}
-    assert {name.split("/")[0] for name in left} == sets
-    copy.edit(job, "if name == 'noise-2':", "if False:")
+    assert {name.split("/")[0] for name in left} == {"brightness", "contrast-2", "known", "noise"}
+    copy.edit(job, "if name == 'gaussian_noise-2':", "if False:")
     copy.run("predictions")
     assert left.items() <= predictions(copy).items()
     assert copy.artifacts("predictions") == workflow.artifacts("predictions")
+
+
+def test_another_severity_concerns_one_set(copy):
+    before = copy.artifacts("predictions")
+    copy.edit("small.yaml", "gaussian_noise, severity: 2}", "gaussian_noise, severity: 3}")
+    jobs = copy.plan().jobs
+    assert (jobs["prepare_made_datasets"], jobs["predict_models_1"]) == (1, 1)
+    assert not {"prepare_dataset", "train_models_1"} & set(jobs)
+    copy.run("predictions")
+    after = copy.artifacts("predictions")
+    assert {name.split("/")[0] for name in before if before[name] != after[name]} == {"noise"}
+
+
+def test_another_source_concerns_all_sets_that_are_made_from_it(copy):
+    copy.edit("small.yaml", "per_class: 20", "per_class: 19")
+    jobs = copy.plan("predictions").jobs
+    assert (jobs["prepare_dataset"], jobs["prepare_made_datasets"]) == (3, 2)
+    assert "train_models_1" not in jobs
+    copy.run("predictions")
+    files = (copy.results / "predictions").rglob("*.parquet")
+    assert {pq.read_metadata(file).num_rows for file in files} == {190}

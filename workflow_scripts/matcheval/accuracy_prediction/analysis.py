@@ -5,11 +5,10 @@ from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
 from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
-from matcheval.accuracy_prediction.checks import CheckedPrediction
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import Need
-from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
+from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings, CheckedPrediction
 from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument

@@ -23,9 +23,8 @@ from matcheval.accuracy_prediction.predicting import (
 )
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction, text
-from matcheval.io.text_tables import TextColumn, lay_out, signed, with_interval
-from matcheval.statistics.intervals import percent
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.io.text_tables import TextColumn, lay_out, level_text, signed, with_interval
+from matcheval.statistics.lines import linear_correlation, rank_correlations
 
 _BLOCK = 1 << 20  # draws at a time, 8 MiB
 
@@ -112,7 +111,7 @@ def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[
 def error_columns(table: pd.DataFrame) -> list[TextColumn]:
     """Format mean absolute errors: a row per method, a column per group of sets."""
     whole = table[table["view"] == WHOLE]
-    level = percent(table["confidence"].iloc[0]) if len(table) else ""
+    level = level_text(table["confidence"].iloc[0]) if len(table) else ""
     places = whole[_PLACE].drop_duplicates()
     if len(places) > MAX_COLUMNS:
         places = places[places["subgroup"] == ALL]

@@ -15,8 +15,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.intervals import COLUMNS, NO_ENDS, both_intervals
-from matcheval.accuracy_prediction.predicting import FLAGGED, MIN_SETS, linear, varies
+from matcheval.accuracy_prediction.predicting import (
+    COLUMNS,
+    FLAGGED,
+    MIN_SETS,
+    NO_ENDS,
+    both_intervals,
+    linear,
+    varies,
+)
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.confidence import (
     Draws,

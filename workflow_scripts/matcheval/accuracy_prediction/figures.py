@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series
+from matcheval.figures.forms import Series, drawing
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ BASE = "base"
 def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "Figure":
     """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
     edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
-    with plots.new_figure(style.COLUMN_WIDTH, height, f"Model {model}.") as figure:
+    with drawing(style.COLUMN_WIDTH, height, "", f"Model {model}.") as figure:
         panels = figure.subplots(len(outputs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
         for axes, (name, of_set), color in zip(panels, outputs.items(), plots.COLORS, strict=False):
             percent, accuracy = 100 * of_set.confidences, 100 * of_set.accuracy
@@ -175,7 +175,7 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
         f"Features of {total:,} images of class {class_name}; model {model}. Distances between "
         "groups have no scale."
     )
-    with plots.new_figure(4.6, 3.6, note) as figure:
+    with drawing(4.6, 3.6, "", note) as figure:
         axes, start = figure.add_subplot(), 0
         for label, part in parts.items():
             own, start = points[start : start + len(part)], start + len(part)
@@ -204,7 +204,7 @@ def plot_estimates(table: pd.DataFrame) -> "Figure":
     n_methods = int(table.groupby("target").size().max())
     shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
     width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
-    with plots.new_figure(width, height, _NOTE) as figure:
+    with drawing(width, height, "", _NOTE) as figure:
         panels = plots.add_panels(
             figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
         )

@@ -1,7 +1,6 @@
 """Drawings of many methods: bars, points, pairs, matrices and curves of the tables of a suite."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction.differences import tabulate_rankings
 from matcheval.accuracy_prediction.errors import ALL, place_name
 from matcheval.accuracy_prediction.predicting import (
     CALIBRATED,
@@ -20,12 +18,21 @@ from matcheval.accuracy_prediction.predicting import (
     titles,
 )
 from matcheval.accuracy_prediction.scoring import WHOLE
+from matcheval.accuracy_prediction.tables import tabulate_rankings
 from matcheval.figures import style
-from matcheval.figures.forms import Series, heat_map, intervals, name_rows
-from matcheval.figures.many_models import FEW_MODELS, SPREAD, draw_rows, point_options
+from matcheval.figures.forms import (
+    FEW_MODELS,
+    SPREAD,
+    Series,
+    draw_rows,
+    drawing,
+    heat_map,
+    intervals,
+    name_rows,
+    point_options,
+)
 from matcheval.io.text_tables import signed
-from matcheval.statistics.lines import MIN_MODELS, fit_line
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.statistics.lines import MIN_MODELS, fit_line, linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,15 +107,6 @@ def colors_and_markers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-@contextmanager
-def new_figure(width: float, height: float, note: str = "") -> Iterator["Figure"]:
-    """Give an empty figure (inches) to a block in the style of figures; a note ends below it."""
-    with style.style():
-        figure = style.new_figure(width, height)
-        yield figure
-        style.set_note(figure, note)
-
-
 def add_panels(
     figure: "Figure", n: int, shape: tuple[int, int], xlabel: str = "", **shared: Any
 ) -> list["Axes"]:
@@ -159,7 +157,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
     note += f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
     width, height = 1.2 + 1.4 * max(n_columns, 2), n_rows * (0.14 * len(methods) + 0.75) + 0.3
-    with new_figure(width, height, note) as figure:
+    with drawing(width, height, "", note) as figure:
         panels = add_panels(figure, len(groups), shape, sharey=True)
         for axes, group in zip(panels, groups, strict=True):
             rows = methods.merge(block[block["group"] == group], how="left")
@@ -189,7 +187,7 @@ def plot_models(results: Results) -> "Figure":
     n_rows = max(len(by_method), min(len(by_model), FEW_MODELS))
     shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else SPREAD
     note = f"{_default_sentence(results.whole)}. Left: {shown}."
-    with new_figure(6.8, 0.9 + _ROW * n_rows, note) as figure:
+    with drawing(6.8, 0.9 + _ROW * n_rows, "", note) as figure:
         left, right = figure.subplots(1, 2)
         draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
         name_rows(left, list(by_method))
@@ -212,7 +210,7 @@ def plot_sizes(results: Results) -> "Figure":
     errors = _by_view(compared).reindex(columns=ticks)
     n_sets = compared["dataset"].nunique()
     note = f"{_default_sentence(rows)}. {n_sets} sets, the same at all sizes."
-    with new_figure(5.5, max(3.2, 0.14 * len(errors) + 0.6), note) as figure:
+    with drawing(5.5, max(3.2, 0.14 * len(errors) + 0.6), "", note) as figure:
         axes = figure.add_subplot()
         for number, (method, by_view) in enumerate(errors.iterrows()):
             turn, color = divmod(number, len(COLORS))
@@ -292,7 +290,7 @@ def plot_two_methods(
     direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
     if procedure[0] != DIRECT and (plain := [str(name) for name in errors if name in direct]):
         note += f" {', '.join(plain)}: no regression."
-    with new_figure(3.4 * n_panels + 0.9 * (n_panels == 1), 0.95 + 0.14 * size, note) as figure:
+    with drawing(3.4 * n_panels + 0.9 * (n_panels == 1), 0.95 + 0.14 * size, "", note) as figure:
         panels = figure.subplots(1, n_panels, squeeze=False, sharex=True)[0]
         for number, axes in enumerate(panels):
             part = errors.iloc[number * size : (number + 1) * size]
@@ -411,7 +409,7 @@ def _plot_points(
     groups = {name: look for name, look in results.groups.items() if name in set(rows["group"])}
     shape = n_rows, n_columns = style.grid_shape(len(methods), _COLUMNS)
     note = note if len(methods) else f"{note} Nothing is predicted."
-    with new_figure(max(1.65 * n_columns + 0.3, 3.3), 1.8 * n_rows + 0.6, note) as figure:
+    with drawing(max(1.65 * n_columns + 0.3, 3.3), 1.8 * n_rows + 0.6, "", note) as figure:
         is_shared = xlabel.startswith("Accuracy")
         panels = add_panels(figure, len(methods), shape, xlabel, sharex=is_shared, sharey=True)
         for axes, method in zip(panels, methods, strict=True):
@@ -504,7 +502,7 @@ def _heat_map(
     is_numbered = len(columns) <= _MOST_NUMBERED
     across, down = (0.1 + 0.056 * max(map(len, names), default=0) for names in (rows, columns))
     width = across + 0.8 + max((0.28 if is_numbered else 0.125) * len(columns), 1.5)
-    with new_figure(max(width, 3.0), down + 0.6 + max(_ROW * len(rows), 0.9), note) as figure:
+    with drawing(max(width, 3.0), down + 0.6 + max(_ROW * len(rows), 0.9), "", note) as figure:
         axes = figure.add_subplot()
         number = (lambda value: signed(value, 2)) if is_numbered else None
         heat_map(axes, values, rows, columns, label, limit=limit, number=number)

@@ -9,11 +9,17 @@ from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import procedure_labels, titles
 from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.io.text_tables import TextColumn, counted, signed
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.io.text_tables import TextColumn, counted, level_text, signed
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
-from matcheval.statistics.intervals import percent
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 
 Row = Mapping[Any, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.
@@ -81,8 +87,8 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
         lines=tuple(map(Sentence, said)),
         next_step=step,
         notes=(
-            f"Mean absolute errors with {percent(rows[0]['confidence'])} intervals for the choice "
-            "of the sets.",
+            f"Mean absolute errors with {level_text(rows[0]['confidence'])} intervals for the "
+            "choice of the sets.",
         ),
     )
 
@@ -102,7 +108,7 @@ def _chart(suite: str, rows: Sequence[Row]) -> Chart:
         "mean absolute error (percentage points)", "",
         [Series(how, of_procedure) for how, of_procedure in points.items()],
         categories=[row["name"] for row in rows], zero="x",
-        note=f"With {percent(rows[0]['confidence'])} intervals for the choice of the sets.",
+        note=f"With {level_text(rows[0]['confidence'])} intervals for the choice of the sets.",
     )  # fmt: skip
 
 
@@ -111,7 +117,7 @@ def _table(suite: str, rows: Sequence[Row], file: str) -> HtmlTable:
         TextColumn("Method", [row["title"] for row in rows], is_number=False),
         TextColumn("How", [row["how"] for row in rows], is_number=False),
         TextColumn(
-            f"Mean absolute error (points) [{percent(rows[0]['confidence'])} CI]",
+            f"Mean absolute error (points) [{level_text(rows[0]['confidence'])} CI]",
             [_error(row) for row in rows],
         ),
         TextColumn("Bias (points)", [_points(row["bias"]) for row in rows]),

@@ -1,20 +1,306 @@
-"""The jobs that write the tables of accuracy prediction."""
+"""Comparisons of methods, how alike they rank, and the jobs that write all tables."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import pyarrow as pa
 
-from matcheval.accuracy_prediction import differences as compared
-from matcheval.accuracy_prediction import errors as tabulated
 from matcheval.accuracy_prediction import predicting
-from matcheval.accuracy_prediction.predicting import PREDICTED
-from matcheval.accuracy_prediction.scoring import SCORES, WHOLE
+from matcheval.accuracy_prediction.errors import (
+    ALL,
+    CORRELATIONS,
+    ERRORS,
+    GROUP_GAPS,
+    RESAMPLES,
+    ErrorArray,
+    correlation_columns,
+    gap_columns,
+    place_name,
+    tabulate_correlations,
+    tabulate_errors,
+    tabulate_group_gaps,
+)
+from matcheval.accuracy_prediction.predicting import (
+    DIRECT,
+    PREDICTED,
+    PROCEDURE,
+    PROCEDURE_COLUMNS,
+    procedure_labels,
+    subgroups_of,
+)
+from matcheval.accuracy_prediction.scoring import SCORES, SUITE, WHOLE
+from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
+from matcheval.io.text_tables import with_interval
+from matcheval.statistics.lines import rank_correlations
 
 LOGGER = logging.getLogger(__name__)
+MIN_UNITS = 8  # subgroups: of fewer, a bootstrap says too little about their spread
+_PLACE = ["group", "subgroup"]
+
+Floats = npt.NDArray[np.float64]
+
+COEFFICIENTS = (
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+)
+_SHOWN_COEFFICIENTS = {"Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kendall:z.2f}"}
+MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for programs
+
+
+def _with_procedure(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(how=procedure_labels(table))
+
+
+def _from_lowest(table: pd.DataFrame) -> pd.DataFrame:
+    """Select the differences from the method with the lowest error, by procedure and group."""
+    lowest = table.groupby([*PROCEDURE, "group"], sort=False)["method_1"].transform("first")
+    return _with_procedure(table[table["method_1"] == lowest])
+
+
+def _named_places(table: pd.DataFrame) -> pd.DataFrame:
+    if len(table) > MAX_PAIRS:
+        table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
+    first, second = (
+        list(map(place_name, table[f"group_{number}"], table[f"subgroup_{number}"]))
+        for number in (1, 2)
+    )
+    return _with_procedure(table).assign(first=first, second=second)
+
+
+def _named_groups(table: pd.DataFrame) -> pd.DataFrame:
+    names = ["All" if group == ALL else group or "no group" for group in table["group"]]
+    return _with_procedure(table).assign(group=names)
+
+
+DIFFERENCES = TableSchema(
+    "differences of errors",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group", "group of the sets; 'all' for all that are predicted"),
+        text("method_1", "method, or method:variant; '(direct)' if it needs no regression"),
+        text("method_2", "the other, which has the larger mean error"),
+        fraction("difference", "mean absolute error of the second minus that of the first"),
+        fraction("difference_low", "simultaneous interval, over all pairs of this table's group"),
+        fraction("difference_high", "upper bound; NaN for fewer than 8 subgroups of sets"),
+        Column("n_methods", pa.int64(), "methods", "whose pairs are compared at once"),
+        Column("n_subgroups", pa.int64(), "subgroups", "drawn, together with models"),
+        Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
+        CONFIDENCE_LEVEL,
+    ),
+    summary=_from_lowest,
+    shown={
+        "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
+        "Compared": "{method_2}",
+        "Difference (points) [{level}, simultaneous]": with_interval("difference", ".2%"),
+        "Methods": "{n_methods:d}", "Subgroups": "{n_subgroups:d}",
+    },
+)  # fmt: skip
+BETWEEN = TableSchema(
+    "rankings of methods on two suites",
+    (
+        *PROCEDURE_COLUMNS,
+        text("suite_1", "suite of the first errors"),
+        text("suite_2", "suite of the second errors"),
+        text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
+        Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
+        Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
+        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
+    ),
+    summary=_with_procedure,
+    shown={
+        "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
+        "Classifier": "{model}", "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
+RANKINGS = TableSchema(
+    "consistency of the rankings of methods",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group_1", "group of the first sets"),
+        text("subgroup_1", "their subgroup; 'all' for all of the group"),
+        text("group_2", "group of the second sets"),
+        text("subgroup_2", "their subgroup; 'all' for all of the group"),
+        Column("n_methods", pa.int64(), "methods", "with an error on both"),
+        *COEFFICIENTS,
+    ),
+    summary=_named_places,
+    shown={
+        "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
+        "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
+COUNTS = TableSchema(
+    "numbers of images and errors",
+    (
+        SUITE,
+        *PROCEDURE_COLUMNS,
+        text("group", "group of the sets; 'all' for all sets"),
+        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
+        Column("n_images", pa.int64(), "images", "in these subgroups"),
+        *COEFFICIENTS,
+    ),
+    summary=_named_groups,
+    shown={
+        "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",
+        "Images": "{n_images:,d}", **_SHOWN_COEFFICIENTS,
+    },
+)  # fmt: skip
+
+
+def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
+    """Compute all differences of mean errors, second minus first, with simultaneous intervals.
+
+    Errors, shape (n_methods, n_models, n_sets), are finite; bounds are NaN for few subgroups.
+    Subgroups of sets and models are drawn with replacement, the same for all methods. Intervals are
+    estimate ± c standard deviations over resamples, with c the quantile of the largest standardised
+    deviation of any pair, widened from normal to Student's quantiles of the number of subgroups.
+    """
+    from scipy.stats import norm, t
+
+    rng, n_models = np.random.default_rng(0), errors.shape[1]
+    numbers = np.unique(units, return_inverse=True)[1]
+    n_units = int(numbers.max()) + 1
+    sums = errors @ np.eye(n_units)[numbers]
+    sizes = np.bincount(numbers).astype(float)
+
+    def counts(n: int) -> Floats:
+        return rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
+
+    of_models, of_units = counts(n_models), counts(n_units)
+    drawn = np.einsum("bi,miu,bu->bm", of_models, sums, of_units, optimize=True)
+    drawn /= n_models * (of_units @ sizes)[:, None]
+    means = errors.mean(axis=(1, 2))
+    differences = np.full((*means.shape, *means.shape, 3), np.nan)
+    differences[..., 0] = means[None] - means[:, None]
+    if n_units < MIN_UNITS or len(means) < 2:
+        return differences
+    pairs = np.triu_indices(len(means), 1)
+    deviations = drawn[:, pairs[1]] - drawn[:, pairs[0]] - differences[*pairs, 0]
+    spread = deviations.std(axis=0)
+    varies = spread > 0
+    largest = np.abs(deviations[:, varies] / spread[varies]).max(axis=1, initial=0)
+    beyond = norm.sf(np.quantile(largest, level))
+    half = t.isf(beyond, n_units - 1) * np.sqrt(n_units / (n_units - 1)) * spread
+    i, j = pairs
+    differences[i, j, 1:] = differences[i, j, :1] + half[:, None] * [-1, 1]
+    differences[j, i, 1:] = -differences[i, j, :0:-1]
+    return differences
+
+
+def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Tabulate the differences of all methods of one procedure, and of direct ones."""
+    whole = predicted[predicted["view"] == WHOLE]
+    direct = whole[whole["protocol"] == DIRECT]
+    rows = []
+    for (suite, *procedure), part in whole.groupby(["suite", *PROCEDURE], sort=False):
+        beside = direct[(direct["suite"] == suite) & direct["dataset"].isin(part["dataset"])]
+        both = part if procedure[0] == DIRECT else pd.concat([part, beside], ignore_index=True)
+        names = both["method"] + np.where(both["variant"] == "", "", ":" + both["variant"])
+        marked = names + np.where(both["protocol"] == procedure[0], "", " (direct)")
+        array = ErrorArray(both.assign(method=marked, variant=""))
+        units, groups = subgroups_of(array.sets), array.sets["group"].to_numpy()
+        for group in (*dict.fromkeys(groups), ALL):
+            chosen = (groups == group) | (group == ALL)
+            complete = np.flatnonzero(np.isfinite(array.error[:, :, chosen]).all(axis=(1, 2)))
+            error = array.error[complete][:, :, chosen]
+            methods = [array.methods[m][0] for m in complete]
+            if len(methods) < 2:
+                continue
+            differences = simultaneous(error, units[chosen], confidence)
+            sizes = (len(methods), len(np.unique(units[chosen])), error.shape[1], confidence)
+            for i, j in combinations(np.argsort(error.mean(axis=(1, 2))), 2):
+                pair = methods[i], methods[j]
+                rows.append([suite, *procedure, group, *pair, *differences[i, j], *sizes])
+    return pd.DataFrame(rows, columns=DIFFERENCES.names)
+
+
+def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
+    """Tabulate the correlations of the methods' mean errors on every two suites."""
+    keys = [*PROCEDURE, "model"]
+    n_errors = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
+    rows_of = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("size")
+    means = predicted[n_errors == rows_of].pivot_table(
+        index=[*keys, "method", "variant"], columns="suite", values="error", sort=False
+    )
+    rows = []
+    for suites in combinations(dict.fromkeys(predicted["suite"]), 2):
+        cases = []
+        for case, of_case in means[[*suites]].dropna().groupby(level=keys, sort=False):
+            spearman, kendall = rank_correlations(*of_case.to_numpy().T)
+            cases.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
+        table = pd.DataFrame(cases, columns=BETWEEN.names)
+        in_mean = table[~table["model"].isin(excluded_from_mean)].groupby(PROCEDURE, sort=False)
+        numbers = in_mean[["n_methods", "spearman", "kendall"]].mean().reset_index()
+        mean = numbers.assign(suite_1=suites[0], suite_2=suites[1], model="mean")
+        rows += [table, mean.astype({"n_methods": int})[BETWEEN.names]]
+    return pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=BETWEEN.names)
+
+
+def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
+        table = part.pivot_table(
+            index=["method", "variant"], columns=_PLACE, values="mae", sort=False
+        )
+        for first, second in combinations(table.columns, 2):
+            if first[0] == second[0] and ALL in (first[1], second[1]):
+                continue
+            values = table[[first, second]].dropna().to_numpy()
+            rows.append([*case, *first, *second, len(values), *rank_correlations(*values.T)])
+    return pd.DataFrame(rows, columns=RANKINGS.names)
+
+
+def _complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+
+    Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
+    """
+    whole = errors[(errors["view"] == WHOLE) & (errors["group"] != ALL)]
+    most = whole.groupby(["suite", *PROCEDURE, *_PLACE], sort=False)["n_sets"].transform("max")
+    return whole[whole["n_sets"] == most]
+
+
+def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate how the errors on subgroups go with their numbers of images."""
+    sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
+    sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
+    images = sizes.groupby(level=_PLACE, sort=False).sum()
+    keys, rows = ["suite", *PROCEDURE], []
+    for case, part in _complete(errors).groupby(keys, sort=False):
+        means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
+        for group, units in _units(means):
+            counts = [
+                images[place] if place in images.index else images[place[0]].sum()
+                for place in units.index
+            ]
+            coefficients = rank_correlations(counts, units.to_numpy())
+            rows.append([*case, group, len(units), int(np.sum(counts)), *coefficients])
+    return pd.DataFrame(rows, columns=COUNTS.names)
+
+
+def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
+    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
+    parts = []
+    for group, part in means.groupby(level="group", sort=False):
+        divided = part[part.index.get_level_values("subgroup") != ALL]
+        parts.append(divided if len(divided) else part)
+        if len(divided):
+            yield str(group), divided
+    if parts:
+        yield ALL, pd.concat(parts)
+
+
+# --- Jobs
 
 
 def write_predictions(
@@ -38,56 +324,50 @@ def write_predictions(
         scored, calibrations, loo=leave_one_out, regressors=regressors, clip=clip
     )
     PREDICTED.write(predictions, predicted)
-    notes = setting_notes({**settings, **pool})
-    without_prediction = predictions.loc[predictions["predicted"].isna(), "reason"]
-    without_score = scored.loc[scored["score"].isna(), "reason"]
     in_means = predictions[~predictions["model"].isin(excluded_from_mean)]
-    mean_errors = tabulated.tabulate_errors(in_means, confidence)
-    tabulated.ERRORS.write(mean_errors, errors, [*notes, *reason_notes(without_prediction)])
-    tabulated.CORRELATIONS.write(
-        tabulated.tabulate_correlations(scored), correlations,
-        [*notes, *reason_notes(without_score)],
-        shown=partial(tabulated.correlation_columns, excluded_from_mean=excluded_from_mean),
-    )  # fmt: skip
-    tabulated.GROUP_GAPS.write(
-        tabulated.tabulate_group_gaps(scored), group_gaps, notes,
-        shown=partial(tabulated.gap_columns, excluded_from_mean=excluded_from_mean),
-    )  # fmt: skip
-    compared.RANKINGS.write(compared.tabulate_rankings(mean_errors), rankings, notes)
-    compared.COUNTS.write(compared.tabulate_counts(mean_errors, predictions), counts, notes)
-    pairs = compared.tabulate_differences(in_means, confidence)
-    compared.DIFFERENCES.write(pairs, differences, notes)
-    for model in dict.fromkeys(path.stem for path in errors_of_models):
-        files, files_of_counts = (
+    notes = _setting_notes({**settings, **pool})
+    mean_errors = _write_errors(predictions, in_means, confidence, notes, errors, counts)
+    for model in dict.fromkeys(path.stem for path in errors_of_models):  # P2, Tables 2, 6, A.2.2
+        own = predictions[predictions["model"] == model]
+        files = (
             [path for path in paths if path.stem == model]
             for paths in (errors_of_models, counts_of_models)
         )
-        _write_of_model(
-            predictions[predictions["model"] == model], settings, confidence, files, files_of_counts
-        )
-    LOGGER.info("%d predictions, %d of them n/a", len(predictions), len(without_prediction))
+        _write_errors(own, own, confidence, _setting_notes(settings), *files)
+    CORRELATIONS.write(
+        tabulate_correlations(scored), correlations,
+        [*notes, *_reason_notes(scored, "score")],
+        shown=partial(correlation_columns, excluded_from_mean=excluded_from_mean),
+    )  # fmt: skip
+    GROUP_GAPS.write(
+        tabulate_group_gaps(scored), group_gaps, notes,
+        shown=partial(gap_columns, excluded_from_mean=excluded_from_mean),
+    )  # fmt: skip
+    RANKINGS.write(tabulate_rankings(mean_errors), rankings, notes)
+    DIFFERENCES.write(tabulate_differences(in_means, confidence), differences, notes)
+    n_missing = predictions["predicted"].isna().sum()
+    LOGGER.info("%d predictions, %d of them n/a", len(predictions), n_missing)
 
 
-def _write_of_model(
-    predictions: pd.DataFrame, settings: Mapping[str, Any], confidence: float,
+def _write_errors(
+    predictions: pd.DataFrame, in_means: pd.DataFrame, confidence: float, notes: Sequence[str],
     errors: Sequence[Path], counts: Sequence[Path],
-) -> None:  # fmt: skip
-    """Write the errors of the accuracies predicted for one model (P2, Tables 2 and 6, A.2.2)."""
-    notes = setting_notes(settings)
-    without_prediction = predictions.loc[predictions["predicted"].isna(), "reason"]
-    mean_errors = tabulated.tabulate_errors(predictions, confidence)
-    tabulated.ERRORS.write(mean_errors, errors, [*notes, *reason_notes(without_prediction)])
-    compared.COUNTS.write(compared.tabulate_counts(mean_errors, predictions), counts, notes)
+) -> pd.DataFrame:  # fmt: skip
+    """Write mean errors, which are returned, and how they go with numbers of images."""
+    mean_errors = tabulate_errors(in_means, confidence)
+    ERRORS.write(mean_errors, errors, [*notes, *_reason_notes(predictions, "predicted")])
+    COUNTS.write(tabulate_counts(mean_errors, predictions), counts, notes)
+    return mean_errors
 
 
-def setting_notes(settings: Mapping[str, Any]) -> list[str]:
+def _setting_notes(settings: Mapping[str, Any]) -> list[str]:
     """Return a sentence for below a table with the settings."""
     return ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
 
 
-def reason_notes(reasons: Iterable[str]) -> list[str]:
+def _reason_notes(table: pd.DataFrame, column: str) -> list[str]:
     """Return a sentence for each reason why values are n/a, the most frequent one first."""
-    counts = pd.Series(list(reasons), dtype=object).value_counts()
+    counts = table.loc[table[column].isna(), "reason"].astype(object).value_counts()
     return [f"n/a {count} times: {reason}." for reason, count in counts.items()]
 
 
@@ -96,5 +376,5 @@ def write_between_suites(
 ) -> None:
     """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
     every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
-    table = compared.tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
-    compared.BETWEEN.write(table, outputs)
+    table = tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
+    BETWEEN.write(table, outputs)

@@ -14,17 +14,16 @@ import pyarrow as pa
 
 from matcheval.few_labels.draws import make_strata
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing, intervals, join, name_rows, panels
-from matcheval.figures.many_models import FEW_MODELS
+from matcheval.figures.forms import FEW_MODELS, Series, drawing, intervals, join, name_rows, panels
 from matcheval.io.tables import Column, TableSchema, fraction, text
 from matcheval.io.text_tables import counted
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol import compared_models
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MIN_PAIRS, ComparedModels, mean_of_defined
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 
 N_BINS = 15

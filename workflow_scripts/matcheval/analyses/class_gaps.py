@@ -15,20 +15,19 @@ import pyarrow as pa
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import counted, with_interval
+from matcheval.io.text_tables import counted, level_text, with_interval
 from matcheval.predictions.layout import class_name
 from matcheval.predictions.records import Predictions
 from matcheval.protocol import compared_models
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MIN_PAIRS, ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Blocks, Comparison
 from matcheval.protocol.decomposition import Floats, Scored, decompose, parts_of_bins
 from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
-from matcheval.statistics.intervals import LEVEL, percent
+from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import holm
 
 Classes = npt.NDArray[np.int64]
@@ -288,7 +287,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     n_rows, n_columns = style.grid_shape(len(keys), _COLUMNS)
     n_models = table["model"].nunique()
     over_models = "Points: means over models; bars: lowest to highest model."
-    bars = over_models if n_models > 1 else f"Bars: {percent(confidence)} intervals."
+    bars = over_models if n_models > 1 else f"Bars: {level_text(confidence)} intervals."
     height = n_rows * (_MARGIN + _ROW * max(len(classes), 2)) + _AROUND
     size = 0.5 * style.COLUMN_WIDTH * max(n_columns, 2), height
     title = f"{table['pair'].iloc[0]}: gaps by class, {counted(n_models, 'model')}"

@@ -20,8 +20,7 @@ from pydantic import Field
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
-from matcheval.figures.forms import drawing, scatter, square
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import drawing, point_options, scatter, square
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
 from matcheval.replication.analysis import Replication

@@ -21,12 +21,11 @@ from matcheval.errors import configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, drawing, intervals, name_rows
 from matcheval.io import tables
-from matcheval.io.text_tables import counted, with_interval
+from matcheval.io.text_tables import counted, level_text, with_interval
 from matcheval.predictions.correctness import ACCURACIES, Correctness, dataset_correctness
 from matcheval.replication.figures import draw_models, set_scale
 from matcheval.replication.tables import accuracy_intervals, top_accuracies
 from matcheval.settings import Settings
-from matcheval.statistics.intervals import percent
 from matcheval.statistics.lines import Scale, to_scale
 from matcheval.statistics.robustness import draw_accuracies, effective_robustness, least_models
 from matcheval.study.rules import Wildcards
@@ -141,7 +140,7 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
     names = [style.shortened(name, 24) for name in rows["model"]]
     name_rows(axes, names, fontsize=style.NOTE_SIZE)
     style.draw_zero(axes, upright=True)
-    level = percent(table["confidence"].iloc[0])
+    level = level_text(table["confidence"].iloc[0])
     few = f", {len(rows)} farthest from 0" if len(rows) < len(table) else ""
     axes.set_xlabel(f"ρ with {level} interval (points){few}")
 

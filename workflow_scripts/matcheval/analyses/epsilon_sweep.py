@@ -8,17 +8,16 @@ import pandas as pd
 from pydantic import Field
 
 from matcheval.figures import style
-from matcheval.figures.forms import Series, curves, drawing
-from matcheval.figures.many_models import draw_curves
+from matcheval.figures.forms import Series, curves, draw_curves, drawing
 from matcheval.io.tables import TableSchema, fraction, interval, text
-from matcheval.io.text_tables import TextColumn, counted, lay_out
+from matcheval.io.text_tables import TextColumn, counted, lay_out, level_text
 from matcheval.protocol import compared_models
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import Criterion, Epsilon, MatchingMethod, Order, matching_label
 from matcheval.settings import Unique, UniqueItems
-from matcheval.statistics.intervals import LEVEL, percent
+from matcheval.statistics.intervals import LEVEL
 
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
@@ -119,7 +118,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     over_models = ", mean over models" if models > 1 else ""
     matched = Series("matched_gap", style.MATCHED_GAP, f"matched gap{over_models}")
     title = f"{table['pair'].iloc[0]}: matched gap by ε, {counted(models, 'model')}"
-    note = f"Bands: {percent(confidence)} intervals{' of the mean' if models > 1 else ''}."
+    note = f"Bands: {level_text(confidence)} intervals{' of the mean' if models > 1 else ''}."
     with drawing(style.COLUMN_WIDTH * len(matchings), 3.6, title, note) as figure:
         axes = figure.subplots(
             2, len(matchings), sharex=True, sharey="row", squeeze=False, height_ratios=(2.2, 1)

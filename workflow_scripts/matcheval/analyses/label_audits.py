@@ -27,15 +27,15 @@ from matcheval.figures.forms import Series, drawing, intervals, name_rows, panel
 from matcheval.io.array_archives import UNREADABLE
 from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import counted, with_interval
+from matcheval.io.text_tables import counted, level_text, with_interval
 from matcheval.io.user_files import check_columns, read_numbered_rows
 from matcheval.predictions.records import MAX_CLASSES, Predictions
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import MATCHED_MODEL, MIN_PAIRS, ComparedModels
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.settings import matching_label
 from matcheval.settings import DatasetName, PathText
-from matcheval.statistics.intervals import normal_quantile, percent, wilson
+from matcheval.statistics.intervals import normal_quantile, wilson
 from matcheval.study.rules import Wildcards
 
 # --- audited labels: the classes that a later look at the images found in each, if any. Published
@@ -323,7 +323,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
     size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height_of(len(order))
     title = f"{table['pair'].iloc[0]}: gaps by audited labels, {counted(len(order), 'model')}"
-    note = f"Bars: {percent(table['confidence'].iloc[0])} intervals."
+    note = f"Bars: {level_text(table['confidence'].iloc[0])} intervals."
     with drawing(*size, title, note) as figure:
         axes = panels(figure, len(names), len(names))
         for panel, name in zip(axes, names, strict=True):

@@ -7,9 +7,9 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.io.tables import Column, TableSchema, fraction
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
-from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import one_run_error
 from matcheval.statistics.significance import mcnemar
 

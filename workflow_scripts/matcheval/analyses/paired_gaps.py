@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from matcheval.errors import InputError, configuration_error
 from matcheval.io.tables import MODEL, Column, TableSchema, fraction, interval, text
-from matcheval.protocol.blocks import Blocks, paired_images
+from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MEAN, ComparedModels
+from matcheval.protocol.comparisons import Blocks, paired_images
 from matcheval.protocol.decomposition import Floats
-from matcheval.protocol.pair_tables import PairTableAnalysis
 from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
 from matcheval.statistics.significance import mcnemar
 

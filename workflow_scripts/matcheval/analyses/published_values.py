@@ -234,7 +234,10 @@ def _nearest(computed: float, digits: int) -> list[Decimal]:
 def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
     """Two rows per name, printed and computed numbers, and a column per quantity."""
     names, cells = of_source["name"].unique(), of_source.groupby(["name", "quantity"])
-    groups = {key: (_paper(group), _computed(group)) for key, group in cells}
+    groups = {
+        key: (_interval(list(map(_text, group["published"], group["digits"]))), _computed(group))
+        for key, group in cells
+    }
     columns = [
         TextColumn("", [text for name in names for text in (name, "")], is_number=False),
         TextColumn("", ["paper", "computed"] * len(names), is_number=False),
@@ -243,11 +246,6 @@ def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
         texts = [groups.get((name, quantity), ("", "")) for name in names]
         columns.append(TextColumn(quantity, list(chain.from_iterable(texts))))
     return columns
-
-
-def _paper(group: pd.DataFrame) -> str:
-    """Format `value` or `value [low, high]` as printed."""
-    return _interval(list(map(_text, group["published"], group["digits"])))
 
 
 def _computed(group: pd.DataFrame) -> str:

@@ -18,25 +18,24 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs, moments_of_features
 from matcheval.errors import configuration_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing, intervals, name_rows
-from matcheval.figures.many_models import draw_rows
+from matcheval.figures.forms import Series, draw_rows, drawing, intervals, name_rows
 from matcheval.io.tables import Column, TableSchema, fraction, interval, text
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.softmax import softmax
 from matcheval.protocol import compared_models
+from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
-from matcheval.protocol.matching import match_once, plan_measured, run_sequence
+from matcheval.protocol.matching import plan_measured
 from matcheval.protocol.no_warning import no_warning_reference
-from matcheval.protocol.pair_tables import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
 from matcheval.protocol.standard_errors import error_terms
 from matcheval.settings import DatasetName, ModelName, Named, SomeUnique
-from matcheval.statistics.intervals import LEVEL, percent
+from matcheval.statistics.intervals import LEVEL
 from matcheval.study.rules import Wildcards
 
 Floats = npt.NDArray[np.float64]
@@ -307,14 +306,10 @@ def _quantities(
     """Match one model once per seed, with the random numbers of the study's runs."""
     measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
     plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
-    names: Any = {
-        "pair": compared.pair.name, "criterion": method.criterion, "model": comparison.model
-    }  # fmt: skip
-    rows = {s: match_once(plan, method.order, run_sequence(s, **names)) for s in compared.seeds}
-    matched = MatchedModel(comparison, name, method, rows)
+    matched = MatchedModel.of(comparison, method, compared.seeds, name, plan)
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
-    terms = error_terms(source, target, rows)
+    terms = error_terms(source, target, matched.rows)
     reference = no_warning_reference(comparison, method).columns
     estimate = compared_models.error_of_model(matched, compared.blocks, terms)
     parts = parts or decompose(
@@ -334,7 +329,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]
     models = _models(ranked)["model"].nunique()
-    label = "mean over models" if models > 1 else f"matched gap, {percent(confidence)} interval"
+    label = "mean over models" if models > 1 else f"matched gap, {level_text(confidence)} interval"
     size = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores)
     title = f"{table['pair'].iloc[0]}: matched by different scores, {counted(models, 'model')}"
     with drawing(*size, title) as figure:

@@ -16,8 +16,7 @@ from pydantic import Field
 from matcheval.analyses.sampling.annotations import frequency_bins
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, curves, drawing
-from matcheval.figures.many_models import draw_curves
+from matcheval.figures.forms import Series, curves, draw_curves, drawing
 from matcheval.io import tables
 from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.files import readable

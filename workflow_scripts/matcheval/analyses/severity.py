@@ -19,9 +19,8 @@ from matcheval.io.tables import Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted
 from matcheval.protocol import compared_models
 from matcheval.protocol.analysis import Matching
-from matcheval.protocol.blocks import paired_images
 from matcheval.protocol.compared_models import MEAN, ComparedModels, MatchedModel
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Comparison, paired_images
 from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
@@ -29,12 +28,6 @@ from matcheval.settings import Boolean, EvaluatedName, Need, SuiteName
 from matcheval.statistics.intervals import LEVEL
 from matcheval.study.checks import check_label_spaces, check_need
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
-
-
-def _means(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over models."""
-    return table[table["model"] == MEAN]
-
 
 SCHEMA = TableSchema(
     "gaps by severity",
@@ -64,7 +57,7 @@ SCHEMA = TableSchema(
         fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
         text("reason", "why values are NaN; empty if none is"),
     ),
-    summary=_means,
+    summary=lambda table: table[table["model"] == MEAN],
     shown={
         "Set": "{dataset}", "Subgroup": "{subgroup}", "Severity": "{severity:s}",
         "Matching": "{matching}", "Gap": "{gap:+.2%}", "SE": "{gap_se:+.2%}",

@@ -16,8 +16,7 @@ from matcheval.datasets.label_spaces import compare_classes
 from matcheval.datasets.suites import Groups, Member, Suite
 from matcheval.errors import configuration_error
 from matcheval.figures import style
-from matcheval.figures.forms import drawing, name_rows
-from matcheval.figures.many_models import draw_rows
+from matcheval.figures.forms import draw_rows, drawing, name_rows
 from matcheval.io import tables
 from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness, dataset_correctness

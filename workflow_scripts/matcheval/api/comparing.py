@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from matcheval.api.comparison import ComparisonResult
+    from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.protocol.compared_models import ComparedModels, MatchedModel
-    from matcheval.protocol.pair_tables import PairTableAnalysis
 
 Table = Literal["runs", "pairs"]
 _TABLES: tuple[Table, ...] = ("runs", "pairs")
@@ -333,7 +333,7 @@ def _chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis
     names = [names] if isinstance(names, str) else [*names]
     if not names:
         return []
-    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.registry import ANALYSES
 
     of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}

@@ -24,8 +24,8 @@ from matcheval.predictions.inputs import Data, Estimate, Shown
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
-from matcheval.protocol.blocks import groups, groups_of_models, paired_images
 from matcheval.protocol.compared_models import differing
+from matcheval.protocol.comparisons import groups, groups_of_models, paired_images
 from matcheval.statistics.claims import FEW_GROUPS, Strength
 from matcheval.statistics.intervals import LEVEL
 from matcheval.statistics.significance import mcnemar

@@ -43,7 +43,7 @@ from matcheval.statistics.intervals import LEVEL
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.protocol.pair_tables import PairTableAnalysis
+    from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.report.sections import Section, ShownFile
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval

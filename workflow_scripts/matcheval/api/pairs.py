@@ -235,8 +235,8 @@ def read_compared(
     warnings |= dict.fromkeys(check_truth(right, layout, models[0].original))
     if not options.paired:
         _check_labels_beside(predictions, layout)
-    from matcheval.protocol.blocks import Groups, blocks_of_pair, groups_of_models
     from matcheval.protocol.compared_models import ComparedModels, PredictionFile
+    from matcheval.protocol.comparisons import Groups, blocks_of_pair, groups_of_models
 
     read, rows_left_out = _shared(read, pair, paired=options.paired)
     groups: Mapping[str, Groups] = {

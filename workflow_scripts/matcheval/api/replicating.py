@@ -15,7 +15,7 @@ import pandas as pd
 from matcheval.api import pairs
 from matcheval.datasets.suites import Pair
 from matcheval.errors import ErrorCollector, InputError, check_known
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.names import MODEL, ORIGINS, Origin
 from matcheval.predictions import correctness, inputs
 from matcheval.predictions.correctness import Accuracy, Correctness
@@ -29,7 +29,7 @@ from matcheval.predictions.records import Predictions, check_predictions, checke
 from matcheval.predictions.scores import find_scores, values_of
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
-from matcheval.statistics.intervals import check_level, percent
+from matcheval.statistics.intervals import check_level
 from matcheval.statistics.lines import MIN_MODELS, RESAMPLES, Scale
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class ReplicationResult(Shown):
             f"mean {what} changes by {100 * self.change:+.2f} points",
             f"ranks: Spearman's ρ {self.spearman:.3f}, Kendall's τ {self.kendall:.3f}",
         ]
-        level = percent(self.confidence)
+        level = level_text(self.confidence)
         return "\n".join([*lines, *(f"{fit} ({level} intervals)" for fit in self.fits.values())])
 
     def to_pandas(self, table: Table = "results", *, all: bool = False) -> pd.DataFrame:

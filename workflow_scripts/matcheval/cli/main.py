@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from matcheval.changes import RENAMED_FLAGS
-from matcheval.cli.parser import CommandParser, chosen
+from matcheval.cli.options import CommandParser, chosen
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matcheval.cli import options
-from matcheval.cli.parser import Several
+from matcheval.cli.options import Several
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
 from matcheval.io.terminal import json_rows

@@ -8,8 +8,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.domain_generalization.expansion import PlannedTrainings
 from matcheval.domain_generalization.figures import KINDS, plot_results
-from matcheval.domain_generalization.plan import Group
-from matcheval.domain_generalization.settings import ERM, DomainGeneralizationSettings
+from matcheval.domain_generalization.plan import ERM, DomainGeneralizationSettings, Group
 from matcheval.domain_generalization.tables import DEFAULT, PER_RUN
 from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call, kept_calls

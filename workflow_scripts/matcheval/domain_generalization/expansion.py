@@ -11,8 +11,15 @@ from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
 from matcheval.datasets.derived import Derivation, part, rest
 from matcheval.datasets.suites import Member
 from matcheval.domain_generalization import plan as planning
-from matcheval.domain_generalization.plan import Block, Group, Plan, Run
-from matcheval.domain_generalization.settings import ERM, LEFT_OUT, DomainGeneralizationSettings
+from matcheval.domain_generalization.plan import (
+    ERM,
+    LEFT_OUT,
+    Block,
+    DomainGeneralizationSettings,
+    Group,
+    Plan,
+    Run,
+)
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
 from matcheval.settings import Need as DatasetNeed

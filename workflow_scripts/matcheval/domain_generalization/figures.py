@@ -10,10 +10,9 @@ import pandas as pd
 
 from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import style
-from matcheval.figures.forms import Series, curves, intervals, name_rows, panels
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import Series, curves, intervals, name_rows, panels, point_options
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:

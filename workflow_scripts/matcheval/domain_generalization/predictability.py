@@ -12,14 +12,13 @@ from matcheval.accuracy_prediction.plots import colors_and_markers, draw_line
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies, titles
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.plan import Block
+from matcheval.domain_generalization.plan import ERM, FRECHET, Block
 from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
-from matcheval.domain_generalization.settings import ERM, FRECHET
 from matcheval.figures import style
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import signed
-from matcheval.statistics.ranks import linear_correlation, rank_correlations
+from matcheval.statistics.lines import linear_correlation, rank_correlations
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,18 @@ from typing import Any
 import pandas as pd
 
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.settings import ERM
-from matcheval.io.text_tables import counted, signed
-from matcheval.report.charts import Chart, Point, Series, bounds_in_percent
+from matcheval.domain_generalization.plan import ERM
+from matcheval.io.text_tables import counted, level_text, signed
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
-from matcheval.statistics.intervals import percent
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 
 _SIGNIFICANT = 0.05
 
@@ -67,7 +73,7 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Hea
         ),
         notes=(
             f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
-            f"{percent(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
+            f"{level_text(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
             "means p < 0.05, adjusted for the number of algorithms (Holm)."
         ,),
     )  # fmt: skip
@@ -89,5 +95,5 @@ def _chart(title: str, rows: pd.DataFrame) -> Chart:
         f"{title}: {int((rows['gain'] > 0).sum())} of {len(rows)} algorithms are above ERM",
         "accuracy − that of ERM (percentage points)", "",
         [Series("", points)], categories=names, zero="x",
-        note=f"With {percent(rows['confidence'].iloc[0])} intervals over runs.",
+        note=f"With {level_text(rows['confidence'].iloc[0])} intervals over runs.",
     )  # fmt: skip

@@ -12,12 +12,19 @@ import numpy.typing as npt
 import pandas as pd
 
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.plan import REFUSED, SAME_AS_ERM, Block, without_each
-from matcheval.domain_generalization.settings import ERM, ORACLE, SOURCE_VALIDATION
+from matcheval.domain_generalization.plan import (
+    ERM,
+    ORACLE,
+    REFUSED,
+    SAME_AS_ERM,
+    SOURCE_VALIDATION,
+    Block,
+    without_each,
+)
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
-from matcheval.statistics.ranks import rank_correlations
+from matcheval.statistics.lines import rank_correlations
 from matcheval.statistics.significance import holm
 from matcheval.study.catalogue import TestedModels
 

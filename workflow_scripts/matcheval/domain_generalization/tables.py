@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.differences import COEFFICIENTS
 from matcheval.accuracy_prediction.predicting import titles
 from matcheval.accuracy_prediction.scoring import METHOD
+from matcheval.accuracy_prediction.tables import COEFFICIENTS
 from matcheval.datasets.folders import read_dataset
-from matcheval.domain_generalization.plan import REFUSED, TRAINED, Block, check_images
-from matcheval.domain_generalization.settings import ERM
+from matcheval.domain_generalization.plan import ERM, REFUSED, TRAINED, Block, check_images
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, estimate, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, with_interval
 

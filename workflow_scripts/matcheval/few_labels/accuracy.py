@@ -1,4 +1,4 @@
-"""`matcheval.estimate_accuracy`: a model's accuracy on a set from few labels."""
+"""`matcheval.estimate_accuracy`: a model's accuracy on a set from few labels, and its methods."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,22 +7,144 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import pandas as pd
 
-from matcheval.errors import check_known
-from matcheval.few_labels import inputs, methods
-from matcheval.few_labels.draws import Draw, Plan
-from matcheval.few_labels.estimators import Bounds, ConfidenceSequence, Estimate, labels_alone
-from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.methods import ENOUGH, FEW, GUARANTEES, NAMES, Question
+from matcheval.errors import InputError, check_known
+from matcheval.few_labels import inputs
+from matcheval.few_labels.draws import Draw, Plan, strata_at
+from matcheval.few_labels.estimators import (
+    Bounds,
+    ConfidenceSequence,
+    Estimate,
+    betting_cs,
+    clopper_pearson,
+    difference_set,
+    effective_interval,
+    hypergeometric,
+    labels_alone,
+    ppr_cs,
+    prior_of,
+    stratified,
+)
+from matcheval.few_labels.inputs import SKIP, Sample
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.inputs import Data, Shown, columns_of, warn_each
-from matcheval.statistics.intervals import FloatArray, check_level, percent
+from matcheval.statistics.intervals import FloatArray, check_level
 
 if TYPE_CHECKING:
     import os
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+# --- Methods: which one the labels call for, and the estimate that it gives
+
+FEW = 5  # errors, or correct datapoints, below which an approximate interval is not taken
+ENOUGH = 50  # labels from which approximate intervals were found to hold: the size of a pilot
+_LEAST = 30  # random labels, below which the exact interval is taken
+GUARANTEES = {
+    "hypergeometric": "exact", "clopper_pearson": "exact", "difference_set": "approximate",
+    "ppr_cs": "anytime", "betting_cs": "anytime", "stratified": "approximate",
+}  # fmt: skip
+NAMES = {
+    "hypergeometric": "labels alone, hypergeometric",
+    "clopper_pearson": "labels alone, Clopper-Pearson", "difference_set": "random + confidence",
+    "ppr_cs": "confidence sequence, prior-posterior ratio",
+    "betting_cs": "confidence sequence, betting", "stratified": "strata + confidence",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of labels: confidences f of all datapoints, how labels were drawn, of what."""
+
+    f: FloatArray
+    draw: Draw | None
+    estimand: str
+    level: float
+
+
+def choose(
+    method: str, question: Question, n: int, n_correct: int, half_width: float | None = None
+) -> tuple[str, str]:
+    """Return the method, and why it is taken: by the design and the counts, never by the result."""
+    design = "random" if question.draw is None else question.draw.design
+    is_set = question.estimand == "set"
+    if half_width is not None:
+        if design != "random" or not is_set:
+            problem = "to look after every label is for random labels and the accuracy on the set"
+            remedy = "Plan with the design random, and ask for the estimand set"
+            raise InputError(problem, remedy=remedy)
+        if not 0 < half_width < 0.5:
+            remedy = "Give a fraction below 0.5, such as 0.03"
+            raise InputError(f"half_width is {half_width}", remedy=remedy)
+    if method != "auto":
+        check_known("method", [method], GUARANTEES)
+        allowed = [name for name in GUARANTEES if (name == "stratified") == (design == "mixed")]
+        if method not in allowed:
+            problem = f"method '{method}' is not for labels drawn by the design '{design}'"
+            raise InputError(problem, remedy=f"Give auto, or one of {', '.join(allowed)}")
+        if not is_set and (method == "hypergeometric" or GUARANTEES[method] == "anytime"):
+            raise InputError(f"{method} is of the set", remedy="Give the estimand set")
+        return method, "as asked for"
+    if half_width is not None:
+        return "ppr_cs", "looks after every label"
+    if design == "mixed":
+        return "stratified", "labels drawn by the design mixed"
+    if n >= _LEAST and min(n_correct, n - n_correct) >= FEW:
+        reason = f"{_LEAST} random labels or more, {FEW} errors and {FEW} correct"
+        return "difference_set", reason
+    reason = f"random labels: fewer than {_LEAST}, or than {FEW} errors or {FEW} correct"
+    return "hypergeometric" if is_set else "clopper_pearson", reason
+
+
+def estimate_by(method: str, y: FloatArray, sample: Sample, question: Question) -> Estimate:
+    """Estimate the accuracy from whether each labelled datapoint is correct."""
+    f, level, n = question.f, question.level, len(y)
+    if not n:
+        return Estimate(0.0, 1.0, 0.0, float(f.mean()), n=0)
+    if method == "stratified":
+        assert question.draw is not None
+        sizes, stratum = question.draw.sizes, strata_at(f, question.draw.bounds)
+        means = np.bincount(stratum, f, len(sizes)) / np.maximum(sizes, 1)
+        estimate = stratified(y, sample.stratum, sizes, level, f[sample.rows], means)
+    elif method == "difference_set":
+        estimate = difference_set(y, f[sample.rows], f, level=level)
+    else:
+        if GUARANTEES[method] == "exact":
+            bounds = exact_interval(method, y, question)
+        else:
+            sequence = sequence_by(method, y, sample, question)
+            bounds = Bounds(float(sequence.lower[-1]), float(sequence.upper[-1]))
+        return Estimate(bounds.lower, bounds.upper, float(n), int(y.sum()) / n, n=n)
+    p = min(max(estimate.estimate, 0.0), 1.0)
+    if question.estimand == "population" and estimate.se >= 0:  # NaN: of one label
+        # What the set itself is by chance: the variance of a mean of so many datapoints.
+        variance = estimate.se**2 + p * (1 - p) / len(f)
+        bounds = effective_interval(p, variance, estimate.n, level)
+        estimate = replace(estimate, **vars(bounds), se=float(np.sqrt(variance)))
+    return replace(estimate, estimate=p)
+
+
+def exact_interval(method: str, y: FloatArray, question: Question) -> Bounds:
+    """Return an exact interval of random labels alone."""
+    n_correct, n, level = int(y.sum()), len(y), question.level
+    if method == "hypergeometric":
+        return hypergeometric(n_correct, n, len(question.f), level)
+    return clopper_pearson(n_correct, n, level)
+
+
+def sequence_by(
+    method: str, y: FloatArray, sample: Sample, question: Question
+) -> ConfidenceSequence:
+    """Return the intervals after each label."""
+    f, level, mean = question.f, question.level, float(question.f.mean())
+    if method == "betting_cs":
+        return betting_cs(y, len(f), level, f[sample.rows], mean)
+    return ppr_cs(y, len(f), level, *prior_of(mean))
+
+
+# --- What people call
 
 Estimand = Literal["set", "population"]
 FEW_COLUMNS = ("estimate", "lower", "upper", "level", "guarantee", "n_labelled", "n")
@@ -132,7 +254,7 @@ class AccuracyEstimate(Shown):
         """Return the text that `matched-eval estimate-accuracy` prints."""
         strata = "mixed " if self.method == "stratified" else ""
         lines = [
-            f"accuracy {self.estimate:.3f}, {percent(self.level)} interval {self.lower:.3f} to "
+            f"accuracy {self.estimate:.3f}, {level_text(self.level)} interval {self.lower:.3f} to "
             f"{self.upper:.3f} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
             f"{strata}{NAMES[self.method]}; {self.guarantee})"
         ]
@@ -245,8 +367,8 @@ def estimate_accuracy(
     least = (sample.labels == dataset.predictions.prediction[sample.rows]).astype(np.float64)
     both = (least, np.where(skipped, 1.0, least))
     n, n_skipped = len(least), int(skipped.sum())
-    method, reason = methods.choose(method, question, n, int(least.sum()), half_width)
-    low, high = (methods.estimate_by(method, y, sample, question) for y in both)
+    method, reason = choose(method, question, n, int(least.sum()), half_width)
+    low, high = (estimate_by(method, y, sample, question) for y in both)
     bounds = Bounds(min(low.lower, high.lower), max(low.upper, high.upper), low.n_eff)
     estimate = (low.estimate + high.estimate) / 2
     warnings = list(sample.warnings)
@@ -267,7 +389,7 @@ def estimate_accuracy(
     exact = None
     if draw is None or draw.design == "random":
         alone = "hypergeometric" if estimand == "set" else "clopper_pearson"
-        ends = [methods.exact_interval(alone, y, question) for y in both]
+        ends = [exact_interval(alone, y, question) for y in both]
         exact = Bounds(ends[0].lower, ends[1].upper)
         if exact.lower > bounds.upper or exact.upper < bounds.lower:
             warnings.append("the exact interval of the labels alone lies elsewhere: check the data")
@@ -278,7 +400,7 @@ def estimate_accuracy(
     stopped_at = None
     if half_width is not None and n:
         sequence_method = method if GUARANTEES[method] == "anytime" else "ppr_cs"
-        first, second = (methods.sequence_by(sequence_method, y, sample, question) for y in both)
+        first, second = (sequence_by(sequence_method, y, sample, question) for y in both)
         lower, upper = np.minimum(first.lower, second.lower), np.maximum(first.upper, second.upper)
         sequence = ConfidenceSequence(lower, upper, first.is_broken or second.is_broken)
         stopped_at = sequence.stop(half_width)
@@ -291,7 +413,7 @@ def estimate_accuracy(
     pilot = None
     if draw is not None and n > 1:  # the variance that a further plan starts from
         own = "difference_set" if draw.design == "random" else method
-        pilot = methods.estimate_by(own, least, sample, replace(question, estimand="set"))
+        pilot = estimate_by(own, least, sample, replace(question, estimand="set"))
     warn_each(warnings)
     return AccuracyEstimate(
         name=dataset.name, estimate=estimate, lower=bounds.lower, upper=bounds.upper, level=level,
@@ -302,7 +424,7 @@ def estimate_accuracy(
     )  # fmt: skip
 
 
-def _limits(y: FloatArray, sample: inputs.Sample, draw: Draw | None) -> list[str]:
+def _limits(y: FloatArray, sample: Sample, draw: Draw | None) -> list[str]:
     """Return what makes an approximate interval doubtful."""
     n, warnings, weight = len(y), list[str](), np.ones(len(y))
     if draw is not None and draw.design == "mixed":

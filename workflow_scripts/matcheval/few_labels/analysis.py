@@ -20,15 +20,15 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
+from matcheval.few_labels.accuracy import Question, choose, estimate_by
 from matcheval.few_labels.draws import draw
 from matcheval.few_labels.estimators import Estimate
 from matcheval.few_labels.inputs import Sample
-from matcheval.few_labels.methods import Question, choose, estimate_by
 from matcheval.few_labels.plans import needs_of_designs
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, panels
 from matcheval.io import tables
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.softmax import softmax
 from matcheval.settings import (
     Count,
@@ -41,7 +41,7 @@ from matcheval.settings import (
     SomeUnique,
     UniqueTuple,
 )
-from matcheval.statistics.intervals import LEVEL, FloatArray, percent
+from matcheval.statistics.intervals import LEVEL, FloatArray
 from matcheval.study.checks import check_need
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
@@ -259,9 +259,9 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     temperature = "temperature-scaled" if table["temperature"].notna().all() else "as stored"
     n_rows, n_columns = style.grid_shape(len(names), 3)
     note = (
-        f"Half-widths of {percent(confidence)} intervals against the number of labels: mean over "
-        f"{first['repetitions']} draws, medians over {models}; confidences are {temperature}. In "
-        "legends: the median number of labels that reach the dashed line."
+        f"Half-widths of {level_text(confidence)} intervals against the number of labels: mean "
+        f"over {first['repetitions']} draws, medians over {models}; confidences are {temperature}. "
+        "In legends: the median number of labels that reach the dashed line."
     )
     title = f"{first['collection']}: labels for ± {half_width:g} points"
     with drawing(1.0 + 2.2 * n_columns, 1.0 + 1.9 * n_rows, title, note) as figure:

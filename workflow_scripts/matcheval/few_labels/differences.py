@@ -10,6 +10,8 @@ import pandas as pd
 from matcheval.errors import InputError
 from matcheval.few_labels import estimators, inputs
 from matcheval.few_labels.accuracy import (
+    ENOUGH,
+    FEW,
     FEW_COLUMNS,
     ON_YOUR_WORD,
     AccuracyEstimate,
@@ -18,9 +20,8 @@ from matcheval.few_labels.accuracy import (
 from matcheval.few_labels.draws import Plan
 from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.methods import ENOUGH, FEW
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.text_tables import counted
+from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.inputs import (
     Data,
@@ -30,7 +31,7 @@ from matcheval.predictions.inputs import (
     source_of,
     warn_each,
 )
-from matcheval.statistics.intervals import check_level, percent
+from matcheval.statistics.intervals import check_level
 from matcheval.statistics.significance import mcnemar
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ class AccuracyDifference(Shown):
         """Return the numbers as text."""
         points = [f"{100 * value + 0.0:.2f}" for value in (self.estimate, self.lower, self.upper)]
         lines = [
-            f"{self.first} minus {self.second}: {points[0]} points, {percent(self.level)} interval "
-            f"{points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of {self.n:,}; "
-            f"{self.guarantee})"
+            f"{self.first} minus {self.second}: {points[0]} points, {level_text(self.level)} "
+            f"interval {points[1]} to {points[2]} ({counted(self.n_labelled, 'label')} of "
+            f"{self.n:,}; {self.guarantee})"
         ]
         if self.n_disagree is not None:
             lines.append(f"the models predict different classes on {self.n_disagree:,} datapoints")

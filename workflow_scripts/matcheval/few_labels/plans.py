@@ -13,19 +13,18 @@ import pandas as pd
 
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels import inputs
-from matcheval.few_labels.accuracy import AccuracyEstimate
+from matcheval.few_labels.accuracy import ENOUGH, AccuracyEstimate
 from matcheval.few_labels.differences import AccuracyDifference
 from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, draw, make_strata
 from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
-from matcheval.few_labels.methods import ENOUGH
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.delimited_text import marked
 from matcheval.io.files import atomic_file, check_place
-from matcheval.io.text_tables import aligned, counted
+from matcheval.io.text_tables import aligned, counted, level_text
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
 from matcheval.predictions.layout import class_name
-from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile, percent
+from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -205,7 +204,7 @@ class LabelPlan(Shown):
 
     def __str__(self) -> str:
         """Return the text that `matched-eval label-plan` prints."""
-        interval = f"± {100 * self.half_width:g} points at {percent(self.level)}"
+        interval = f"± {100 * self.half_width:g} points at {level_text(self.level)}"
         what, cautious = "accuracy", "they are of no use"
         if len(self.names) > 1:
             what = f"difference {self.names[0]} minus {self.names[1]}"

@@ -26,21 +26,11 @@ _MARK = "#D55E00"
 
 @dataclass(frozen=True)
 class Picture:
-    """One image of a contact sheet.
+    """One image of a contact sheet, with one or more lines of text above it."""
 
-    Attributes
-    ----------
-    pixels : uint8 array, shape (height, width, 3)
-        RGB values; images may differ in size.
-    caption : str
-        One or more lines of text above the image.
-    marked : bool
-        Whether the image has a frame, as the one with which the others of its row are compared.
-    """
-
-    pixels: npt.NDArray[np.uint8]
+    pixels: npt.NDArray[np.uint8]  # RGB, shape (height, width, 3)
     caption: str
-    marked: bool = False
+    marked: bool = False  # with a frame, as what the others of its row are compared with
 
 
 def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:

@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import atomic_file, file_states
 from matcheval.predictions.layout import layout_of
-from matcheval.protocol.compared_models import PairFiles
+from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
 from matcheval.protocol.reliability import (
@@ -26,11 +28,13 @@ from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
 from matcheval.protocol.words import write_summary
 from matcheval.report.sections import Section
+from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.statistics.intervals import at_level
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call
 from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
+from matcheval.study.tables import TableAnalysis
 
 _MANY_MODELS = 32  # whose gaps are worth a second processor core
 _HELD = 8  # models in memory while gaps are estimated, with what is shared by all models
@@ -439,3 +443,58 @@ class Matching(Analysis):
                 }  # fmt: skip
                 calls.append(call(draw_reliability, **arguments))
         return {"calls": calls}
+
+
+# --- analyses with one table per pair, computed from all models' predictions on both sets
+
+
+_MatchedPair = Annotated[Name, Ref("pair", Need.PROBABILITIES)]
+
+
+class PairTableSettings(Settings):
+    """The pairs that tables are made for, and the models in these tables."""
+
+    pairs: UniqueTuple[_MatchedPair] = Field(
+        (), description="Pairs of datasets that a table is made for"
+    )
+    without: ModelNames = Field((), description="Models to leave out")
+
+
+def read_pair(*, files: PairFiles) -> tuple[ComparedModels]:
+    """Read the predictions of all models on both sets."""
+    return (files.read(),)
+
+
+class PairTableAnalysis(TableAnalysis):
+    """An analysis with one table per pair, by the matchings and seeds of the block `matching`.
+
+    `tabulate(compared, **options)` makes the table from `ComparedModels`; `compare`
+    (api/comparing.py) makes the same of prediction files.
+    """
+
+    per = "pair"
+    read = read_pair
+    Settings: ClassVar[type[PairTableSettings]] = PairTableSettings
+    settings: PairTableSettings
+
+    @property
+    def matching(self) -> Matching:
+        """The analysis that names matchings and seeds."""
+        return self.study.analysis(Matching)
+
+    @property
+    def runs_per_seed(self) -> int:
+        """How often a model is matched for each run of the protocol, for estimates of time."""
+        return 1
+
+    def inputs(self, wildcards: Wildcards) -> list[str]:
+        """Return the files that a pair's table is made from."""
+        return self.matching.inputs_with_groups(wildcards.pair, self.models)
+
+    def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
+        """Return the arguments of `read_pair`."""
+        return {"files": self.matching.files(wildcards.pair, self.models)}
+
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files that a pair's table is made from."""
+        return self.matching.custom_files_state(wildcards.pair, self.models)

@@ -23,8 +23,7 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.protocol import matching, schemas, standard_errors
-from matcheval.protocol.blocks import Blocks, GroupSource, blocks_of_pair
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Blocks, Comparison, GroupSource, blocks_of_pair
 from matcheval.protocol.decomposition import Floats, scored
 from matcheval.protocol.matching import (
     UNMATCHED,
@@ -274,9 +273,7 @@ class PairFiles:
     layouts: Mapping[str, Layout]  # by origin
     matchings: Mapping[str, MatchingMethod]
     seeds: Sequence[int]
-    groups: Mapping[str, GroupSource] = field(
-        default_factory=dict
-    )  # by origin; empty: of no account
+    groups: Mapping[str, GroupSource] = field(default_factory=dict)  # by origin; none: no account
 
     def comparisons(self) -> Iterator[Comparison]:
         """Read models one by one; after a bad file, only look for others, and raise one error."""
@@ -307,9 +304,8 @@ class PairFiles:
     def read(self) -> ComparedModels:
         """Read all models."""
         comparisons = tuple(self.comparisons())
-        files = {"original": self.original, "replication": self.replication}
         of_models = tuple(
-            {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in files.items()}
+            {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in self._paths.items()}
             for i in range(len(comparisons))
         )
         return ComparedModels(
@@ -319,12 +315,15 @@ class PairFiles:
 
     def _blocks(self, first: Comparison) -> Blocks | None:
         """Return what of the datapoints belongs together, given the first model."""
-        files = {"original": self.original, "replication": self.replication}
         groups = {
             origin: self.groups[origin].read(getattr(first, origin), of_set, self.layouts[origin])
-            for origin, of_set in files.items()
+            for origin, of_set in self._paths.items()
         }
         return blocks_of_pair(first, groups)
+
+    @property
+    def _paths(self) -> dict[str, Sequence[Path]]:
+        return {"original": self.original, "replication": self.replication}
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:

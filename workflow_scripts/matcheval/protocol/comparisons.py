@@ -1,17 +1,31 @@
-"""A comparison: one model's predictions on a pair of sets.
+"""A comparison: one model's predictions on a pair of sets, and the blocks that these consist of.
 
 Two properties of a set are kept apart: its *origin* (original or replication) is fixed by the
 study; its *role* (source or target) is the one it has in the matching.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.datasets.suites import Pair
+from matcheval.errors import InputError, configuration_error
+from matcheval.predictions.datapoints import (
+    GROUP,
+    Numbers,
+    Texts,
+    common_copies,
+    groups_of,
+    read_group_file,
+)
+from matcheval.predictions.files import read_predictions
+from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import PREDICTIONS, Predictions
 from matcheval.predictions.suspicions import check_same_model, suspicions, suspicions_of_sets
 
@@ -113,3 +127,167 @@ def suspicions_in(tables: Iterable[pa.Table]) -> list[tuple[str, str]]:
         text = (table.schema.metadata or {}).get(_KEY.encode(), b"[]")
         suspicious += [(model, sentence) for model, sentence in json.loads(text)]
     return list(dict.fromkeys(suspicious))
+
+
+# --- what is drawn as a whole when sets are resampled: datapoints, images in both sets, or groups
+
+
+_CHUNK = 4_000_000  # draws that are held at once: 32 MB
+
+Groups = Texts | Numbers | None  # as they are given; numbers of copies; None without either
+Draws = npt.NDArray[np.uint8]  # how often each block is drawn: shape (n_blocks, n_resamples)
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of two sets, numbered from 0 on each side, or over both sides if joint."""
+
+    source: npt.NDArray[np.int64]
+    target: npt.NDArray[np.int64]
+    n_source: int
+    n_target: int
+    joint: bool
+    grouped: bool = False
+
+    @property
+    def n(self) -> int:
+        """Number of blocks of the side that has fewer."""
+        return min(self.n_source, self.n_target)
+
+    @property
+    def in_one(self) -> bool:
+        """Whether only one of the sets has groups."""
+        alone = self.n_source == len(self.source), self.n_target == len(self.target)
+        return self.grouped and not self.joint and alone[0] != alone[1]
+
+    def resamples(self, n: int, generator: np.random.Generator) -> Iterator[tuple[Draws, Draws]]:
+        """Draw as many blocks as there are, with replacement; some resamples at a time."""
+        step = max(1, _CHUNK // max(self.n_source, self.n_target))
+        for start in range(0, n, step):
+            some = min(step, n - start)
+            source = _draw(some, self.n_source, generator)
+            yield source, source if self.joint else _draw(some, self.n_target, generator)
+
+
+def datapoints(n_source: int, n_target: int) -> Blocks:
+    """Return the blocks of two sets of independent datapoints: each datapoint is a block."""
+    return Blocks(np.arange(n_source), np.arange(n_target), n_source, n_target, joint=False)
+
+
+def paired_images(source: Predictions, target: Predictions) -> Blocks:
+    """Return the blocks of two sets that show the same images: a row of both is a block."""
+    if source.datapoints_digest != target.datapoints_digest:
+        raise InputError(
+            f"sets of {len(source)} and {len(target)} datapoints differ in size, indices or labels",
+            remedy="Two sets are paired only if row by row they show the same image",
+        )
+    rows = np.arange(len(source))
+    return Blocks(rows, rows, len(rows), len(rows), joint=True)
+
+
+def groups(
+    source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
+) -> Blocks:  # fmt: skip
+    """Return the blocks of grouped sets: all datapoints of a group (a writer, a video) form one."""
+    source, target = np.asarray(source), np.asarray(target)
+    if shared:
+        names, block = np.unique(np.concatenate([source, target]), return_inverse=True)
+        of_source, of_target = np.split(block, [len(source)])
+        return Blocks(of_source, of_target, len(names), len(names), joint=True, grouped=True)
+    of_source, source_block = np.unique(source, return_inverse=True)
+    of_target, target_block = np.unique(target, return_inverse=True)
+    sizes = len(of_source), len(of_target)
+    return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
+
+
+def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
+    """Draw `n` bootstrap samples of the blocks, and count each block: shape (n_blocks, n)."""
+    from matcheval.protocol.kernel import count_draws
+
+    # A byte is enough: to draw one of 256 blocks or more 256 times has odds below 1 / 256!.
+    counts = np.zeros((n_blocks, n), np.uint8)
+    count_draws(generator.integers(n_blocks, size=(n, n_blocks)), counts)
+    return counts
+
+
+@dataclass(frozen=True)
+class GroupSource:
+    """Where the groups of a set are found: the first of these that there is."""
+
+    file: Path | None = None
+    kind: str = ""
+    datapoints: Path | None = None
+
+    def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Groups:
+        """Read the groups."""
+        names = None
+        if self.datapoints is not None:
+            names = DATAPOINTS_SCHEMA.read(self.datapoints)["name"].to_pylist()
+        if self.file is not None:
+            return read_group_file(self.file, predictions.index, names)
+        if names is not None:
+            from matcheval.datasets.digits import KNOWN_GROUPS
+
+            if self.kind not in KNOWN_GROUPS:
+                return None
+            return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
+        if not any(map(_tells_groups, files)):
+            return None
+        return groups_of_models([read_predictions(file, layout=layout) for file in files], files)
+
+
+def _tells_groups(file: Path) -> bool:
+    """Whether a file may name groups or hold scores that show copies; reads its schema only."""
+    import pyarrow.parquet as pq
+
+    if file.suffix != ".parquet":
+        return True
+    names = {*pq.read_schema(file).names}
+    return GROUP in names or not {"prediction", "probability"} <= names
+
+
+def groups_of_models(models: Collection[Predictions], places: Sequence[object]) -> Groups:
+    """Return the groups of a set's datapoints: those that files name, or else copies."""
+    first, *others = map(groups_of, models, places)
+    for other, place in zip(others, places[1:], strict=True):
+        if first is None and other is not None:
+            problem = f"names groups; {places[0]} names none"
+        elif first is not None and (other is None or not np.array_equal(first, other)):
+            problem = f"names other groups than {places[0]}, or none"
+        else:
+            continue
+        raise InputError(
+            problem, file=place, field="group",
+            remedy="All models are tested on the same datapoints, of the same groups",
+        )  # fmt: skip
+    return common_copies([*models]) if first is None else first
+
+
+def blocks_of_pair(comparison: Comparison, names: Mapping[str, Groups]) -> Blocks | None:
+    """Return what of a pair's datapoints belongs together, given the groups of both origins."""
+    pair = comparison.pair
+    origins = ("original", "replication")
+    source, target = (names[o] for o in origins[:: 1 if comparison.source_is_original else -1])
+    is_given = [of_set is not None and of_set.dtype.kind != "i" for of_set in (source, target)]
+    if pair.groups_shared and not all(is_given):
+        raise configuration_error(
+            "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",
+            remedy="Name a file of each set under `groups`, or leave `groups_shared` out",
+        )  # fmt: skip
+    images = paired_images(comparison.source, comparison.target) if pair.paired else None
+    if pair.paired and not any(is_given):
+        if source is None or target is None:
+            return images
+        source = target = np.unique(np.stack([source, target]), axis=1, return_inverse=True)[1]
+    if source is None and target is None:
+        return images
+    if pair.paired and (source is None or target is None or not np.array_equal(source, target)):
+        raise configuration_error(
+            "paired images have different groups in the two sets", field=f"pairs.{pair.name}",
+            remedy="Give both copies of an image the same group",
+        )  # fmt: skip
+    if source is None:
+        source = np.arange(len(comparison.source)).astype(np.str_)
+    if target is None:
+        target = np.arange(len(comparison.target)).astype(np.str_)
+    return groups(source, target, shared=pair.groups_shared or pair.paired)

@@ -14,8 +14,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.protocol.blocks import Blocks, Draws, datapoints
-from matcheval.protocol.comparisons import Comparison
+from matcheval.protocol.comparisons import Blocks, Comparison, Draws, datapoints
 from matcheval.protocol.matching import Rows, order_by_score
 from matcheval.statistics.intervals import LEVEL, percentiles
 

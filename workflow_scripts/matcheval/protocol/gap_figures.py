@@ -8,6 +8,7 @@ import pandas as pd
 
 from matcheval.figures import style
 from matcheval.figures.forms import (
+    FEW_MODELS,
     RUNNING_MEDIAN,
     Floats,
     Series,
@@ -16,10 +17,9 @@ from matcheval.figures.forms import (
     join,
     name_rows,
 )
-from matcheval.figures.many_models import FEW_MODELS
 from matcheval.figures.style import COLUMN_WIDTH, GAP, MATCHED_GAP, SETS, SeriesStyle, count
-from matcheval.io.text_tables import counted
-from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor, percent
+from matcheval.io.text_tables import counted, level_text
+from matcheval.statistics.intervals import LEVEL, clopper_pearson, normal_factor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +83,7 @@ def note_of(table: pd.DataFrame, level: float) -> str:
             "(of fewer at both ends)."
         )
     else:
-        notes.append(f"Bars of accuracies on all datapoints: {percent(level)} intervals.")
+        notes.append(f"Bars of accuracies on all datapoints: {level_text(level)} intervals.")
     if table["n_seeds"].max() > 1:
         notes.append(
             f"Bars of matched accuracies and of shares: ±1 SD over the {_seeds(table)} of the "
@@ -200,7 +200,7 @@ def _draw_many(figure: "Figure", table: pd.DataFrame, level: float) -> None:
             Series(f"matched_accuracy_{origin}", matched, label),
         )  # fmt: skip
     _finish(accuracies, "Accuracy (%)", 6)
-    label = f"matched points, {percent(level)} intervals"
+    label = f"matched points, {level_text(level)} intervals"
     plain = Series("gap", GAP, "all points", "none")
     _draw(gaps, table, plain, Series("matched_gap", MATCHED_GAP, label))
     _draw_sampling_range(gaps, table, level)
@@ -232,7 +232,7 @@ def _draw_sampling_range(axes: "Axes", table: pd.DataFrame, level: float) -> Non
     band = axes.stairs(
         half, np.arange(len(table) + 1) - 0.5, baseline=-half, fill=True, color="#dcdcdc",
         linewidth=0, zorder=0.6,  # above the grid
-        label=f"{percent(level)} sampling range of no difference (all points)",
+        label=f"{level_text(level)} sampling range of no difference (all points)",
     )  # fmt: skip
     band.sticky_edges.y.clear()  # otherwise the axis would end at the upper edge of the band
     axes.update_datalim([(1, -half.max()), (1, half.max())])
@@ -320,6 +320,6 @@ def _note(mean: pd.Series, level: float) -> str:
         sampled = f"groups (at least {mean['n_groups']} in a set)"
     sizes = f"{mean['n_reference_original']:,} and {mean['n_reference_replication']:,} datapoints"
     return (
-        f"Bars: {percent(level)} intervals for the sampling of {sampled}. Samples: of {sizes}. "
+        f"Bars: {level_text(level)} intervals for the sampling of {sampled}. Samples: of {sizes}. "
         "Narrowings are left out where the gap is not positive or does not exceed twice its error."
     )

@@ -26,9 +26,8 @@ import pyarrow as pa
 from matcheval.datasets.suites import Pair
 from matcheval.io.terminal import tracked
 from matcheval.protocol import compared_models, decomposition
-from matcheval.protocol.blocks import Blocks
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
-from matcheval.protocol.comparisons import MANY_UNMATCHED, Comparison
+from matcheval.protocol.comparisons import MANY_UNMATCHED, Blocks, Comparison
 from matcheval.protocol.decomposition import (
     CLEAR_GAP,
     FURTHER_N_BINS,
@@ -90,14 +89,10 @@ class GapTables:
     calibration: pd.DataFrame
 
 
-def estimate_gaps(
-    compared: ComparedModels, *, progress: bool = False, threads: int = 1
-) -> GapTables:
+def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
     """Estimate the gaps of several models on one pair, by all matchings."""
     comparisons = tracked(compared.comparisons, "estimating gaps", progress=progress)
-    return gaps_of_models(
-        comparisons, compared.methods, compared.seeds, compared.blocks, threads=threads
-    )
+    return gaps_of_models(comparisons, compared.methods, compared.seeds, compared.blocks)
 
 
 def gaps_of_models(

@@ -5,17 +5,24 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.io.text_tables import TextColumn, signed
+from matcheval.io.text_tables import TextColumn, level_text, signed
 from matcheval.names import ORIGINS
 from matcheval.protocol import words
 from matcheval.protocol.schemas import CALIBRATION
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.verdicts import Claim, StudyVerdicts, Verdict
 from matcheval.protocol.words import percent, with_interval
-from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
-from matcheval.statistics.intervals import percent as level_of
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Line,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 
 _QUANTITIES = {"gap": "gap", "matched_gap": "matched gap"}
 _ROWS = {
@@ -43,7 +50,7 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
     """Read the tables of a study, and make headlines, charts, and a table of all models."""
-    titles, level = values["titles"], level_of(values["confidence"])
+    titles, level = values["titles"], level_text(values["confidence"])
     study = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
     rows = [row for _, row in study.means.iterrows()]
     headlines, of_accuracies = list[Headline](), list[Chart]()
@@ -52,7 +59,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         of_pair = [row for row in rows if row["pair"] == verdict.pair]
         first, charts = of_pair[0], list[Chart]()
         models = study.gaps[verdict.pair, first["matching"]]
-        is_mixed = _is_mixed(verdict)
+        is_mixed = verdict.claims[0].finding == "mixed"
         if is_mixed:  # the chart of models takes the place of that of their mean
             charts.append(_accuracies(first, models, level))
         elif first["n_models"]:
@@ -77,10 +84,6 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         notes=tuple(words.told(study.suspicions)),
         heading="Models",
     )
-
-
-def _is_mixed(verdict: Verdict) -> bool:
-    return verdict.claims[0].finding == "mixed"
 
 
 def _calibration(

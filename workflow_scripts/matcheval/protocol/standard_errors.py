@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.protocol.blocks import Blocks
+from matcheval.protocol.comparisons import Blocks
 from matcheval.protocol.decomposition import Floats, Scored
 from matcheval.protocol.matching import UNMATCHED, MatchedRows
 from matcheval.statistics.intervals import LEVEL, normal_factor
@@ -43,7 +43,7 @@ def isotonic_accuracy(scored: Scored) -> Floats:
 
     Points of equal confidence are pooled; confidences are compared in float64.
     """
-    from matcheval.statistics.isotonic import isotonic_fit
+    from matcheval.protocol.kernel import isotonic_fit
 
     p = scored.confidence[scored.order].astype(np.float64)
     starts = np.flatnonzero(np.append(True, p[1:] != p[:-1]))

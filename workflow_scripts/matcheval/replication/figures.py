@@ -11,8 +11,7 @@ import pandas as pd
 
 from matcheval.errors import listed
 from matcheval.figures import style
-from matcheval.figures.forms import drawing, scatter, square
-from matcheval.figures.many_models import point_options
+from matcheval.figures.forms import drawing, point_options, scatter, square
 from matcheval.io.text_tables import counted
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 

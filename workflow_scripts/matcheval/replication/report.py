@@ -7,9 +7,17 @@ import pandas as pd
 
 from matcheval.io.text_tables import counted
 from matcheval.replication.tables import FITS, REGION, RESULTS
-from matcheval.report.charts import Chart, Line, Point, Series, bounds_in_percent
 from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import Content, Headline, Sentence
+from matcheval.report.sections import (
+    Chart,
+    Content,
+    Headline,
+    Line,
+    Point,
+    Sentence,
+    Series,
+    bounds_in_percent,
+)
 from matcheval.statistics.lines import Scale
 
 

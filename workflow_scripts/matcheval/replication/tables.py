@@ -16,8 +16,7 @@ from matcheval.io.text_tables import counted, outward, signed, with_interval
 from matcheval.names import ORIGINS
 from matcheval.predictions.correctness import Correctness
 from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
-from matcheval.statistics.lines import FEW_FAMILIES
-from matcheval.statistics.ranks import ordinal_ranks, rank_correlations
+from matcheval.statistics.lines import FEW_FAMILIES, ordinal_ranks, rank_correlations
 from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
 

@@ -212,10 +212,10 @@ def template_digest() -> str:
 def _render_section(section: Section, space: FigureSpace) -> Rendered:
     content = Content()
     if section.data:
-        content = import_module(f"{section.room}.report").content(section.data, section.values)
+        content = import_module(f"{section.package}.report").content(section.data, section.values)
     tables = [table for shown in section.shown if shown.is_table for table in _tables(shown)]
     figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
-    own = "/".join(section.room.split(".")[1:]) + "/report.html"
+    own = "/".join(section.package.split(".")[1:]) + "/report.html"
     name = own if (_LIBRARY / own).is_file() else "report/section.html"
     template = _environment().get_template(name)
     html = template.render(section=section, tables=tables, figures=figures, **content.variables)

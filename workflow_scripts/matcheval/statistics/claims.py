@@ -32,26 +32,14 @@ class Strength(StrEnum):
 
 @dataclass(frozen=True)
 class Evidence:
-    """An estimated difference and its error.
-
-    Attributes
-    ----------
-    value, low, high : float
-        Estimate and interval, as they are reported; NaN where there is none.
-    error : float
-        Standard error.
-    bias : float
-        By how much the estimate may be off in any number of datapoints.
-    n_groups : int
-        Groups of the set that has fewer; 0 for independent datapoints.
-    """
+    """An estimated difference with the interval that is reported, NaN where there is none."""
 
     value: float
     low: float
     high: float
-    error: float
-    bias: float = 0.0
-    n_groups: int = 0
+    error: float  # standard error
+    bias: float = 0.0  # by how much the estimate may be off in any number of datapoints
+    n_groups: int = 0  # of the set that has fewer; 0 for independent datapoints
 
     @classmethod
     def of_interval(

@@ -39,15 +39,10 @@ def percentiles(level: float) -> tuple[float, float]:
     return tail, 100 - tail
 
 
-def percent(level: float) -> str:
-    """Return what readers call a level, such as `90 %`."""
-    return level_text(level)
-
-
 def at_level(text: str, level: float) -> str:
     """Fill `{level}` and `{factor}`, the level of intervals and its normal quantile, in a text."""
     factor = f"{normal_factor(level):.4g}"
-    return text.replace("{level}", percent(level)).replace("{factor}", factor)
+    return text.replace("{level}", level_text(level)).replace("{factor}", factor)
 
 
 def check_level(level: object) -> None:

@@ -1,4 +1,4 @@
-"""Linear fits by least squares, and their bootstrap over models.
+"""Linear fits by least squares with their bootstrap over models, ranks, and correlations.
 
 As in the analysis of Recht et al. (2019), the bootstrap resamples models: it draws as many models
 as there are, with replacement, and fits the line again. The datapoints are not resampled.
@@ -39,19 +39,11 @@ class Line:
 
 @dataclass(frozen=True)
 class BootstrapLines:
-    """Lines fitted to resampled models.
+    """Lines fitted to resampled models, without resamples of models that all have the same x."""
 
-    Attributes
-    ----------
-    slope, offset : float64 arrays, shape (n_kept,)
-        One line per resample that determines a line.
-    n_degenerate : int
-        Number of resamples left out because all models drawn have the same x.
-    """
-
-    slope: FloatArray
+    slope: FloatArray  # shape (n_kept,)
     offset: FloatArray
-    n_degenerate: int
+    n_degenerate: int  # resamples left out
 
 
 def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
@@ -72,15 +64,10 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines to models drawn with replacement: O(resamples · n_models).
+    """Fit lines to models drawn with replacement, but where all models drawn have the same x.
 
     Draws are those of repeated `RandomState(seed).choice(m, m)`, as in the code of Recht et al.
-    (2019), which has one stream in all versions of NumPy. A resample in which all x are equal
-    determines no line: intervals are conditional on those that do.
-
-    Notes
-    -----
-    Time is O(resamples · n_models), memory O(resamples + n_models).
+    (2019), which has one stream in all versions of NumPy.
     """
     x, y = _checked(x, y)
     # Imported late because it loads numba.
@@ -136,11 +123,9 @@ def bootstrap_families(
 
 
 def percentile_interval(values: FloatArray, level: float = 0.95) -> tuple[float, float]:
-    """Compute a two-sided percentile interval.
+    """Compute a two-sided percentile interval, rounded outward to values that occur.
 
-    Bounds are order statistics: the lower quantile is rounded down and the upper quantile rounded
-    up to a value that occurs (NumPy's methods `lower` and `higher`), as in the code of
-    Recht et al. (2019).
+    So does the code of Recht et al. (2019).
     """
     tail = (1 - level) / 2
     low = np.quantile(values, tail, method="lower")
@@ -194,3 +179,38 @@ def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
 def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
     """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale."""
     return (np.asarray(correct, np.float64) + 0.5) / (np.asarray(n, np.float64) + 1)
+
+
+def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """Rank models by decreasing accuracy, from 1; ties are broken by model name.
+
+    Of the simple rules, only this one reproduces all ranks that Recht et al. (2019) print:
+    `resnet_basic_32` and `vgg_15_BN_64` tie, and have ranks 26 and 27.
+    """
+    values = np.asarray(accuracy, dtype=np.float64)
+    order = sorted(range(len(values)), key=lambda i: (-values[i], names[i]))
+    ranks = np.empty(len(values), dtype=np.int64)
+    ranks[order] = np.arange(1, len(values) + 1)
+    return ranks
+
+
+def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:
+    """Compute Spearman's ρ and Kendall's τ-b; NaN of fewer than two values or a constant series."""
+    from scipy.stats import kendalltau, spearmanr
+
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if not _are_varied(x, y):
+        return float("nan"), float("nan")
+    return float(spearmanr(x, y).statistic), float(kendalltau(x, y).statistic)
+
+
+def linear_correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+    """Compute Pearson's r; NaN of fewer than two values or a constant series."""
+    x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    if not _are_varied(x, y):
+        return float("nan")
+    return float(np.corrcoef(x, y)[0, 1])
+
+
+def _are_varied(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+    return len(x) >= 2 and np.ptp(x) != 0 and np.ptp(y) != 0

@@ -106,39 +106,17 @@ def effective_robustness(
     seed: int,
     confidence: float,
 ) -> dict[str, Any]:
-    """Compute the effective robustness of models on one scale.
+    """Compute the effective robustness of models on one scale; arrays by name, shape (n_models,).
 
-    Parameters
-    ----------
-    accuracy : float64 array, shape (1 + n_bases, n_models)
-        Accuracies, as fractions, on the new set and on its bases.
-    drawn : float64 array, shape (resamples, 1 + n_bases, n_models)
-        Resamples of them, by `draw_accuracies`; none for no intervals.
-    is_shared : bool array, shape (1 + n_bases,)
-        Whether these draw the same datapoints for all models, so that fits are to accuracies drawn
-        and errors that models share cancel. Else fits are to the models' own accuracies: how their
-        images are sampled is part of how they scatter about the fit.
-    is_chosen : bool array, shape (n_models,)
-        Whether a model is fitted. On the probit scale, one with an accuracy of 0 or 1 is not.
-    scale : Scale
-        Of all accuracies in the fit.
-    seed : int
-        Each resample also draws the fitted models with replacement.
-    confidence : float
-        Level of the percentile intervals.
+    `accuracy`, shape (1 + n_bases, n_models), is of the new set, then of its bases; `drawn`, shape
+    (resamples, 1 + n_bases, n_models), are resamples of it by `draw_accuracies`, or none for no
+    intervals. Where `is_shared`, these draw the same datapoints for all models, so that fits are to
+    accuracies drawn and errors that models share cancel; elsewhere fits are to the models' own
+    accuracies: how their images are sampled is part of how they scatter about the fit.
 
-    Returns
-    -------
-    dict
-        By name, arrays of shape (n_models,): `is_standard`, whether a model is fitted; `fitted` and
-        `expected`, accuracies by the fit to all and to all others; `rho`, accuracy minus expected,
-        with `rho_low` and `rho_high`, NaN without resamples; `n_standard`, models of that fit;
-        `resamples`, a number; `n_degenerate`, resamples that determine no fit and are left out.
-
-    Raises
-    ------
-    InputError
-        If too few models are fitted, or they determine no fit.
+    `fitted` and `expected` are accuracies by the fit to all chosen models and to all others, `rho`
+    is accuracy minus expected, and `n_degenerate` counts resamples that determine no fit and are
+    left out. On the probit scale, a model with an accuracy of 0 or 1 is not fitted.
     """
     y, *base = to_scale(accuracy, scale)
     bases = np.transpose(base)

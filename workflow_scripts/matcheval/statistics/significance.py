@@ -34,12 +34,7 @@ def paired_error(right: npt.ArrayLike, other_right: npt.ArrayLike) -> FloatArray
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
-    """Count the significant differences, with Bonferroni's correction for multiple tests.
-
-    Tests are two-sided. The family-wise error rate, the probability of counting at least one
-    pair of equal accuracies, is at most 1 - `level`, however the tests depend on each other. It
-    covers the tests of one call only.
-    """
+    """Count the significant differences by two-sided tests, with Bonferroni's correction."""
     values = np.asarray(z, np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
@@ -78,8 +73,6 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
 def holm(p: npt.ArrayLike) -> FloatArray:
     """Correct p-values such that the chance of any false rejection is at most the level.
 
-    References
-    ----------
     Holm (1979), Scandinavian Journal of Statistics 6.
     """
     values = np.asarray(p, np.float64)

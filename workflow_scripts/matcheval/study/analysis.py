@@ -44,7 +44,7 @@ class Analysis(StudyPart):
         return [name for name in self.study.models if name not in left_out]
 
     @property
-    def room(self) -> str:
+    def package(self) -> str:
         """The package that the analysis lies in, with its module `report`, if it has one."""
         return type(self).__module__.rpartition(".")[0]
 
@@ -59,7 +59,7 @@ class Analysis(StudyPart):
         """Its section of the study's report: by default its tables for readers and its figures.
 
         An analysis with a section of its own design names further files in `data`, which the
-        function `content` of the module `report` of its room reads, and has a template
+        function `content` of the module `report` of its package reads, and has a template
         `report.html` there.
         """
         return self.section()
@@ -72,7 +72,7 @@ class Analysis(StudyPart):
         files = shown_files(self, left_out)
         settings = self.settings.model_dump(mode="json") if files or data else {}
         return Section(
-            self.name, self.title(), self.room, files, data or {}, values or {}, settings
+            self.name, self.title(), self.package, files, data or {}, values or {}, settings
         )
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:

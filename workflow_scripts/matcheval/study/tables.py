@@ -1,7 +1,7 @@
 """Analyses that are a table, perhaps with a figure, for each dataset or for each suite of a study.
 
 Such an analysis is one file, which holds its settings, a class derived from `DatasetTableAnalysis`,
-`SuiteTableAnalysis` or `protocol.pair_tables.PairTableAnalysis`, and what the class names by
+`SuiteTableAnalysis` or `protocol.analysis.PairTableAnalysis`, and what the class names by
 convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 """
 

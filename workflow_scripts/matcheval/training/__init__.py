@@ -8,7 +8,7 @@ import hashlib
 # Increase it by hand when an edit changes the result of training. A `shell:` rule runs the
 # training; Snakemake runs such a rule again when its parameters change, but does not see changes of
 # the library. The rule's parameters therefore contain this number. An edit that changes no result
-# leaves the number alone, and no model is trained again. `tests/unit/test_fingerprints.py` tells
+# leaves the number alone, and no model is trained again. `tests/unit/test_versions.py` tells
 # the two apart.
 TRAINING_VERSION = 2
 

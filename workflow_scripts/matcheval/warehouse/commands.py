@@ -100,7 +100,7 @@ def worklist(
     pending : bool
         Only images that wait for a decision.
     """
-    from matcheval.warehouse.figures import write_worklist
+    from matcheval.warehouse.documents import write_worklist
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
 
     built = _build(warehouse, output)

@@ -119,9 +119,6 @@ class Sampling(Analysis):
         """Return the tables that the sampling of a dataset reads."""
         return list(self._tables(wildcards.dataset).values())
 
-    def _pool_of(self, dataset: str) -> PoolSettings:
-        return self.settings.pools[self.sampled[dataset].pool]
-
     def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the options that simulate annotations of a pool."""
         pool = self.settings.pools[wildcards.pool]
@@ -135,9 +132,8 @@ class Sampling(Analysis):
 
     def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
         """Return size and time of the user's files of a pool, or of a dataset's pool."""
-        name = getattr(wildcards, "pool", None)
-        pool = self.settings.pools[name] if name else self._pool_of(wildcards.dataset)
-        return file_states(list(pool.custom_files.values()))
+        name = getattr(wildcards, "pool", None) or self.sampled[wildcards.dataset].pool
+        return file_states(list(self.settings.pools[name].custom_files.values()))
 
     def sample_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command line that samples a dataset."""
