@@ -117,7 +117,7 @@ class AccuracyPrediction(CheckedPrediction):
             self.counts, self.differences,
         )  # fmt: skip
         targets = [path for table in of_suite for path in table.expand(suite=suites)]
-        targets += self.between.files if len(suites) > 1 else []
+        targets += self.between.expand() if len(suites) > 1 else []
         for of_model in (self.errors_of_model, self.counts_of_model):
             targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:

@@ -108,10 +108,10 @@ class DomainGeneralization(PlannedTrainings):
         )  # fmt: skip
         of_scores = (self.predictability, self.near_far, self.plot_of_scores)
         return [
-            *(file for artifact in single for file in artifact.files),
+            *(file for artifact in single for file in artifact.expand()),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=KINDS),
-            *(file for artifact in of_scores for file in artifact.files if self.scored),
+            *(file for artifact in of_scores for file in artifact.expand() if self.scored),
         ]
 
     @property

@@ -185,7 +185,7 @@ def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tup
             try:
                 yield name, here.recv()
             except EOFError:  # it told nothing
-                yield name, _ended(process.exitcode)
+                yield name, _exit_message(process.exitcode)
             here.close()
 
 
@@ -204,7 +204,7 @@ def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
     result.send(task())
 
 
-def _ended(code: int) -> str:
+def _exit_message(code: int) -> str:
     if code < 0:
         return f"killed by {signal.Signals(-code).name}, as if out of memory"
     return f"its process ended with status {code}"

@@ -85,7 +85,7 @@ class Predicting:
     def batches(self) -> dict[int, tuple[str, ...]]:
         """Models that one job runs, where these are several, by the number of the job."""
         planned = self._study.inference_plan.batches(self.models).values()
-        batches = self._small if self.are_small else planned
+        batches = self._batches_of_small if self.are_small else planned
         return dict(enumerate((models for models in batches if len(models) > 1), 1))
 
     @property
@@ -101,7 +101,7 @@ class Predicting:
         return [model for model in self.models if model not in together]
 
     @property
-    def _small(self) -> list[tuple[str, ...]]:
+    def _batches_of_small(self) -> list[tuple[str, ...]]:
         by_geometry: dict[str, list[str]] = {}
         for name in self.models:
             geometry = self._study.inference_plan.geometry(name).name
