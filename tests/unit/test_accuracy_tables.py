@@ -122,6 +122,9 @@ def test_a_model_has_tables_of_its_own(tmp_path):
     found = predicted.drop_duplicates("dataset").set_index("dataset")
     names = ["group", "subgroup", "severity"]
     pd.testing.assert_frame_equal(found[names], places[names], check_dtype=False)
+    whole = errors.ERRORS.read(tmp_path / "errors.parquet").to_pandas()
+    expected = errors.tabulate_errors(predicted[predicted["model"] == "m"])  # n is in no mean
+    pd.testing.assert_frame_equal(whole, expected)
     for model in "mn":
         own = predicted[predicted["model"] == model]
         expected = errors.tabulate_errors(own)

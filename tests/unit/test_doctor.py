@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
-from helpers import told_json
+from helpers import printed
 from matcheval import __version__, health, slurm_checks
 from matcheval.cli.main import main
 from matcheval.health import NOTE, OK, PROBLEM
@@ -36,8 +36,7 @@ def test_the_version(capsys):
 class TestDoctor:
     def test_this_machine(self, capsys, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
-        main(["doctor", "--json"])
-        told = told_json(capsys.readouterr().out)
+        told = printed(capsys, "doctor")
         assert told["works"] is True
         assert told["versions"]["matched-eval"] == __version__
         subjects = {one["subject"] for one in told["findings"]}

@@ -115,6 +115,7 @@ def test_names_cannot_command_the_terminal():
 def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):
     (tmp_path / "cut_off.py").write_text("NAMES = ['a', 'b', 'c']\nprint('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     monkeypatch.setattr(entry_points, "__file__", str(tmp_path / "matcheval/execution/x.py"))
 
     def function():

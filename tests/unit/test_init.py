@@ -10,7 +10,8 @@ import pytest
 import yaml
 from PIL import Image
 
-from helpers import simulate, told_json
+from helpers import error_of, printed, simulate
+from image_sets import encode, write_files
 from matcheval.cli.main import main
 from matcheval.init.study import as_name
 from matcheval.predictions.records import write_predictions
@@ -27,23 +28,16 @@ def _in_folder(tmp_path, monkeypatch):
 
 
 def init(capsys, *arguments):
-    main(["init", *map(str, arguments), "--json"])
-    return told_json(capsys.readouterr().out)
+    return printed(capsys, "init", *arguments)
 
 
 def refused(capsys, *arguments, code=1):
-    with pytest.raises(SystemExit) as caught:
-        main(["init", *map(str, arguments)])
-    assert caught.value.code == code
-    return capsys.readouterr().err
+    return error_of(capsys, code, "init", *arguments)
 
 
 def images(folder, classes, n=4):
-    for name in classes:
-        place = Path(folder, name)
-        place.mkdir(parents=True)
-        for i in range(n):
-            Image.fromarray(np.full((8, 8, 3), 20 * i, np.uint8)).save(place / f"{i}.png")
+    pixels = [encode(np.full((8, 8, 3), 20 * i, np.uint8)) for i in range(n)]
+    write_files(Path(folder), {f"{c}/{i}.png": x for c in classes for i, x in enumerate(pixels)})
 
 
 def predictions(folder, models, n=40, suffix="csv"):
@@ -149,12 +143,11 @@ class TestTemplates:
     def test_sets_and_rows_of_catalogues_are_those_of_the_studies(self, capsys):
         """With the same rows, checkpoints and predictions are those of the longer studies."""
         pytest.importorskip("timm")
-        for name, reference in (("cifar10", "cifar10"), ("imagenet", "imagenet")):
+        for name in ("cifar10", "imagenet"):
             described = init(capsys, name)
             study = written(f"{name}-small")
-            whole = yaml.safe_load((ROOT / "studies" / f"{reference}.yaml").read_text())
-            for dataset, block in study["datasets"].items():
-                assert whole["datasets"][dataset] == block
+            whole = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
+            assert study["datasets"].items() <= whole["datasets"].items()
         assert "no such file or folder: data/imagenet" in described["missing"]
         for name in ("cifar10", "digits", "imagenet"):
             rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()

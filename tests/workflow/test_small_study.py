@@ -1,10 +1,12 @@
-"""The small study, run by the real Snakemake: its results, and what is refused before any job."""
+"""The small study, run by the real Snakemake: results, refusals before any job, jobs on GPUs."""
 
+import json
 import re
 import subprocess
 
 import pandas as pd
 import pyarrow.parquet as pq
+import pytest
 import yaml
 from engine import ROOT, Workflow, environment
 
@@ -82,3 +84,35 @@ def test_a_name_means_one_thing_in_a_results_folder(copy):
     assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
     config.write_text(small)
     assert copy.plan("--config", other).jobs["predict_models_1"] == 1  # a study may change
+
+
+# Put at the head of predict.py: notes the GPU, and predicts without one.
+NOTE = """
+import json, os, pathlib, sys, time
+_place = sys.argv.index("--device") + 1
+assert sys.argv[_place] == "cuda"
+sys.argv[_place] = "cpu"
+_begin = time.time()
+time.sleep(1.0)
+with open("notes", "a") as _file:
+    _gpu = os.environ["CUDA_VISIBLE_DEVICES"]
+    _file.write(json.dumps({"gpu": _gpu, "begin": _begin, "end": time.time()}) + "\\n")
+"""
+
+
+@pytest.mark.slow
+def test_as_many_jobs_as_gpus_each_with_its_own(copy, tmp_path):
+    """The GPUs are names without devices; jobs note when they ran, and on which GPU."""
+    last = 'if __name__ == "__main__":'
+    copy.edit("workflow_scripts/predict.py", last, NOTE + last)
+    copy.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
+    variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
+    copy.run("predictions", "--cores", "6", **variables)
+    notes = [json.loads(line) for line in (copy.folder / "notes").read_text().splitlines()]
+    assert len(notes) == 3
+    assert {note["gpu"] for note in notes} == {"0", "GPU-b7"}
+    for note in notes:
+        # Those that ran when this one began.
+        others = [n for n in notes if n["begin"] <= note["begin"] < n["end"] and n is not note]
+        assert len(others) <= 1
+        assert note["gpu"] not in [other["gpu"] for other in others]
