@@ -36,7 +36,6 @@ rule all:
         rules.predictions.input,
         list(TARGETS.values()),
         rules.write_report.output if SECTIONS else [],
-    localrule: True
     message:
         "All results of the study are there"
 

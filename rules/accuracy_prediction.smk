@@ -4,11 +4,7 @@ PREDICTION = STUDY.analyses["accuracy_prediction"]
 PREDICTED_SUITES = PREDICTION.settings.suites
 
 
-wildcard_constraints:
-    suite=one_of(STUDY.suites),
-
-
-# Rotation accuracies, which run the models again, over rotated images; what is done on a set is kept.
+# This runs the models again, over rotated images; what is done on a set is kept.
 rule score_rotation:
     """Score how well a model's features tell orientations of images."""
     input:
@@ -231,6 +227,5 @@ rule accuracy_prediction:
     """All files of accuracy prediction."""
     input:
         PREDICTION.targets,
-    localrule: True
     message:
         "All files of accuracy_prediction are there"

@@ -186,6 +186,5 @@ for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARG
             analysis.name
         input:
             analysis.targets,
-        localrule: True
         message:
             f"All files of {analysis.name} are there"

@@ -33,12 +33,12 @@ with with_message_only():
     if workflow.is_main_process and not config.get("__use_yte__"):
         for file in workflow.configfiles:
             read_yaml(file)
-    GIVEN = complete_configuration(config, HOME / "config.yaml")
+    CONFIGURATION = complete_configuration(config, HOME / "config.yaml")
     if workflow.is_main_process:
-        begin_run(GIVEN)
+        begin_run(CONFIGURATION)
     else:  # a job, which reads the study again
-        check_same_study(GIVEN, workflow.configfiles or [HOME / "config.yaml"])
-    STUDY = load_study(GIVEN, default_study=HOME / "config.yaml", analyses=ANALYSES)
+        check_same_study(CONFIGURATION, workflow.configfiles or [HOME / "config.yaml"])
+    STUDY = load_study(CONFIGURATION, default_study=HOME / "config.yaml", analyses=ANALYSES)
     if workflow.is_main_process:
         # Folders that cannot be read are reported here, in one line.
         for name in STUDY.used:
@@ -78,7 +78,6 @@ REQUESTS = Requests(
     ),
 )
 
-# Digests of the code of scripts.
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
@@ -97,3 +96,6 @@ wildcard_constraints:
     reference=one_of(STUDY.datasets),
     model=one_of(STUDY.runnable),
     pair=one_of(STUDY.pairs),
+    suite=one_of(STUDY.suites),
+    tested=one_of(STUDY.tested),
+    weights=one_of(STUDY.inference_plan.weights_urls),

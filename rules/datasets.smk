@@ -70,7 +70,6 @@ rule prepare_made_datasets:
         'python "$MATCHEVAL_JOB" prepare made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1'
 
 
-# Derived datasets are defined by analyses, not in the configuration.
 rule derive_dataset:
     """Make a part or a union of datasets, as analyses define them."""
     input:
@@ -122,6 +121,10 @@ SAMPLING = STUDY.analyses["sampling"]
 POOLS = SAMPLING.settings.pools
 
 
+wildcard_constraints:
+    pool=one_of(POOLS),
+
+
 rule simulate_annotations:
     """Simulate the annotations of a pool of candidates."""
     input:
@@ -131,8 +134,6 @@ rule simulate_annotations:
         annotations="<results>/pools/{pool}/annotations.parquet",
     log:
         "<results>/logs/simulate_annotations/{pool}.log",
-    wildcard_constraints:
-        pool=one_of(POOLS),
     conda:
         "../envs/models.yaml"
     resources:
@@ -157,8 +158,6 @@ rule count_selections:
         frequencies="<results>/pools/{pool}/frequencies.parquet",
     log:
         "<results>/logs/count_selections/{pool}.log",
-    wildcard_constraints:
-        pool=one_of(POOLS),
     conda:
         "../envs/models.yaml"
     resources:

@@ -209,6 +209,5 @@ rule domain_generalization:
     """All files of domain generalisation."""
     input:
         DOMAINS.targets,
-    localrule: True
     message:
         "All files of domain_generalization are there"

@@ -9,7 +9,6 @@
 localrules:
     download_file,
     download_weights,
-    prefetch,
 
 
 rule download_file:
@@ -38,8 +37,6 @@ rule download_weights:
         update("<results>/weights/{weights}"),
     log:
         "<results>/logs/download_weights/{weights}.log",
-    wildcard_constraints:
-        weights=one_of(STUDY.inference_plan.weights_urls),
     conda:
         "../envs/models.yaml"
     resources:
@@ -54,7 +51,6 @@ rule download_weights:
         " {resources.machine} > {log:q} 2>&1"
 
 
-# Everything that the study downloads, for example before it runs on a cluster.
 rule prefetch:
     """Everything that the study downloads, for example before it runs on a cluster."""
     input:

@@ -38,13 +38,13 @@ def image_sets(datasets):
 def training_sets(models):
     """Return the sets that models are trained and validated on."""
     trained = [STUDY.trained[name] for name in models]
-    return image_sets(name for one in trained for name in (*one.train, *one.validation))
+    return image_sets(name for model in trained for name in (*model.train, *model.validation))
 
 
 def weights(models):
     """Return `<study>/checkpoints/{model}.safetensors`, or published `<results>/weights/{file}`."""
-    made = [name for name in models if not STUDY.runnable[name].source.own_weights]
-    return list(dict.fromkeys(filter(None, map(STUDY.weights_file, made))))
+    others = [name for name in models if not STUDY.runnable[name].source.own_weights]
+    return list(dict.fromkeys(filter(None, map(STUDY.weights_file, others))))
 
 
 def custom_files(models):
@@ -54,9 +54,9 @@ def custom_files(models):
 
 def suite_files():
     """Return what stands for the sets of suites, so that it stays when images are deleted."""
-    made = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
+    names = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
     suites = expand("<study>/suites/{suite}.json", suite=INFERENCE.checked_suites)
-    return list(dict.fromkeys(suites + descriptions(sorted(made))))
+    return list(dict.fromkeys(suites + descriptions(sorted(names))))
 
 
 def predictions(datasets, models=None, suffixes=(".parquet",)):

@@ -18,8 +18,6 @@ rule index_suite:
         index="<study>/suites/{suite}.json",
     log:
         "<study>/logs/index_suite/{suite}.log",
-    wildcard_constraints:
-        suite=one_of(STUDY.suites),
     conda:
         "../envs/analysis.yaml"
     resources:
@@ -169,7 +167,6 @@ rule predict_dataset:
         + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
-# Models that an analysis trains and runs together on the same datasets.
 rule predict_tested:
     """Run models that an analysis trains together on its datasets."""
     input:
@@ -182,8 +179,6 @@ rule predict_tested:
         "<study>/logs/predict_tested/{tested}.log",
     benchmark:
         "<study>/benchmarks/predict_tested/{tested}.tsv"
-    wildcard_constraints:
-        tested=one_of(STUDY.tested),
     conda:
         "../envs/models.yaml"
     threads: REQUESTS.threads("predict_tested")
@@ -216,16 +211,11 @@ PREDICTIONS = [
 ]
 
 
-# Sets that are known by the user's files of predictions only.
-CUSTOM = [name for name in STUDY.evaluated if not STUDY.datasets[name].has_images]
-
-
 rule predictions:
     """All predictions of the study, those on file included."""
     input:
         PREDICTIONS,
-        [file for name in CUSTOM for file in STUDY.results_files(name)],
-    localrule: True
+        predictions(name for name in STUDY.evaluated if not STUDY.datasets[name].has_images),
     message:
         "All predictions are there"
 

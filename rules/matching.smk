@@ -206,7 +206,6 @@ rule matched:
     input:
         files_of(rules.match_predictions, pair=MATCHING.pairs, batch=MATCHING.batches),
         files_of(rules.save_matched_pairs, pair=MATCHING.pairs if MATCHING.saved_models else []),
-    localrule: True
     message:
         "All files of matched are there"
 
@@ -217,7 +216,6 @@ rule tables:
         files_of(rules.tabulate_runs, pair=MATCHING.pairs),
         files_of(rules.estimate_gaps, pair=MATCHING.pairs),
         rules.write_summary.output if MATCHING.pairs else [],
-    localrule: True
     message:
         "All files of tables are there"
 
@@ -226,7 +224,6 @@ rule figures:
     """All figures of the matching."""
     input:
         files_of(rules.plot_matching, pair=MATCHING.pairs),
-    localrule: True
     message:
         "All files of figures are there"
 
@@ -237,6 +234,5 @@ rule matching:
         rules.matched.input,
         rules.tables.input,
         rules.figures.input,
-    localrule: True
     message:
         "All files of matching are there"

@@ -140,6 +140,5 @@ rule replication:
     """All files of the replication."""
     input:
         REPLICATION.targets,
-    localrule: True
     message:
         "All files of replication are there"

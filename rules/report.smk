@@ -43,7 +43,7 @@ rule write_report:
         **calls(
             "matcheval.report.pages:write_report",
             REPORTED,
-            uses=[*(f"{one.package}.report" for one in SECTIONS if one.data)],
+            uses=[f"{section.package}.report" for section in SECTIONS if section.data],
             study=STUDY.name,
             templates=template_digest(),
         ),

@@ -11,7 +11,7 @@ from preflight import Preflight
 from sigterm import end_at_any_moment
 
 BEGAN = time.time()
-PREFLIGHT = Preflight(workflow, STUDY, GIVEN)
+PREFLIGHT = Preflight(workflow, STUDY, CONFIGURATION)
 if workflow.is_main_process:
     for warning in [*undecided(CODE), *STUDY.analyses["matching"].warnings]:
         logger.warning(f"Warning: {warning}.")
@@ -26,7 +26,7 @@ def start_run():
 def tell_success():
     """Tell where to start reading, and of predictions made by several versions of software."""
     PREFLIGHT.on_success(BEGAN, has_report=bool(SECTIONS))
-    pages = [STUDY.report_page, *[one.first_page for one in STUDY.analyses.values()]]
+    pages = [STUDY.report_page, *[analysis.first_page for analysis in STUDY.analyses.values()]]
     for page in [page for page in pages if page and Path(page).is_file()][:1]:
         logger.warning(f"Start reading here: {page}")
     if warning := mixed_software(STUDY):

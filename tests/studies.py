@@ -41,4 +41,4 @@ def rule_bodies() -> list[tuple[str, str]]:
     for _, name, body in re.findall(r"^( *)rule ?(\w*):\n((?:\1 +.*\n|\n)+)", text, re.MULTILINE):
         in_loop = re.search(r'name:\n +f?"?([\w.]+)', body)
         found.append((name or (in_loop[1] if in_loop else ""), body))
-    return [(name, body) for name, body in found if "localrule: True" not in body]
+    return [(name, body) for name, body in found if " log:\n" in body]

@@ -22,9 +22,9 @@ def check(
     folders = [path for path in results if path.is_dir()]
     files = [path for path in results if path not in folders]
     files += [path for folder in folders for path in sorted(folder.rglob("[!.]*.*"))]
-    given = {"study": study, "files": [*files, *datasets], "expected": expected}
+    described = {"study": study, "files": [*files, *datasets], "expected": expected}
     with NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(given, file, default=str)
+        json.dump(described, file, default=str)
         file.flush()
         command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--given", file.name]
         library = {"PYTHONPATH": str(Path(__file__).parent)}  # which need not be installed
@@ -38,6 +38,6 @@ def check(
         problem = f"{len(failed)} checks failed: {listed(failed)}"
         raise InputError(problem if failed else "the checks could not run", file=study)
     passed = re.findall(r"(\d+) passed", ran.stdout)[-1]
-    told = f"{passed} checks of {len(files)} files passed."
-    logging.info("%s", told)
-    sys.stderr.write(f"{told}\n")
+    message = f"{passed} checks of {len(files)} files passed."
+    logging.info("%s", message)
+    sys.stderr.write(f"{message}\n")

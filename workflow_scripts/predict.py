@@ -42,7 +42,7 @@ def predict(
         place["sets"] if "sets" in place else read_members(Path(place["suite"]))
         for place in published
     ]
-    names = dict.fromkeys(name for each in members for name in each)
+    names = dict.fromkeys(name for sets in members for name in sets)
     n_processes = config.n_threads if processes else 1
     predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,

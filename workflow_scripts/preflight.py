@@ -46,8 +46,8 @@ def with_message_only() -> Iterator[None]:
 class Preflight:
     """The checks of one run."""
 
-    def __init__(self, workflow: Any, study: Study, given: Mapping[str, Any]) -> None:
-        self._workflow, self._study, self._given = workflow, study, given
+    def __init__(self, workflow: Any, study: Study, configuration: Mapping[str, Any]) -> None:
+        self._workflow, self._study, self._configuration = workflow, study, configuration
 
     def on_load(self, is_module: bool) -> None:
         """Run the checks that are possible once the rules have been read."""
@@ -57,7 +57,7 @@ class Preflight:
             if not is_module:
                 self._check_profile()
             check_shared_names(self._study)
-            check_made_with(self._study, self._given)
+            check_made_with(self._study, self._configuration)
             check_links(self._study)
         try:
             check_custom_images(self._study)
@@ -70,7 +70,7 @@ class Preflight:
             check_custom_images(self._study)
             check_restored(self._study)
             record_shared_names(self._study)
-            record_made_with(self._study, self._given)
+            record_made_with(self._study, self._configuration)
 
     def on_success(self, began: float, has_report: bool) -> None:
         """Note that all results are of one study, after a whole run, which ends with the report.
@@ -79,19 +79,19 @@ class Preflight:
         """
         page = Path(self._study.report_page)
         if not has_report or (page.is_file() and page.stat().st_mtime >= began):
-            record_made_with(self._study, self._given, is_complete=True)
+            record_made_with(self._study, self._configuration, is_complete=True)
 
     def _check_profile(self) -> None:
         """Check names of rules in the profile and on the command line."""
         settings, problems = self._workflow.resource_settings, ErrorCollector()
-        known = sorted(rule.name for rule in self._workflow.rules)
-        given = {
+        rules = sorted(rule.name for rule in self._workflow.rules)
+        named = {
             "set-resources": settings.overwrite_resources,
             "set-threads": settings.overwrite_threads,
             "groups": self._workflow.group_settings.overwrite_groups,
         }
-        for option, names in given.items():
+        for option, names in named.items():
             with problems.collected():
-                some = [name for name in names if not _NUMBERED.fullmatch(name)]
-                check_known("rule", some, known, field=option)
+                fixed = [name for name in names if not _NUMBERED.fullmatch(name)]
+                check_known("rule", fixed, rules, field=option)
         problems.raise_any()

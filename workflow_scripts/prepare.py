@@ -37,7 +37,7 @@ def prepare_made(sets: str, results: Path, links: Path) -> None:
     """
     from matcheval.execution.batches import kept_member, make_members
 
-    members, made = [], list[Path]()
+    members, outputs = [], list[Path]()
     for name, kind, options, version, sources, downloads in unpacked(sets):
         folder = results / "datasets" / name
         reads = [folder.with_name(source) / DESCRIPTION for source in sources]
@@ -45,9 +45,9 @@ def prepare_made(sets: str, results: Path, links: Path) -> None:
         files = (folder / DESCRIPTION, folder / DATAPOINTS)
         make = partial(prepare, name, kind, json.dumps(options), results / "downloads", folder)
         members.append(kept_member(name, files, digest_of([kind, options, version]), reads, make))
-        made += files
+        outputs += files
     make_members(members)
-    for file in made:
+    for file in outputs:
         publish(file, links / file.parent.name / file.name)
 
 

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from matcheval.execution.entry_points import run_script, show_progress
-from matcheval.execution.jobs import is_to_stop, unpack_argument
+from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.inference.settings import InferenceConfig
 
 log = logging.getLogger("score_rotation")
@@ -20,7 +20,7 @@ def score(job: str, scores: Path, config: InferenceConfig, minutes: int = 0) -> 
     from matcheval.accuracy_prediction.scoring import SCORES
     from matcheval.io.tables import write_table
 
-    described = TypeAdapter(RotationJob).validate_json(unpack_argument(job))
+    described = TypeAdapter(RotationJob).validate_python(unpacked(job))
     table = score_rotation(described, config, is_to_stop=stops, progress=show_progress())
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())

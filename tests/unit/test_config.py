@@ -18,7 +18,7 @@ from matcheval.protocol.settings import MatchingSettings
 from matcheval.replication.fits import ReplicationSettings
 from matcheval.settings import Settings, read_settings
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_custom_images, open_some
+from matcheval.study.checks import check_custom_images, open_samples
 from matcheval.study.configuration import CoreConfiguration
 from matcheval.training.settings import TrainingSettings
 from studies import configuration, load
@@ -351,4 +351,4 @@ def test_predictions_are_opened_with_the_classes_of_the_study(tmp_path, monkeypa
     pairs = {"p": {"original": "a", "replication": "b"}}
     study = load({"study": "s", "models": "m.csv", "datasets": sets, "pairs": pairs})
     with pytest.raises(InputError, match=r"a/m\.csv: 'label': row 1: 2 is too large; the maximum"):
-        open_some(study)
+        open_samples(study)

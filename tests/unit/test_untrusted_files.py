@@ -435,8 +435,9 @@ def test_study_files(studies, tmp_path, damage, random):
     with read_or_refused(), chdir(ROOT):
         study = load(read_yaml(path))
         made = [file for one in study.analyses.values() for file in one.targets]
-        run = study.predicting
-        made += [file for name in run.datasets for file in run.files(name, run.models)]
+        models = study.predicting.models
+        for name in study.predicting.datasets:
+            made += study.results_inputs(name, models)
         for file in map(str, made):
             assert Path(file).is_relative_to(study.results)
             assert ".." not in Path(file).parts

@@ -66,7 +66,7 @@ def test_rules_of_the_login_node(workflow):
     files = {path.name for path in workflow.results.rglob("*") if path.is_file()}
     assert files == {"digits.json", ".made_with.json"}
     local = set(json.loads((workflow.folder / "rules.json").read_text()))
-    assert {"prefetch", "download_file", "download_weights"} <= local
+    assert {"download_file", "download_weights"} <= local
     assert not {"train_model", "predict_datasets"} & local
 
 

@@ -1,7 +1,4 @@
-"""What version 0.2 had and this one has not, with what to do instead.
-
-Error messages name it.
-"""
+"""What version 0.2 had and this one has not, with what to do instead, for error messages."""
 
 # Keys of study files; `*` is any place.
 KEYS = {

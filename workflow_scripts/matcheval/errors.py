@@ -93,7 +93,7 @@ class ErrorCollector:
             self._messages.append(str(error))
 
     @property
-    def found(self) -> bool:
+    def has_errors(self) -> bool:
         """Whether there is an error."""
         return bool(self._messages)
 
@@ -104,10 +104,10 @@ class ErrorCollector:
 
 
 def unknown_name_error(
-    what: str, name: str, known: Iterable[str], *, file: object = None, field: object = None
+    what: str, name: str, valid: Iterable[str], *, file: object = None, field: object = None
 ) -> InputError:
     """Create the error for an unknown name, with a suggestion of what may have been intended."""
-    remedy = suggest(name, known)
+    remedy = suggest(name, valid)
     return InputError(f"unknown {what} '{name}'", file=file, field=field, remedy=remedy)
 
 
@@ -119,23 +119,19 @@ def listed(names: Iterable[object], most: int = 10) -> str:
 
 
 def check_known(
-    what: str,
-    names: Iterable[str],
-    known: Collection[str],
-    *,
-    file: object = None,
+    what: str, names: Iterable[str], valid: Collection[str], *, file: object = None,
     field: object = None,
-) -> None:
-    """Check that names are known."""
+) -> None:  # fmt: skip
+    """Check that names are among the valid ones."""
     for name in names:
-        if name not in known:
-            raise unknown_name_error(what, str(name), known, file=file, field=field)
+        if name not in valid:
+            raise unknown_name_error(what, str(name), valid, file=file, field=field)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, valid: Iterable[str]) -> str:
     """Suggest valid names in place of an unknown one."""
-    names = list(known)
-    same = [each for each in names if each.casefold() == name.casefold()]
+    names = list(valid)
+    same = [other for other in names if other.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, names, n=3)
     if close:
         return f"Did you mean {' or '.join(map(repr, close))}?"

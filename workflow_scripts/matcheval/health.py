@@ -92,23 +92,23 @@ def check_packages() -> Iterator[Finding]:
     try:
         declared = [Requirement(text) for text in metadata.requires("matched-eval") or []]
     except metadata.PackageNotFoundError:
-        found = "this library is used from its folder, and not installed"
-        yield Finding("packages", NOTE, found, "pip install -e . in the repository")
+        message = "this library is used from its folder, and not installed"
+        yield Finding("packages", NOTE, message, "pip install -e . in the repository")
         return
     others = declared
     for extra, purpose in _EXTRAS.items():
-        wanted = [one for one in others if not one.marker or one.marker.evaluate({"extra": extra})]
-        others = [one for one in others if one not in wanted]
+        wanted = [r for r in others if not r.marker or r.marker.evaluate({"extra": extra})]
+        others = [requirement for requirement in others if requirement not in wanted]
         yield _packages(extra, purpose, wanted)
 
 
 def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
-    found = {one: version_of(one.name) for one in wanted}
-    missing = sorted(one.name for one, version in found.items() if version is None)
+    installed = {requirement: version_of(requirement.name) for requirement in wanted}
+    missing = sorted(r.name for r, version in installed.items() if version is None)
     wrong = [
-        f"{one.name} {version} (needs {one.specifier})"
-        for one, version in found.items()
-        if version is not None and not one.specifier.contains(version, True)
+        f"{requirement.name} {version} (needs {requirement.specifier})"
+        for requirement, version in installed.items()
+        if version is not None and not requirement.specifier.contains(version, True)
     ]
     name, target = (f"packages [{extra}]", f"'.[{extra}]'") if extra else ("packages", ".")
     if not missing and not wrong:
@@ -128,42 +128,42 @@ def check_folders(results: Path) -> Iterator[Finding]:
 
 
 def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]:
-    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     where, other = str(folder.absolute()), f"Name another one: {setting}"
-    if not there.is_dir():
-        yield Finding(subject, PROBLEM, f"{there} is not a folder", other)
+    if not existing.is_dir():
+        yield Finding(subject, PROBLEM, f"{existing} is not a folder", other)
         return
     try:
-        with tempfile.TemporaryFile(dir=there) as file:
+        with tempfile.TemporaryFile(dir=existing) as file:
             file.write(b"\0" * 4096)
             file.flush()
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:  # some network file systems offer no locks
-                found = f"files in {where} cannot be locked ({error.strerror})"
-                yield Finding(subject, PROBLEM, found, _NO_LOCKS)
+                message = f"files in {where} cannot be locked ({error.strerror})"
+                yield Finding(subject, PROBLEM, message, _NO_LOCKS)
     except OSError as error:
         yield Finding(subject, PROBLEM, f"{where} cannot be written ({error.strerror})", other)
         return
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(existing).free
     state = OK if free >= _LITTLE else NOTE if free >= _TOO_LITTLE else PROBLEM
-    found, remedy = f"{where}: can be written, {free / _GB:,.1f} GB free", f"{_MOVE}: {setting}"
-    yield Finding(subject, state, found, "" if state == OK else remedy)
+    message, remedy = f"{where}: can be written, {free / _GB:,.1f} GB free", f"{_MOVE}: {setting}"
+    yield Finding(subject, state, message, "" if state == OK else remedy)
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
     """Check torch, the driver and the GPUs."""
     if version_of("torch") is None:
-        found = "not installed: models can be neither trained nor run"
+        message = "not installed: models can be neither trained nor run"
         remedy = f"{_INSTALL}; comparing prediction files needs no torch"
-        yield Finding("torch", NOTE, found, remedy)
+        yield Finding("torch", NOTE, message, remedy)
         return
     try:
         import torch
     except Exception as error:  # whatever a broken installation raises
-        found = f"installed, but cannot be imported: {first_line(error)}"
+        message = f"installed, but cannot be imported: {first_line(error)}"
         remedy = "Install it again: pip install --force-reinstall torch"
-        yield Finding("torch", PROBLEM, found, remedy)
+        yield Finding("torch", PROBLEM, message, remedy)
         return
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs only"
     yield Finding("torch", OK, f"{torch.__version__}, built for {build}")
@@ -171,10 +171,10 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
 
 
 def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
-    """Return the state of the GPUs, what was found, and the remedy."""
+    """Return the state of the GPUs, a message, and the remedy."""
     driver, fault = nvidia_driver(environment)
     try:
-        names = [_tried(torch, number) for number in range(torch.cuda.device_count())]
+        names = [_tested_gpu(torch, number) for number in range(torch.cuda.device_count())]
     except Exception as error:  # CUDA's errors are of many types
         taken = any(words in str(error) for words in ("busy or unavailable", "out of memory"))
         remedy = _TAKEN_REMEDY if taken else _DRIVER_REMEDY
@@ -189,15 +189,15 @@ def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
         if fault:
             return NOTE, f"none that can be used; nvidia-smi: {fault}", _NO_DRIVER_REMEDY
         return OK, "none: models run on CPUs, by `device: cpu` or `auto`", ""
-    found = f"this machine has one ({driver or 'no driver answers'}), but torch"
+    message = f"this machine has one ({driver or 'no driver answers'}), but torch"
     if not torch.version.cuda:
         remedy = "Install torch for CUDA: `make clean`, then `make demo` without TORCH_INDEX"
-        return PROBLEM, f"{found} is built for CPUs only", remedy
+        return PROBLEM, f"{message} is built for CPUs only", remedy
     built = f"it is built for CUDA {torch.version.cuda}"
-    return PROBLEM, f"{found} cannot use it; {built}", _DRIVER_REMEDY
+    return PROBLEM, f"{message} cannot use it; {built}", _DRIVER_REMEDY
 
 
-def _tried(torch: Any, number: int) -> str:
+def _tested_gpu(torch: Any, number: int) -> str:
     """Compute something on a GPU; return its name and memory."""
     device = torch.device("cuda", number)
     ones = torch.ones(64, 64, device=device)
@@ -212,10 +212,10 @@ def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
     done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
     if done is None:
         return None, ""
-    said = " ".join((done.stdout + done.stderr).split())
-    if not done.returncode and (version := re.match(r"[0-9]+(\.[0-9]+)*", said)):
+    output = " ".join((done.stdout + done.stderr).split())
+    if not done.returncode and (version := re.match(r"[0-9]+(\.[0-9]+)*", output)):
         return f"driver {version[0]}", ""
-    return None, "" if "No devices" in said else said or "no output"
+    return None, "" if "No devices" in output else output or "no output"
 
 
 def check_gpus() -> Iterator[Finding]:
@@ -233,11 +233,11 @@ def check_gpus() -> Iterator[Finding]:
             yield Finding(subject, PROBLEM, first_line(error), _DRIVER_REMEDY)
             continue
         state = OK if difference <= _TOLERANCE else PROBLEM
-        found = (
+        message = (
             f"{torch.cuda.get_device_name(number)}, {free:.1f} of {total:.1f} GiB free; a matrix "
             f"product and gradients of a network differ from the CPU's by {difference:.1g}"
         )
-        yield Finding(subject, state, found, "" if state == OK else _DRIVER_REMEDY)
+        yield Finding(subject, state, message, "" if state == OK else _DRIVER_REMEDY)
 
 
 def _difference_from_cpu(torch: Any, number: int) -> float:
@@ -281,10 +281,10 @@ def check_workflow() -> Finding:
     """Check that there are Snakemake and the workflow's rules."""
     version, rules = version_of("snakemake"), snakefile()
     if rules is None:
-        found = "no Snakefile: this is not a checkout of the repository; studies cannot be run"
+        message = "no Snakefile: this is not a checkout of the repository; studies cannot be run"
         remedy = "git clone the repository and work in its folder"
-        return Finding("workflow", NOTE, found, remedy)
+        return Finding("workflow", NOTE, message, remedy)
     if version is None:
-        found = "Snakemake is not installed: studies cannot be run"
-        return Finding("workflow", NOTE, found, _INSTALL)
+        message = "Snakemake is not installed: studies cannot be run"
+        return Finding("workflow", NOTE, message, _INSTALL)
     return Finding("workflow", OK, f"Snakemake {version}, {rules.absolute()}")

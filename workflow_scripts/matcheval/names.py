@@ -15,15 +15,10 @@ PREDICTIONS_KIND = "predictions"  # of dataset
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 TEXT_SUFFIXES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson")  # which may be compressed
 # Of files that hold predictions, whatever folder they are in.
+_COMPRESSED_TEXTS = (f"{text}{packed}" for packed in COMPRESSED for text in TEXT_SUFFIXES)
 PREDICTION_SUFFIXES = (
-    ".parquet",
-    *TEXT_SUFFIXES,
-    ".npz",
-    *(f"{text}{packed}" for packed in COMPRESSED for text in TEXT_SUFFIXES),
-    ".feather",
-    ".arrow",
-    ".xlsx",
-)
+    ".parquet", *TEXT_SUFFIXES, ".npz", *_COMPRESSED_TEXTS, ".feather", ".arrow", ".xlsx",
+)  # fmt: skip
 # Of those that may hold anything else, too, and are read only where somebody names them.
 NAMED_SUFFIXES = (
     ".npy", ".pt", ".pth", ".safetensors", ".h5", ".hdf5", ".txt", ".psv", ".ipc",

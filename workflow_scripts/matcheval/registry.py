@@ -1,7 +1,4 @@
-"""The registry of analyses: one line each. CONTRIBUTING.md tells how to add one.
-
-They are named by text and imported here, so that adding one is a single line.
-"""
+"""The registry of analyses: one line each. CONTRIBUTING.md tells how to add one."""
 
 from importlib import import_module
 

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import ErrorDetails
 
 from matcheval.changes import KEYS
-from matcheval.errors import InputError, suggest, unknown_name_error
+from matcheval.errors import InputError, check_known, suggest
 from matcheval.names import MAX_LABEL_LENGTH, MAX_NAME_LENGTH, MODEL_PATTERN, NAME_PATTERN, is_label
 
 _MAX_SHOWN = 100  # longer values are abbreviated in messages
@@ -55,7 +55,7 @@ def _unique(values: Sequence[T]) -> Sequence[T]:
 def _as_label(text: str) -> str:
     if not is_label(text):
         raise ValueError(
-            f"'{_shown(text)}' has a line break or a control character, or over "
+            f"'{_shortened(text)}' has a line break or a control character, or over "
             f"{MAX_LABEL_LENGTH} characters"
         )
     return text
@@ -117,12 +117,11 @@ ModelNames = UniqueTuple[ModelName]
 Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
 
 
-def one_of(known: Collection[str]) -> AfterValidator:
-    """A text that is one of the known names; of others, the message suggests similar ones."""
+def one_of(valid: Collection[str]) -> AfterValidator:
+    """A text that is one of the valid names; of others, the message suggests similar ones."""
 
     def check(value: str) -> str:
-        if value not in known:
-            raise unknown_name_error("value", value, known)
+        check_known("value", [value], valid)
         return value
 
     return AfterValidator(check)
@@ -140,15 +139,15 @@ NameOrNames = Annotated[tuple[Name, ...], _AsNames, Unique, Field(min_length=1)]
 EvaluatedNames = Annotated[tuple[EvaluatedName, ...], _AsNames, Unique, Field(min_length=1)]
 
 
-def read_settings(kind: type[BaseModel], given: Any, *, file: object = "configuration") -> Any:
+def read_settings(kind: type[BaseModel], values: Any, *, file: object = "configuration") -> Any:
     """Read settings of a class."""
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(values)
     except ValidationError as error:
-        raise InputError("; ".join(explain(error, kind, given)), file=file) from error
+        raise InputError("; ".join(explain(error, kind, values)), file=file) from error
 
 
-def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[str]:
+def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[str]:
     """Put violations in a person's words, one text per place."""
     places: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
@@ -156,21 +155,21 @@ def explain(error: ValidationError, kind: type[BaseModel], given: Any) -> list[s
     for violation in violations:
         if _is_other_alternative(violation, violations):
             continue
-        path, last = _place(violation["loc"], given)
+        path, last = _place(violation["loc"], values)
         if violation["type"] == "union_tag_invalid":
             path.append("kind")
         if violation["type"] == "missing":
             key = f"entry {last + 1}" if isinstance(last, int) else str(last)
             missing.setdefault(_quoted(path), []).append(key)
         elif violation["type"] == "extra_forbidden":
-            reason = _unknown_key(str(path[-1]), kind, path[:-1], given)
+            reason = _unknown_key(str(path[-1]), kind, path[:-1], values)
             places.setdefault(f"{_quoted(path[:-1])}: {reason}", [])
         else:
             places.setdefault(_quoted(path), []).append(_reason(violation))
-    told = [f"{place}: {' and '.join(keys)} missing" for place, keys in missing.items()]
+    messages = [f"{place}: {' and '.join(keys)} missing" for place, keys in missing.items()]
     for place, reasons in places.items():
-        told.append(": ".join(filter(None, [place, ", or ".join(dict.fromkeys(reasons))])))
-    return told
+        messages.append(": ".join(filter(None, [place, ", or ".join(dict.fromkeys(reasons))])))
+    return messages
 
 
 def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
@@ -180,18 +179,20 @@ def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDet
         violation["input"], list | tuple
     ):
         return False
-    others = (one["loc"] for one in violations if one is not violation)
-    return any(list(other[: len(place)]) == place for other in others)
+    others = (other["loc"] for other in violations if other is not violation)
+    return any(list(location[: len(place)]) == place for location in others)
 
 
-def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str], int | str | None]:
+def _place(
+    location: tuple[int | str, ...], values: Any
+) -> tuple[list[int | str], int | str | None]:
     """Keys and positions that lead to a place, without pydantic's names of alternatives."""
     path: list[int | str] = []
-    here, after_kind = given, False
+    here, after_kind = values, False
     for part in location:
         is_block = isinstance(here, Mapping)
         # Below a block with alternatives comes the kind's name, which may be one of its keys, too.
-        if is_block and here is not given and not after_kind and part == here.get("kind"):
+        if is_block and here is not values and not after_kind and part == here.get("kind"):
             after_kind = True
             continue
         is_item = isinstance(here, list | tuple) and isinstance(part, int) and part < len(here)
@@ -204,30 +205,30 @@ def _place(location: tuple[int | str, ...], given: Any) -> tuple[list[int | str]
 def _quoted(path: Sequence[int | str]) -> str:
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{_shown(part)}"
+        text += f"[{part}]" if isinstance(part, int) else f".{_shortened(part)}"
     return f"'{text.removeprefix('.')}'" if text else "top level"
 
 
-def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], given: Any) -> str:
-    model = _model_at(kind, path, given)
+def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], values: Any) -> str:
+    model = _model_at(kind, path, values)
     name = ".".join([*(part for part in path if isinstance(part, str)), key])
     instead = KEYS.get(name) or KEYS.get(f"*.{key}")
     if instead:
         return f"'{key}' is no more: {instead}"
-    known = list(model.model_fields) if model is not None else []
-    return f"unknown key '{_shown(key)}'. {suggest(key, known)}"
+    keys = list(model.model_fields) if model is not None else []
+    return f"unknown key '{_shortened(key)}'. {suggest(key, keys)}"
 
 
 def _model_at(
-    kind: type[BaseModel], path: Sequence[int | str], given: Any
+    kind: type[BaseModel], path: Sequence[int | str], values: Any
 ) -> type[BaseModel] | None:
     """Find the settings class at a place; among alternatives, the one of the given kind."""
-    candidates, here = [kind], given
+    candidates, here = [kind], values
     for part in path:
         here = here[part]
         inside = (
-            each.model_fields[part].annotation if part in each.model_fields else each
-            for each in candidates
+            model.model_fields[part].annotation if part in model.model_fields else model
+            for model in candidates
         )  # fmt: skip
         candidates = [model for annotation in inside for model in models_in(annotation)]
     tag = here.get("kind") if isinstance(here, Mapping) else None
@@ -246,7 +247,7 @@ def models_in(annotation: Any) -> list[type[BaseModel]]:
     return [model for inner in getattr(annotation, "__args__", ()) for model in models_in(inner)]
 
 
-def _shown(value: Any) -> str:
+def _shortened(value: Any) -> str:
     """A value on one line, shortened."""
     text = str(value)
     text = text if text.isprintable() else repr(text)[1:-1]
@@ -255,26 +256,26 @@ def _shown(value: Any) -> str:
 
 # What is wrong with a value, by pydantic's name for it.
 _REASONS = {
-    "greater_than": "{shown} must be above {gt:.15g}",
-    "greater_than_equal": "{shown} must be at least {ge:.15g}",
-    "less_than": "{shown} must be below {lt:.15g}",
-    "less_than_equal": "{shown} must be at most {le:.15g}",
-    "finite_number": "{shown} is not a finite number",
-    "int_parsing_size": "'{shown}' is too large",
-    "string_too_long": "'{shown:.20}...' has more than {max_length} characters",
-    "too_short": "'{shown}' must have at least {min_length} entries",
-    "too_long": "'{shown}' must have at most {max_length} entries",
+    "greater_than": "{text} must be above {gt:.15g}",
+    "greater_than_equal": "{text} must be at least {ge:.15g}",
+    "less_than": "{text} must be below {lt:.15g}",
+    "less_than_equal": "{text} must be at most {le:.15g}",
+    "finite_number": "{text} is not a finite number",
+    "int_parsing_size": "'{text}' is too large",
+    "string_too_long": "'{text:.20}...' has more than {max_length} characters",
+    "too_short": "'{text}' must have at least {min_length} entries",
+    "too_long": "'{text}' must have at most {max_length} entries",
     "union_tag_not_found": "kind missing",
-    "string_type": "'{shown}' is not a text: put it in quotes, as it is written",
-    **dict.fromkeys(("float_parsing", "float_type"), "'{shown}' is not a number"),
+    "string_type": "'{text}' is not a text: put it in quotes, as it is written",
+    **dict.fromkeys(("float_parsing", "float_type"), "'{text}' is not a number"),
     **dict.fromkeys(
-        ("int_parsing", "int_type", "int_from_float"), "'{shown}' is not a whole number"
+        ("int_parsing", "int_type", "int_from_float"), "'{text}' is not a whole number"
     ),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "'{shown}' is not true or false"),
-    **dict.fromkeys(("tuple_type", "list_type"), "'{shown}' is not a list"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "'{text}' is not true or false"),
+    **dict.fromkeys(("tuple_type", "list_type"), "'{text}' is not a list"),
     **dict.fromkeys(
         ("dict_type", "model_type", "model_attributes_type"),
-        "'{shown}' is not a mapping of keys to values",
+        "'{text}' is not a mapping of keys to values",
     ),
 }
 
@@ -282,26 +283,26 @@ _REASONS = {
 def _reason(violation: ErrorDetails) -> str:
     """What is wrong with one value."""
     kind, value, context = violation["type"], violation["input"], violation.get("ctx", {})
-    shown = _shown(value)
+    text = _shortened(value)
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         expected = str(context.get("expected", context.get("expected_tags", "")))
         names = expected.replace(" or ", ", ").replace("'", "")
-        given = _shown(context.get("tag", value))
-        near = difflib.get_close_matches(given, names.split(", "), n=1)
-        return f"'{given}' is none of {names}" + (f" (did you mean '{near[0]}'?)" if near else "")
+        name = _shortened(context.get("tag", value))
+        near = difflib.get_close_matches(name, names.split(", "), n=1)
+        return f"'{name}' is none of {names}" + (f" (did you mean '{near[0]}'?)" if near else "")
     if kind == "string_pattern_mismatch":
         if context["pattern"] == NAME_PATTERN:
-            return f"'{shown}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
+            return f"'{text}' must be letters, digits, '.', '_' and '-', and not begin with a sign"
         if context["pattern"] == MODEL_PATTERN:
-            return f"'{shown}' has no '{{model}}', which stands for the names of the models"
-        return f"'{shown}' does not have the form {context['pattern']}"
+            return f"'{text}' has no '{{model}}', which stands for the names of the models"
+        return f"'{text}' does not have the form {context['pattern']}"
     if kind == "invalid_key" or violation["loc"][-1:] == ("[key]",):
-        return f"key '{shown}' is not a text: put it in quotes, as it is written"
+        return f"key '{text}' is not a text: put it in quotes, as it is written"
     if value is None or kind == "string_too_short" or context.get("actual_length") == 0:
         return "is empty"
     if kind in _REASONS:
-        return _REASONS[kind].format(shown=shown, **context)
+        return _REASONS[kind].format(text=text, **context)
     if kind == "value_error":
         message = str(context["error"])
-        return f"'{shown}' {message}" if message.startswith("is ") else message
+        return f"'{text}' {message}" if message.startswith("is ") else message
     return f"{violation['msg'][:1].lower()}{violation['msg'][1:]}"

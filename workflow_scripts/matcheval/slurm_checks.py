@@ -70,14 +70,14 @@ def check_presence() -> Iterator[Finding]:
 
 def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
     """Check whether the cluster takes jobs as a profile submits them."""
-    given = read_yaml(profile)
-    default = given.get("default-resources") or {}
+    settings = read_yaml(profile)
+    default = settings.get("default-resources") or {}
     for name in set(default) - set(_RESOURCES):
         for close in get_close_matches(name, _RESOURCES, 1, 0.7):
             yield Finding(name, PROBLEM, "this resource has no effect", f"Is it '{close}'?")
     try:
         limits = partitions()
-        yield _status(given)
+        yield _status(settings)
         for key in ("slurm_partition", "gpu_partition"):
             if key in default:
                 yield from _check_partition(key, default, limits, results.resolve())
@@ -85,22 +85,22 @@ def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
     except InputError as error:
         yield Finding("SLURM", PROBLEM, str(error), "Run this on a login node of the cluster")
         return
-    if jobs := " ".join(one.split("|")[0] for one in queue if one.endswith(f"|{Path.cwd()}")):
-        found = f"jobs of an earlier run are in the queue, and a new run would repeat them: {jobs}"
-        yield Finding("queue", NOTE, found, f"Wait until they have ended, or: scancel {jobs}")
+    if jobs := " ".join(row.split("|")[0] for row in queue if row.endswith(f"|{Path.cwd()}")):
+        note = f"jobs of an earlier run are in the queue, and a new run would repeat them: {jobs}"
+        yield Finding("queue", NOTE, note, f"Wait until they have ended, or: scancel {jobs}")
 
 
-def _status(given: Mapping[str, Any]) -> Finding:
+def _status(settings: Mapping[str, Any]) -> Finding:
     """Check that Snakemake can notice the end of jobs."""
     config = dict(re.findall(r"(?m)^(\w+) *= (\S+)", run_slurm("scontrol", "show", "config")))
-    wait = int(given.get("slurm-init-seconds-before-status-checks", 40))
-    age, command = int(config["MinJobAge"]), given.get("slurm-status-command", "sacct")
+    wait = int(settings.get("slurm-init-seconds-before-status-checks", 40))
+    age, command = int(config["MinJobAge"]), settings.get("slurm-status-command", "sacct")
     has_accounting = config["AccountingStorageType"] not in ("accounting_storage/none", "(null)")
     if has_accounting or (command == "squeue" and age >= 3 * wait):
         return Finding("status", OK, f"by {command}")
-    found = f"no accounting, and squeue knows ended jobs for {age} s: a run would hang"
+    message = f"no accounting, and squeue knows ended jobs for {age} s: a run would hang"
     most = f"slurm-init-seconds-before-status-checks: {max(1, age // 3)} or less"
-    return Finding("status", PROBLEM, found, f"slurm-status-command: squeue, and {most}")
+    return Finding("status", PROBLEM, message, f"slurm-status-command: squeue, and {most}")
 
 
 def _check_partition(
@@ -109,30 +109,30 @@ def _check_partition(
     """Check that a partition takes a job for as long as the profile says, and sees the results."""
     name = str(default[key])
     if name not in limits:
-        found = f"the cluster has no partition '{name}'"
-        yield Finding(key, PROBLEM, found, f"{key}: {' or '.join(limits)}")
+        message = f"the cluster has no partition '{name}'"
+        yield Finding(key, PROBLEM, message, f"{key}: {' or '.join(limits)}")
         return
     if (most := limits[name]) < float(default.get("max_runtime", math.inf)):
-        found = f"'{name}' ends jobs after {most:g} minutes"
-        yield Finding(key, PROBLEM, found, f"max_runtime: {most:g}, or less")
-    given = {_OPTIONS[one]: value for one, value in default.items() if one in _OPTIONS}
-    options = [f"--{option}={value}" for option, value in {"partition": name, **given}.items()]
+        message = f"'{name}' ends jobs after {most:g} minutes"
+        yield Finding(key, PROBLEM, message, f"max_runtime: {most:g}, or less")
+    chosen = {_OPTIONS[key]: value for key, value in default.items() if key in _OPTIONS}
+    options = [f"--{option}={value}" for option, value in {"partition": name, **chosen}.items()]
     options += ["--gpus=1"] if key == "gpu_partition" else []
     later = ("--begin=now+1hour", "--output=/dev/null", "--wrap=true")
     try:
-        said = run_slurm("sbatch", "--parsable", *later, *options).strip()
+        output = run_slurm("sbatch", "--parsable", *later, *options).strip()
     except InputError as error:
         yield Finding(key, PROBLEM, f"{' '.join(options)}: {error}", f"Change it in {PROFILE}")
         return
-    number, *others = reversed(re.findall(r"\d+", said.split(";")[0]))
+    number, *others = reversed(re.findall(r"\d+", output.split(";")[0]))
     run_slurm("scancel", "--me", number)
     if others:
-        found = f"sbatch says more than the job's number: {said!r}"
-        yield Finding(key, PROBLEM, found, "docs/cluster.md, 'Faults'")
-    yield _seen(key, options, results)
+        message = f"sbatch says more than the job's number: {output!r}"
+        yield Finding(key, PROBLEM, message, "docs/cluster.md, 'Faults'")
+    yield _check_from_node(key, options, results)
 
 
-def _seen(key: str, options: list[str], results: Path) -> Finding:
+def _check_from_node(key: str, options: list[str], results: Path) -> Finding:
     """Look from a node at the folder of results, and at Python."""
     results.mkdir(parents=True, exist_ok=True)
     probe = results / f".seen-{secrets.token_hex(4)}"

@@ -65,11 +65,12 @@ def undecided(digest: Callable[..., str]) -> list[str]:
     """Return a warning for every stage whose code was edited and whose versions were not raised."""
     if ".".join(map(str, sys.version_info[:2])) != PYTHON:
         return []
-    known = decided()
+    recorded = decided()
     edited = [
         script
         for script, now in decisions(digest).items()
-        if now["versions"] == known[script]["versions"] and now["code"] != known[script]["code"]
+        if now["versions"] == recorded[script]["versions"]
+        and now["code"] != recorded[script]["code"]
     ]
     return [
         f"The code of {script} was edited, and nobody has decided yet whether its results change; "

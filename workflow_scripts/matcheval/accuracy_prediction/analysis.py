@@ -12,6 +12,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings, C
 from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
 from matcheval.execution.jobs import pack_argument
+from matcheval.names import MODEL
 from matcheval.predictions.layout import layout_of
 from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
@@ -116,7 +117,7 @@ class AccuracyPrediction(CheckedPrediction):
             self.counts, self.differences,
         )  # fmt: skip
         targets = [path for table in of_suite for path in table.expand(suite=suites)]
-        targets += self.between.files if len(suites) > 1 else []
+        targets += self.between.expand() if len(suites) > 1 else []
         for of_model in (self.errors_of_model, self.counts_of_model):
             targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
@@ -188,7 +189,7 @@ class AccuracyPrediction(CheckedPrediction):
         custom = [name for name in names if not study.datasets[name].has_images]
         files = {
             "stems": {
-                name: study.predictions_pattern(name) for name in names if name not in custom
+                name: study.predictions_stem(name, MODEL) for name in names if name not in custom
             },
             "outputs": [name for name in study.inference.outputs if name != "top"],
             "custom": {

@@ -13,8 +13,9 @@ from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
 from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import check_known, configuration_error
+from matcheval.settings import Need as DatasetNeed
 from matcheval.study.analysis import Analysis
-from matcheval.study.checks import check_label_spaces
+from matcheval.study.checks import check_label_spaces, check_need
 
 
 class CalibrationSettings(settings.Settings):
@@ -256,7 +257,7 @@ class CheckedPrediction(Analysis):
         rotation = datasets if settings.rotation == "all" else settings.rotation
         _check_names("set", rotation, datasets, field=f"{field}.rotation")
         for dataset in (*rotation, *([settings.base] if rotation else [])):
-            study.check_dataset(dataset, f"{field}.rotation", images=True)
+            check_need(study, dataset, DatasetNeed.IMAGES, f"{field}.rotation")
         left_out = self.settings.leave_one_out
         predicts = (score.predicts is Predicts.ACCURACY for score in self.chosen)
         if not (
@@ -273,14 +274,14 @@ class CheckedPrediction(Analysis):
     def _check_member(self, suite: str, base: str, member: Member) -> None:
         """Check one set of a suite, and which of its classes count."""
         study, dataset, field = self.study, member.dataset, f"suites.{suite}"
-        self.check_has_correctness(dataset, field)
+        check_need(self.study, dataset, DatasetNeed.CORRECTNESS, field)
         check_label_spaces(study, self.field("suites", suite), base, dataset)
         if ALL in (member.group, member.subgroup):
             what = "group" if member.group == ALL else "subgroup"
             problem = f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets"
             self._refuse(problem, field, "Call it something else")
         if member.all_labels:
-            study.check_dataset(dataset, f"{field}: all_labels of '{dataset}'", images=True)
+            check_need(study, dataset, DatasetNeed.IMAGES, f"{field}: all_labels of '{dataset}'")
         if not member.counting:
             return
         classes = study.datasets[dataset].settings.known_classes

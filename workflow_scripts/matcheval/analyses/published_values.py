@@ -322,7 +322,7 @@ class PublishedValues(Analysis):
     @property
     def targets(self) -> list[str]:
         """Files of the comparison; none if the study names no published values."""
-        return self.result.files if self.settings.file else []
+        return self.result.expand() if self.settings.file else []
 
     @property
     def tables(self) -> list[str]:

@@ -24,9 +24,9 @@ from matcheval.protocol.comparisons import Comparison, paired_images
 from matcheval.protocol.decomposition import bin_sets, decompose_models, scored
 from matcheval.protocol.schemas import CRITERION, MATCHING
 from matcheval.protocol.settings import MatchingMethod, matching_label
-from matcheval.settings import Boolean, EvaluatedName, SuiteName
+from matcheval.settings import Boolean, EvaluatedName, Need, SuiteName
 from matcheval.statistics.intervals import LEVEL
-from matcheval.study.checks import check_label_spaces
+from matcheval.study.checks import check_label_spaces, check_need
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis, SuiteTableSettings
 
 SCHEMA = TableSchema(
@@ -200,7 +200,7 @@ class Severity(SuiteTableAnalysis):
         """Check that every set can be matched with the base, and that some set has a severity."""
         members, field = self.study.suites[name].members, self.field("suites", name)
         for dataset in (base, *(member.dataset for member in members)):
-            self.check_has_accuracies(dataset, field)
+            check_need(self.study, dataset, Need.ACCURACIES, field)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no probabilities", field=field)
             check_label_spaces(self.study, field, base, dataset)

@@ -22,8 +22,9 @@ from matcheval.io.text_tables import counted
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import SameModels
+from matcheval.settings import Need
 from matcheval.statistics.intervals import accuracy_columns
-from matcheval.study.checks import check_label_spaces
+from matcheval.study.checks import check_label_spaces, check_need
 from matcheval.study.rules import Wildcards
 from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
 
@@ -210,13 +211,13 @@ class SuiteAccuracies(SuiteTableAnalysis):
     def check_suite(self, name: str, base: str) -> None:
         """Check that correctness is known of all sets, and the classes that members name."""
         study, field = self.study, f"suites.{name}"
-        self.check_has_correctness(base, self.field("suites", name))
+        check_need(self.study, base, Need.CORRECTNESS, self.field("suites", name))
         for member in study.suites[name].members:
-            self.check_has_correctness(member.dataset, field)
+            check_need(self.study, member.dataset, Need.CORRECTNESS, field)
             check_label_spaces(study, self.field("suites", name), base, member.dataset)
             if member.all_labels:
                 of = f"{field}: all_labels of '{member.dataset}'"
-                study.check_dataset(member.dataset, of, images=True)
+                check_need(study, member.dataset, Need.IMAGES, of)
             for dataset in (base, member.dataset) if member.groups else ():
                 if not study.datasets[dataset].has_probabilities:
                     problem = f"'{dataset}' has no prediction files, which groups of classes need"

@@ -108,10 +108,10 @@ class DomainGeneralization(PlannedTrainings):
         )  # fmt: skip
         of_scores = (self.predictability, self.near_far, self.plot_of_scores)
         return [
-            *(file for artifact in single for file in artifact.files),
+            *(file for artifact in single for file in artifact.expand()),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=KINDS),
-            *(file for artifact in of_scores for file in artifact.files if self.scored),
+            *(file for artifact in of_scores for file in artifact.expand() if self.scored),
         ]
 
     @property
@@ -203,10 +203,10 @@ class DomainGeneralization(PlannedTrainings):
         for name in self._scored_on(suite):
             trained, stems = self.trained[name], self._stems(suite, name)
             members[name] = {
-                "scored": name, "members": [name], "reference": trained.train_text,
+                "scored": name, "members": [name], "reference": "+".join(trained.train),
                 "stored": {
                     "suite": asdict(Suite(suite, study.suites[suite].members)),
-                    "base": trained.validation_text,
+                    "base": "+".join(trained.validation),
                     "classes": study.dataset_files(trained.validation[0])[0],
                     "rule": {},
                     "files": {

@@ -22,10 +22,11 @@ from matcheval.domain_generalization.plan import (
 )
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
+from matcheval.settings import Need as DatasetNeed
 from matcheval.settings import read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
-from matcheval.study.checks import check_label_spaces
+from matcheval.study.checks import check_label_spaces, check_need
 from matcheval.study.study import Study
 from matcheval.training.options import ALGORITHMS
 from matcheval.training.recipe import Recipe
@@ -254,7 +255,7 @@ def _check_sources(blocks: Sequence[Block], study: Study) -> None:
         place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
         every = (*block.sources, *block.targets)
         for name in every:
-            study.check_dataset(name, f"{_ANALYSIS}.{place}", images=True)
+            check_need(study, name, DatasetNeed.IMAGES, f"{_ANALYSIS}.{place}")
             if not study.datasets[name].settings.has_one_size:
                 raise configuration_error(
                     "its images are files, which may differ in size; training needs one size",

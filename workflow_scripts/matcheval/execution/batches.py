@@ -62,19 +62,13 @@ def _record(
 
 
 def make_members(
-    members: Sequence[Member],
-    *,
-    n_processes: int = 1,
+    members: Sequence[Member], *, n_processes: int = 1,
     is_to_stop: Callable[[], bool] = lambda: False,
-) -> None:
+) -> None:  # fmt: skip
     """Make what is missing or outdated; in one process in this order, each after those it reads.
 
-    Raises
-    ------
-    InputError
-        If some fail, naming them; all others are made.
-    StoppedError
-        If it was stopped; the next job makes the others.
+    If some fail, the others are made, and an `InputError` names the failed ones. If it is stopped,
+    it raises `StoppedError`, and the next job makes the rest.
     """
     tasks = {member.name: partial(_make, member, is_to_stop) for member in members}
     if min(n_processes, len(members)) > 1:
@@ -135,19 +129,10 @@ def make_all(*, calls: Sequence[Call], threads: int) -> None:
 
 
 def make_calls(
-    *,
-    makes: str,
-    shared: Mapping[str, Any],
-    members: Mapping[str, Mapping[str, Any]],
-    reads: Mapping[str, Sequence[Path]],
-    output: str,
-    state: Any,
-    code: str,
-    results: str,
-    kept: Path,
-    declared: Path,
-    threads: int,
-) -> None:
+    *, makes: str, shared: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]],
+    reads: Mapping[str, Sequence[Path]], output: str, state: Any, code: str, results: str,
+    kept: Path, declared: Path, threads: int,
+) -> None:  # fmt: skip
     """Make a file per member by a function of the library, `makes`, and link to it.
 
     It is called with the arguments of all members, `shared`, those of one, and the file as argument
@@ -200,7 +185,7 @@ def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tup
             try:
                 yield name, here.recv()
             except EOFError:  # it told nothing
-                yield name, _ended(process.exitcode)
+                yield name, _exit_message(process.exitcode)
             here.close()
 
 
@@ -219,7 +204,7 @@ def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
     result.send(task())
 
 
-def _ended(code: int) -> str:
+def _exit_message(code: int) -> str:
     if code < 0:
         return f"killed by {signal.Signals(-code).name}, as if out of memory"
     return f"its process ended with status {code}"

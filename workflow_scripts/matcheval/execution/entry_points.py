@@ -98,7 +98,7 @@ def run_script(
     options = vars(parser.parse_args(argv))
     function = options.pop("function")
     arguments = {
-        name: {one.name: options[one.name] for one in fields(kind)} if is_dataclass(kind)
+        name: {field.name: options[field.name] for field in fields(kind)} if is_dataclass(kind)
         else options[name]
         for name, kind in inspect.get_annotations(function, eval_str=True).items()
         if name != "return"
@@ -113,7 +113,7 @@ def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None])
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         kind = parameter.annotation
         if is_dataclass(kind):
-            options += [(one.name, one.type, one.default) for one in fields(kind)]
+            options += [(field.name, field.type, field.default) for field in fields(kind)]
         else:
             options.append((parameter.name, kind, parameter.default))
     for name, kind, default in options:

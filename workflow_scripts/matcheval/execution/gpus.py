@@ -45,18 +45,18 @@ def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> lis
     first, `nvidia-smi` counts by bus, and a container may hold nothing but `/dev/nvidia3`. A UUID
     means the same GPU, or the same part of one (MIG), everywhere on the machine.
     """
-    given = environment.get(VISIBLE)
-    names = [name.strip() for name in (given or "").split(",") if name.strip()]
+    visible = environment.get(VISIBLE)
+    names = [name.strip() for name in (visible or "").split(",") if name.strip()]
     if "-1" in names:  # as in CUDA, those after it are invisible
         names = names[: names.index("-1")]
-    if given is not None and not names:
+    if visible is not None and not names:
         return []
-    known = driver_gpus(environment)
-    if known is not None:
-        if given is None:
-            return [name for uuid, parts in known.items() for name in parts or [uuid]]
-        return list(dict.fromkeys(_resolved(names, known)))
-    if given is not None:
+    gpus = driver_gpus(environment)
+    if gpus is not None:
+        if visible is None:
+            return [name for uuid, parts in gpus.items() for name in parts or [uuid]]
+        return list(dict.fromkeys(_resolved(names, gpus)))
+    if visible is not None:
         return names
     files = [file for file in devices.glob("nvidia*") if re.fullmatch(r"nvidia\d+", file.name)]
     if files:
@@ -79,10 +79,10 @@ def driver_gpus(environment: Mapping[str, str]) -> dict[str, list[str]] | None:
         elif gpus and (match := _PART.match(line)):
             parts.append(match[1])
     if done.returncode or not gpus:
-        said = " ".join((done.stdout + done.stderr).split())
+        output = " ".join((done.stdout + done.stderr).split())
         # Without a GPU, it is an error, too, and no reason for a message.
-        if "No devices" not in said:
-            LOGGER.warning("nvidia-smi -L: %s", said or "no output")
+        if "No devices" not in output:
+            LOGGER.warning("nvidia-smi -L: %s", output or "no output")
         return None
     return gpus
 
@@ -104,12 +104,12 @@ def ask_driver(
         return None
 
 
-def _resolved(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> Iterator[str]:
+def _resolved(names: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Iterator[str]:
     """UUIDs of numbers, UUIDs and beginnings of UUIDs; as in CUDA, unknown ones end the list."""
-    uuids = [uuid for gpu, parts in known.items() for uuid in (gpu, *parts)]
+    uuids = [uuid for gpu, parts in gpus.items() for uuid in (gpu, *parts)]
     for name in names:
         if name.isdecimal():
-            matching = [*known][int(name) : int(name) + 1]
+            matching = [*gpus][int(name) : int(name) + 1]
         else:
             matching = [uuid for uuid in uuids if uuid.startswith(name)]
         if len(matching) != 1:
@@ -118,7 +118,7 @@ def _resolved(names: Sequence[str], known: Mapping[str, Sequence[str]]) -> Itera
                 "are not used", VISIBLE, name, ", ".join(uuids) or "none"
             )  # fmt: skip
             return
-        yield from known.get(matching[0]) or matching
+        yield from gpus.get(matching[0]) or matching
 
 
 def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
@@ -141,10 +141,10 @@ def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of the lock files for the GPUs of this machine, which exists."""
-    if given := environment.get(LOCKS):
-        if not Path(given).is_dir():
-            raise InputError(f"no such folder: {given}", file="environment", field=LOCKS)
-        return Path(given)
+    if named := environment.get(LOCKS):
+        if not Path(named).is_dir():
+            raise InputError(f"no such folder: {named}", file="environment", field=LOCKS)
+        return Path(named)
     if job := environment.get("SLURM_JOB_ID"):
         folder = Path(tempfile.gettempdir()) / f"matched-eval-gpus-{job}-{os.getuid()}"
         folder.mkdir(mode=0o700, exist_ok=True)

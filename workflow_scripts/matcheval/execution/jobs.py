@@ -30,14 +30,9 @@ def pack_argument(job: Any) -> str:
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def unpack_argument(text: str) -> str:
-    """Return the JSON of an argument."""
-    return text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)).decode()
-
-
 def unpacked(text: str) -> Any:
     """Return what an argument describes."""
-    return json.loads(unpack_argument(text))
+    return json.loads(text if text[:1] in "{[" else zlib.decompress(base64.b64decode(text)))
 
 
 def set_job_environment(scripts: Path) -> None:
@@ -76,12 +71,12 @@ _TABLES = ("models", "manifest")  # keys of tables that do so
 def begin_run(configuration: Mapping[str, Any]) -> None:
     """Leave the digests of a study and of the library to the jobs that this process starts."""
     digests = {**_digests_of(configuration), _LIBRARY: library_digest()}
-    os.environ[RUN] = json.dumps(_begun() | digests)
+    os.environ[RUN] = json.dumps(_digests_of_run() | digests)
 
 
 def check_same_study(configuration: Mapping[str, Any], studies: Sequence[object]) -> None:
     """Refuse, in a job, a study, of some files, that is not as it was when the run began."""
-    begun = _begun()
+    begun = _digests_of_run()
     for name, digest in _digests_of(configuration).items():
         if begun.get(name, digest) != digest:
             raise _edited(name if Path(name).is_file() else " or ".join(map(str, studies)))
@@ -89,12 +84,12 @@ def check_same_study(configuration: Mapping[str, Any], studies: Sequence[object]
 
 def check_same_library() -> None:
     """Refuse, in a job, another library than the run began with."""
-    begun = _begun().get(_LIBRARY)
+    begun = _digests_of_run().get(_LIBRARY)
     if begun and begun != library_digest():
         raise _edited(Path(__file__).parents[1])
 
 
-def _begun() -> dict[str, str]:
+def _digests_of_run() -> dict[str, str]:
     return json.loads(os.environ.get(RUN, "{}"))
 
 
@@ -106,7 +101,7 @@ def _edited(file: object) -> InputError:
 def _digests_of(configuration: Mapping[str, Any]) -> dict[str, str]:
     """SHA-256 of a configuration, by its study's name and folder, and of files by their paths."""
     results = str(configuration.get("results", "results"))
-    files = {Path(text) for text in _texts(configuration) if not text.startswith(f"{results}/")}
+    files = {Path(text) for text in _files_in(configuration) if not text.startswith(f"{results}/")}
     contents = {str(file): file.read_bytes() for file in files if file.is_file()}
     study = f"study {configuration.get('study')} in {results}"
     plain = json.loads(json.dumps(configuration, default=str))  # keys may be numbers
@@ -114,14 +109,14 @@ def _digests_of(configuration: Mapping[str, Any]) -> dict[str, str]:
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
-def _texts(value: Any, key: object = "") -> Iterator[str]:
+def _files_in(value: Any, key: object = "") -> Iterator[str]:
     """Yield the names of files that are read with the study."""
     if isinstance(value, str):
         if value.endswith(_READ_WITH_THE_STUDY) or key in _TABLES:
             yield value
     elif isinstance(value, Mapping):
         for name, part in value.items():
-            yield from _texts(part, name)
+            yield from _files_in(part, name)
     elif isinstance(value, list):
         for part in value:
-            yield from _texts(part)
+            yield from _files_in(part)

@@ -82,15 +82,15 @@ def _failures(text: str, since: float) -> Iterator[tuple[str, str, str, str]]:
 
 def _fields(lines: Sequence[str]) -> dict[str, str]:
     """What follows `Error in rule`: number, log and the first line of the command."""
-    found = {"shell": ""}
+    fields = {"shell": ""}
     for place, line in enumerate(lines):
         if not line.startswith(" "):
             break
         if match := _FIELD.fullmatch(line):
-            found.setdefault(match["name"], match["value"])
+            fields.setdefault(match["name"], match["value"])
         elif line.strip() == "shell:":
-            found["shell"] = lines[place + 1].strip()
-    return found
+            fields["shell"] = lines[place + 1].strip()
+    return fields
 
 
 def _status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None:
@@ -112,19 +112,19 @@ def _reason(logs: Sequence[str], since: float, status: re.Match[str] | None) -> 
     """Tell in one line why a job failed: the signal that ended it, or the last error in its log."""
     texts = [*_texts(logs, since)]
     last_lines = (text.rstrip().rpartition("\n")[2] for text in texts)
-    found = (
+    reason = (
         (_ending_signal(status) if status else "")
         or next(filter(None, map(error_in, texts)), "")
         or next(filter(None, map(_one_line, last_lines)), "")
         or _without_message(logs)
     )
-    return found if len(found) <= _MAX_LENGTH else found[: _MAX_LENGTH - 1] + "…"
+    return reason if len(reason) <= _MAX_LENGTH else reason[: _MAX_LENGTH - 1] + "…"
 
 
 def _without_message(logs: Sequence[str]) -> str:
     """Tell why a job has left no message: a full disk, or nothing is known."""
     folders = next((Path(log).absolute().parents for log in logs), ())
-    folder = next((each for each in folders if each.is_dir()), None)
+    folder = next(filter(Path.is_dir, folders), None)
     if folder is not None and shutil.disk_usage(folder).free < _FULL:
         return f"the disk of {folder} is full. Free space there"
     return _NO_MESSAGE
@@ -154,7 +154,7 @@ def _texts(logs: Sequence[str], since: float) -> Iterator[str]:
 
 def _ending_signal(status: re.Match[str]) -> str:
     """Say which signal ended a command, if one did."""
-    signals = {_FIRST_SIGNAL + one.value: one.name for one in signal.Signals}
+    signals = {_FIRST_SIGNAL + s.value: s.name for s in signal.Signals}
     name = status["signal"] or signals.get(int(status["code"]))
     hint = ", perhaps because the machine ran out of memory" if name == "SIGKILL" else ""
     return f"killed by {name}{hint}" if name else ""

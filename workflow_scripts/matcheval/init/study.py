@@ -27,7 +27,7 @@ from matcheval.io.files import atomic_file, check_place, disk_errors, files_belo
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
 from matcheval.registry import ANALYSES
-from matcheval.study.checks import check_custom_images, open_some
+from matcheval.study.checks import check_custom_images, open_samples
 from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
 
@@ -180,7 +180,7 @@ def write_study(
     missing, opened = None, ""
     try:
         check_custom_images(study)
-        opened, warnings = open_some(study)
+        opened, warnings = open_samples(study)
         for text in warnings:
             LOGGER.warning("warning: %s", text)
     except InputError as error:

@@ -259,7 +259,7 @@ class Matching(Analysis):
             *self.gaps.expand(**pair, **matching),
             *self.means.expand(**pair),
             *self.calibration.expand(**pair),
-            *(self.summary.files if self.pairs else []),
+            *(self.summary.expand() if self.pairs else []),
             *self.confidence_plot.expand(**pair),
             *self.accuracy_plot.expand(**pair, **matching),
             *self.gaps_plot.expand(**pair, **matching),

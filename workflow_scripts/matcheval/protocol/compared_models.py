@@ -285,7 +285,7 @@ class PairFiles:
                     for origin, file in zip(self.pair.datasets, files, strict=True)
                 )
                 comparison = Comparison(model, self.pair, original, replication)
-                if not problems.found:
+                if not problems.has_errors:
                     yield comparison
         problems.raise_any()
 

@@ -160,7 +160,7 @@ class Replication(Analysis):
         return [
             *(file for artifact in artifacts for file in artifact.expand(**self.wildcards)),
             *self.plot.expand(**self.wildcards, scale=self.fitted_scales),
-            *(self.changes.files if self.study.pairs else []),
+            *(self.changes.expand() if self.study.pairs else []),
         ]
 
     @property

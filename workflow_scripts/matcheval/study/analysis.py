@@ -14,9 +14,8 @@ from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
-from matcheval.settings import Need, Settings
+from matcheval.settings import Settings
 from matcheval.statistics.intervals import at_level
-from matcheval.study.checks import check_need
 from matcheval.study.contents import StudyPart
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
 from matcheval.study.study import Study
@@ -66,16 +65,14 @@ class Analysis(StudyPart):
         return self.section()
 
     def section(
-        self,
-        data: Mapping[str, Sequence[str]] | None = None,
-        values: Mapping[str, Any] | None = None,
-        left_out: Iterable[Artifact] = (),
-    ) -> Section:
+        self, data: Mapping[str, Sequence[str]] | None = None,
+        values: Mapping[str, Any] | None = None, left_out: Iterable[Artifact] = (),
+    ) -> Section:  # fmt: skip
         """Return a section of the study's report."""
-        shown = shown_files(self, left_out)
-        given = self.settings.model_dump(mode="json") if shown or data else {}
+        files = shown_files(self, left_out)
+        settings = self.settings.model_dump(mode="json") if files or data else {}
         return Section(
-            self.name, self.title(), self.package, shown, data or {}, values or {}, given
+            self.name, self.title(), self.package, files, data or {}, values or {}, settings
         )
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
@@ -110,14 +107,6 @@ class Analysis(StudyPart):
         if not self.models:
             raise configuration_error("all models are left out", field=self.field("without"))
 
-    def check_has_accuracies(self, dataset: str, field: str) -> None:
-        """Check that models are run on a dataset (`references.check_need`)."""
-        check_need(self.study, dataset, Need.ACCURACIES, field)
-
-    def check_has_correctness(self, dataset: str, field: str) -> None:
-        """Check that correctness will be known for each datapoint of a dataset."""
-        check_need(self.study, dataset, Need.CORRECTNESS, field)
-
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
         """Check that a file of the user's exists and, if it is a CSV file, its columns."""
         if not Path(path).is_file():
@@ -136,24 +125,24 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
         stem, dot, suffix = path.rpartition(".")
         if dot + suffix in _READABLE:
             formats[stem].append(path)
-    artifacts = [one for one in vars(analysis).values() if isinstance(one, Artifact)]
-    patterns = [(path_pattern(one.stem), one.report, one) for one in artifacts if one.report]
-    hidden = [one.stem for one in left_out]
+    artifacts = [value for value in vars(analysis).values() if isinstance(value, Artifact)]
+    patterns = [(path_pattern(a.stem), a.report, a) for a in artifacts if a.report]
+    hidden = [artifact.stem for artifact in left_out]
     own = {analysis.name, analysis.title()}  # which the heading of the section says
-    shown = []
+    files = []
     for stem, paths in formats.items():
-        matching = [(m, entry, one) for p, entry, one in patterns if (m := p.fullmatch(stem))]
+        matching = [(m, entry, a) for p, entry, a in patterns if (m := p.fullmatch(stem))]
         if not matching:
-            shown.append(ShownFile(tuple(paths), Path(stem).name))
+            files.append(ShownFile(tuple(paths), Path(stem).name))
             continue
         match, entry, artifact = matching[0]
         if artifact.stem not in hidden:
             wildcards = analysis.shown_wildcards(match.groupdict())
-            labels = [entry.category, *(one.format(**wildcards) for one in entry.labels.values())]
+            labels = [entry.category, *(text.format(**wildcards) for text in entry.labels.values())]
             title = ", ".join(dict.fromkeys(label for label in labels if label not in own))
             title = title or entry.category
-            shown.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
-    return tuple(shown)
+            files.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
+    return tuple(files)
 
 
 # --- what the report of a study shows besides
@@ -167,8 +156,8 @@ def study_sections(study: Study) -> list[Section]:
 
 def section_files(sections: Iterable[Section]) -> list[str]:
     """Return the files that sections are made from, one format of each figure."""
-    shown = [path for one in sections for file in one.shown for path in file.paths]
-    data = [path for one in sections for paths in one.data.values() for path in paths]
+    shown = [path for section in sections for file in section.shown for path in file.paths]
+    data = [path for section in sections for paths in section.data.values() for path in paths]
     return list(dict.fromkeys([*data, *shown]))
 
 

@@ -54,16 +54,6 @@ class TrainedModel:
         assert self.model.recipe is not None, self.model.name
         return self.model.recipe
 
-    @property
-    def train_text(self) -> str:
-        """Names of the training sets, joined by `+`, which no name contains."""
-        return "+".join(self.train)
-
-    @property
-    def validation_text(self) -> str:
-        """Names of the validation sets, joined likewise."""
-        return "+".join(self.validation)
-
 
 @dataclass(frozen=True)
 class TestedModels:
@@ -147,7 +137,7 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
     check_known("kind of model", [kind], KINDS, file=place, field="kind")
     if kind == PREDICTIONS_KIND:
         # Other columns are the user's, for tables of their own.
-        of_others = {"source", "train", *(one.name for one in fields(Recipe))}
+        of_others = {"source", "train", *(field.name for field in fields(Recipe))}
         if filled := ", ".join(key for key in cells if cells[key] and key in of_others):
             problem = f"'{name}' is known by its predictions only, yet {filled} is filled"
             raise InputError(problem, file=place)
@@ -164,9 +154,9 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
         raise InputError(str(error), file=f"{place} ('{name}')") from error
 
 
-def _names(given: Any) -> tuple[str, ...]:
+def _names(cell: Any) -> tuple[str, ...]:
     """Read the column `train`: names separated by spaces, or a list of names."""
-    names = tuple(given if isinstance(given, list) else str(given).split())
+    names = tuple(cell if isinstance(cell, list) else str(cell).split())
     for name in names:
         if not isinstance(name, str) or not is_name(name) or names.count(name) > 1:
             problem = f"'{name}' is named twice or cannot be a name"

@@ -75,16 +75,16 @@ def _check_function(model: str, function: str, file: Path) -> None:
     with readable(file, "readable as Python", SyntaxError):
         body = ast.parse(file.read_bytes()).body
     defined, is_open = set[str](), False  # open: names that only running it can tell
-    for one in body:
-        if isinstance(one, ast.FunctionDef | ast.ClassDef):
-            defined.add(one.name)
-        elif isinstance(one, ast.Import | ast.ImportFrom):
-            defined |= {(name.asname or name.name).partition(".")[0] for name in one.names}
-        elif isinstance(one, ast.Assign | ast.AnnAssign):
-            targets = one.targets if isinstance(one, ast.Assign) else [one.target]
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            defined |= {(name.asname or name.name).partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             defined |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
         else:
-            is_open |= not isinstance(one, ast.Expr)
+            is_open |= not isinstance(node, ast.Expr)
     if function not in defined and not is_open and not defined & {"*", "__getattr__"}:
         problem = f"there is no '{function}' in {file}"
         raise InputError(problem, file=model, field="source", remedy=suggest(function, defined))
@@ -143,8 +143,8 @@ def _missing_weights(study: Study) -> list[tuple[str, Path]]:
 def _check_class_folders(name: str, settings: DatasetKind) -> None:
     """Check the names of class folders, as far as that needs no archive to be read."""
     if isinstance(settings, ImageFolder) and (folder := settings.custom_paths["path"][0]).is_dir():
-        shown = (each for each in folder.iterdir() if not each.name.startswith("."))
-        filled = [each.name for each in shown if each.is_dir() and any(each.iterdir())]
+        visible = (path for path in folder.iterdir() if not path.name.startswith("."))
+        filled = [path.name for path in visible if path.is_dir() and any(path.iterdir())]
         settings.labels_of(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
 
 
@@ -152,13 +152,13 @@ def _check_sources_of_datasets(study: Study) -> None:
     for name, spec in study.datasets.items():
         field = f"datasets.{name}.of"
         for source in spec.settings.sources:
-            study.check_dataset(source, field, images=True)
+            check_need(study, source, Need.IMAGES, field)
             if spec.settings.needs_one_size:
                 check_one_size(study, source, field=field, remedy=_RESIZE)
     for name, spec in study.datasets.items():
         before = list(spec.settings.sources)
         for source in before:  # grows while it is read
-            before += [one for one in study.sources_of(source) if one not in before]
+            before += [earlier for earlier in study.sources_of(source) if earlier not in before]
         if name in before:
             raise configuration_error(f"'{name}' is made from itself", field=f"datasets.{name}.of")
 
@@ -167,10 +167,11 @@ def _check_pair(study: Study, pair: Pair) -> None:
     """Check that a pair is of two datasets, and that its files of groups exist and are of them."""
     field, names = f"pairs.{pair.name}", pair.datasets.values()
     for origin, dataset in pair.datasets.items():
-        study.check_dataset(dataset, f"{field}.{origin}")
-    one, other = (study.datasets[name] for name in names)
-    same_files = one.kind == other.kind == PREDICTIONS_KIND and all(
-        one.options.get(key) == other.options.get(key) for key in ("files", "columns", "aliases")
+        key = f"{field}.{origin}"
+        check_known("dataset", [dataset], study.datasets, file="configuration", field=key)
+    first, second = (study.datasets[name] for name in names)
+    same_files = first.kind == second.kind == PREDICTIONS_KIND and all(
+        first.options.get(key) == second.options.get(key) for key in ("files", "columns", "aliases")
     )
     if pair.original == pair.replication or same_files:
         problem = f"'{pair.original}' is compared with itself, as '{pair.replication}'"
@@ -188,13 +189,14 @@ def _check_pair(study: Study, pair: Pair) -> None:
 
 def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
     """Check that two datasets have the same classes, if both are known before any job runs."""
-    one, other = (study.labelled_like(name).settings for name in (first, second))
+    kinds = [study.labelled_like(name).settings for name in (first, second)]
     problem = ""
-    counts = one.n_classes, other.n_classes
+    counts = [kind.n_classes for kind in kinds]
+    classes = [kind.known_classes for kind in kinds]
     if None not in counts and counts[0] != counts[1]:
         problem = f"'{first}' has {counts[0]} classes, '{second}' {counts[1]}"
-    elif one.known_classes and other.known_classes:
-        difference = compare_classes(other.known_classes, one.known_classes)
+    elif classes[0] and classes[1]:
+        difference = compare_classes(classes[1], classes[0])
         problem = difference and f"'{second}' has, against '{first}', {difference}"
     if problem:
         remedy = "Both sets must have the same label space"
@@ -210,22 +212,22 @@ def _check_training(study: Study) -> None:
             problem = f"models are to be trained ({trained[0]}, ...), and no training set is named"
             raise configuration_error(problem, field="training")
         return
-    for key, given in (("train", settings.train), ("validation", settings.validation_sets)):
-        if trained and not given:
+    for key, sets in (("train", settings.train), ("validation", settings.validation_sets)):
+        if trained and not sets:
             problem = f"missing: models of the catalogue are to be trained ({trained[0]}, ...)"
             raise configuration_error(problem, field=f"training.{key}")
-    sets = dict.fromkeys(settings.train, "training.train")
-    sets |= dict.fromkeys(settings.validation_sets, "training.validation")
+    fields = dict.fromkeys(settings.train, "training.train")
+    fields |= dict.fromkeys(settings.validation_sets, "training.validation")
     for model in study.models.values():
-        sets |= dict.fromkeys(model.train, f"train of {model.name}")
+        fields |= dict.fromkeys(model.train, f"train of {model.name}")
         if model.recipe is not None:
             n_sources = len(model.train or settings.train)
             check_n_sources(model.recipe.algorithm, n_sources, model.name)
-    for name, field in sets.items():
-        study.check_dataset(name, field, images=True)
+    for name, field in fields.items():
+        check_need(study, name, Need.IMAGES, field)
         check_one_size(study, name, field=f"datasets.{name}", remedy=_RESIZE)
     if trained and images:
-        for name, field in (dict.fromkeys(images, "training.train") | sets).items():
+        for name, field in (dict.fromkeys(images, "training.train") | fields).items():
             _check_like_training_set(study, settings.train[0], name, field)
         _check_sizes_of_images(study)
 
@@ -233,9 +235,9 @@ def _check_training(study: Study) -> None:
 def _check_like_training_set(study: Study, first: str, name: str, field: str) -> None:
     """Check that a dataset has the classes and the format of the first training set."""
     check_label_spaces(study, field, first, name)
-    ours, others = (study.datasets[one].settings.pixel_format for one in (first, name))
-    if ours and others and ours != others:
-        problem = f"has images of {others}, and models are trained on '{first}', of {ours}"
+    trained, own = (study.datasets[dataset].settings.pixel_format for dataset in (first, name))
+    if trained and own and trained != own:
+        problem = f"has images of {own}, and models are trained on '{first}', of {trained}"
         remedy = "Models can only be run on images like those that they are trained on"
         raise configuration_error(problem, field=f"datasets.{name}", remedy=remedy)
 
@@ -315,7 +317,7 @@ def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
     """Return the references in a value of a type."""
     if get_origin(kind) is Annotated:
         inner, *metadata = get_args(kind)
-        yield from ((one, value, field) for one in metadata if isinstance(one, Ref))
+        yield from ((ref, value, field) for ref in metadata if isinstance(ref, Ref))
         yield from _references(inner, value, field)
     elif isinstance(value, BaseModel):
         yield from references(value, field)
@@ -334,12 +336,12 @@ def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
 
 def check_names(study: StudyContents, settings: BaseModel, field: str) -> None:
     """Check that all that settings refer to is there."""
-    known = {
+    names = {
         "model": study.models, "dataset": study.datasets, "pair": study.pairs,
         "suite": study.suites,
     }  # fmt: skip
     for ref, name, key in references(settings, field):
-        check_known(ref.kind, [name], known[ref.kind], file="configuration", field=key)
+        check_known(ref.kind, [name], names[ref.kind], file="configuration", field=key)
 
 
 def check_needs(study: StudyContents, settings: BaseModel, field: str) -> None:
@@ -372,15 +374,18 @@ def check_need(study: StudyContents, dataset: str, need: Need, field: str) -> No
 _N_IMAGES = 20  # of each set
 
 
-def open_some(study: Study) -> tuple[str, list[str]]:
+def open_samples(study: Study) -> tuple[str, list[str]]:
     """Open some images and prediction files of each set; say which, and what looks wrong."""
-    problems, noticed = ErrorCollector(), list[str]()
-    opened = [*_open_images(study, problems, noticed), *_open_predictions(study, problems, noticed)]
+    problems, warnings = ErrorCollector(), list[str]()
+    opened = [
+        *_open_images(study, problems, warnings),
+        *_open_predictions(study, problems, warnings),
+    ]
     problems.raise_any()
-    return ", ".join(opened), noticed
+    return ", ".join(opened), warnings
 
 
-def _open_images(study: Study, problems: ErrorCollector, noticed: list[str]) -> Iterator[str]:
+def _open_images(study: Study, problems: ErrorCollector, warnings: list[str]) -> Iterator[str]:
     """Decode images of folders that are there, evenly spread."""
     callables = [m for m in study.models.values() if m.source and m.source.kind == CALLABLE]
     for name in study.used:
@@ -402,7 +407,7 @@ def _open_images(study: Study, problems: ErrorCollector, noticed: list[str]) -> 
                     remedy = "Replace it, or leave such files out with 'unreadable: skip'"
                     raise InputError(problem, file=file, remedy=remedy) from error
         if callables and len(sizes) > 1 and settings.resize is None:
-            noticed.append(
+            warnings.append(
                 f"{name}: images have several sizes ({listed(sorted(sizes), 3)} pixels): functions "
                 "of models must return a transform with the model (docs/models.md), or the sets "
                 "need `resize`"
@@ -410,7 +415,7 @@ def _open_images(study: Study, problems: ErrorCollector, noticed: list[str]) -> 
         yield f"{len(chosen)} of {counted(len(files), 'image')} of {name}"
 
 
-def _open_predictions(study: Study, problems: ErrorCollector, noticed: list[str]) -> Iterator[str]:
+def _open_predictions(study: Study, problems: ErrorCollector, warnings: list[str]) -> Iterator[str]:
     """Read the first model's predictions on each set that is known by such files."""
     for name in study.evaluated if study.models else ():
         spec = study.datasets[name]
@@ -421,5 +426,5 @@ def _open_predictions(study: Study, problems: ErrorCollector, noticed: list[str]
             with problems.collected():
                 read = read_predictions(file, layout_of(spec))
                 wrong = suspicions(read.label, read.prediction, read.probability, read.metadata)
-                noticed += [f"{file}: {text}" for text in wrong]
+                warnings += [f"{file}: {text}" for text in wrong]
             yield f"the predictions of 1 of {counted(len(study.models), 'model')} on {name}"

@@ -89,7 +89,9 @@ class Commands:
         """Return the arguments of the job that checks the datasets of a suite."""
         study, suite = self._study, self._study.suites[wildcards.suite]
         # Other than the classes, what is known of a set changes nothing that is checked.
-        members = [{"dataset": one.dataset, "classes": one.counting} for one in suite.members]
+        members = [
+            {"dataset": member.dataset, "classes": member.counting} for member in suite.members
+        ]
         sets = study.predicting.checked_suites[suite.name]
         folders = {name: study.dataset_folder(name) for name in sets}
         return {"suite": {"name": suite.name, "members": members}, "folders": folders}
@@ -153,7 +155,7 @@ class Commands:
         return self._inference_arguments(models, places)
 
     def model_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs one model on one dataset."""
+        """Return the arguments of a job that runs one model on member.dataset."""
         stem = f"{self._study.folder}/predictions/{{dataset}}/{{model}}"
         return self._inference_arguments(
             [wildcards.model], [{"sets": [wildcards.dataset], "stem": stem}]

@@ -116,25 +116,25 @@ def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfigur
         kinds |= analysis.dataset_kinds
     choice: Any = Annotated[Union[tuple(kinds.values())], Field(discriminator="kind")]  # noqa: UP007
     datasets: Any = Annotated[Named[choice], Field(min_length=1)]
-    blocks: dict[str, Any] = {each.name: (each.Settings, each.Settings()) for each in analyses}
+    blocks: dict[str, Any] = {a.name: (a.Settings, a.Settings()) for a in analyses}
     return create_model(
         "Configuration", __base__=CoreConfiguration, datasets=(datasets, ...), **blocks
     )
 
 
 def complete_configuration(
-    given: Mapping[str, Any], default_study: str | os.PathLike[str]
+    configuration: Mapping[str, Any], default_study: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """Return the configuration of a study: the given one, or the default study changed by it."""
-    if "study" in given:
-        return dict(given)
-    alone = [key for key in ("datasets", "pairs") if key in given]
-    if alone:
-        problem = f"the configuration has its own {' and '.join(alone)} but no name"
+    """Return the configuration if it names a study, or else the default study changed by it."""
+    if "study" in configuration:
+        return dict(configuration)
+    own = [key for key in ("datasets", "pairs") if key in configuration]
+    if own:
+        problem = f"the configuration has its own {' and '.join(own)} but no name"
         raise InputError(problem, field="study", remedy="Name the study, as in 'study: mine'")
     default = read_yaml(default_study)
     default["models"] = str(Path(default_study).parent / default["models"])
-    return _merged(default, given)
+    return _merged(default, configuration)
 
 
 def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,10 +155,10 @@ def _with_downloads(
     for name, kind in kinds.items():
         options = kind.options
         if "download" in options:
-            found = listed_files(**options.pop("download"))
-            published[name] = [*found.values()]
-            folder, _, first = next(iter(found.values())).name.rpartition("/")
-            suffix = first.removeprefix(next(iter(found)))
+            files = listed_files(**options.pop("download"))  # by model
+            published[name] = [*files.values()]
+            folder, _, first = next(iter(files.values())).name.rpartition("/")
+            suffix = first.removeprefix(next(iter(files)))
             options["files"] = f"{results}/downloads/{folder}/{MODEL}{suffix}"
         if kind.kind == PREDICTIONS_KIND and options.get("labels") in published_files():
             published.setdefault(name, []).append(published_files()[options["labels"]])
@@ -168,19 +168,17 @@ def _with_downloads(
 
 
 def load_study(
-    given: Mapping[str, Any],
-    *,
-    default_study: str | os.PathLike[str],
+    configuration: Mapping[str, Any], *, default_study: str | os.PathLike[str],
     analyses: Sequence[type[Analysis]],
-) -> Study:
+) -> Study:  # fmt: skip
     """Read and check a configuration, its catalogue and the files it names, before any job."""
-    given = complete_configuration(given, default_study)
-    blocks = given.get("datasets")
+    configuration = complete_configuration(configuration, default_study)
+    blocks = configuration.get("datasets")
     named = blocks if isinstance(blocks, Mapping) else {}
-    suites, expanded = expand_suites(given.get("suites") or {}, named)
+    suites, expanded = expand_suites(configuration.get("suites") or {}, named)
     if expanded:
-        given = {**given, "datasets": {**named, **expanded}}
-    read: CoreConfiguration = read_settings(configuration_model(analyses), given)
+        configuration = {**configuration, "datasets": {**named, **expanded}}
+    read: CoreConfiguration = read_settings(configuration_model(analyses), configuration)
     kinds: Mapping[str, DatasetKind] = read.datasets  # type: ignore[attr-defined]
     models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]

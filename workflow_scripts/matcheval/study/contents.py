@@ -10,10 +10,10 @@ from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair, Suite
 from matcheval.downloads.sources import PublishedFile, published_file
-from matcheval.errors import check_known, configuration_error
 from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.files import file_states
 from matcheval.models.rows import FROM_CODE, PUBLISHED
+from matcheval.names import MODEL
 from matcheval.report.sections import Section
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.training.settings import TrainingSettings
@@ -143,7 +143,8 @@ class StudyContents:
     @cached_property
     def derivations(self) -> dict[str, Derivation]:
         """Datasets that analyses derive from the study's, by name."""
-        return {k: v for one in self.analyses.values() for k, v in one.derivations.items()}
+        analyses = self.analyses.values()
+        return {k: v for analysis in analyses for k, v in analysis.derivations.items()}
 
     @cached_property
     def built_datasets(self) -> dict[str, BuiltDataset]:
@@ -191,8 +192,8 @@ class StudyContents:
     @cached_property
     def single(self) -> list[str]:
         """Names of the datasets evaluated individually: those of pairs, and others of analyses."""
-        asked = {name for analysis in self.analyses.values() for name in analysis.evaluated}
-        return sorted({*self.paired, *asked.difference(self._in_suites)})
+        names = {name for analysis in self.analyses.values() for name in analysis.evaluated}
+        return sorted({*self.paired, *names.difference(self._in_suites)})
 
     @cached_property
     def evaluated(self) -> list[str]:
@@ -239,27 +240,11 @@ class StudyContents:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         late = []
         for name, pair in self.pairs.items():
-            sets = [self.labelled_like(dataset) for dataset in pair.datasets.values()]
-            unknown = any(one.settings.known_classes is None for one in sets)
-            if unknown and all(one.has_images for one in sets):
+            specs = [self.labelled_like(dataset) for dataset in pair.datasets.values()]
+            unknown = any(spec.settings.known_classes is None for spec in specs)
+            if unknown and all(spec.has_images for spec in specs):
                 late.append(name)
         return late
-
-    # --- checks that analyses share
-
-    def check_dataset(self, name: str, field: str, *, images: bool = False) -> None:
-        """Check that a dataset is one of the study's."""
-        check_known("dataset", [name], self.datasets, file="configuration", field=field)
-        if images and not self.datasets[name].has_images:
-            raise configuration_error(f"'{name}' has predictions only, no images", field=field)
-
-    def check_pair(self, name: str, field: str) -> None:
-        """Check that a pair is one of the study's."""
-        check_known("pair", [name], self.pairs, file="configuration", field=field)
-
-    def check_models(self, names: Iterable[str], field: str) -> None:
-        """Check that models are those of the study."""
-        check_known("model", names, self.models, file="configuration", field=field)
 
     # --- files
 
@@ -320,7 +305,7 @@ class StudyContents:
         """Return what a dataset is prepared from: downloads, and files of other datasets."""
         settings = self.datasets[dataset].settings
         downloads = [self.download(file) for file in settings.published_files]
-        return downloads + [one for name in settings.sources for one in self.dataset_inputs(name)]
+        return downloads + [f for name in settings.sources for f in self.dataset_inputs(name)]
 
     @property
     def report_page(self) -> str:
@@ -347,15 +332,11 @@ class StudyContents:
         return suite_of
 
     def predictions_stem(self, dataset: str, model: str) -> str:
-        """Return the path, without suffixes, of what a model that is run gives on a dataset."""
-        in_catalogue = model in self.models or model == "{model}"
+        """Return the path, without suffixes, of a model's outputs on a dataset; `MODEL` is any."""
+        in_catalogue = model in self.models or model == MODEL
         suite = self.suite_of.get(dataset) if in_catalogue else None
         place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
         return f"{self.folder}/predictions/{place}"
-
-    def predictions_pattern(self, dataset: str) -> str:
-        """Return the same path for all models of the catalogue, with `{model}`."""
-        return self.predictions_stem(dataset, "{model}")
 
     def predictions_file(self, dataset: str, model: str) -> str:
         """Return where a model's predictions on a dataset lie: the user's file, or ours."""
@@ -372,13 +353,6 @@ class StudyContents:
             return ""
         return "-".join([spec.custom_files_state, *map(self.dataset_state, spec.settings.sources)])
 
-    def results_files(self, dataset: str, models: Iterable[str] | None = None) -> list[str]:
-        """Return all files that models' accuracies on a dataset are counted from, each once."""
-        spec, chosen = self.datasets[dataset], list(self.models if models is None else models)
-        if spec.has_images:
-            return [self.predictions_file(dataset, model) for model in chosen]
-        return spec.results_files(chosen)
-
     def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
         """Return the prediction files of models on a dataset, none if it has no probabilities."""
         has_predictions = self.datasets[dataset].has_probabilities
@@ -390,7 +364,7 @@ class StudyContents:
         """Return size and time of the user's files that accuracies are counted from."""
         if self.datasets[dataset].has_images:
             return []
-        files = self.results_files(dataset, models)
+        files = self.datasets[dataset].results_files(self.models if models is None else models)
         return file_states([file for file in files if file not in self.downloaded])
 
     def custom_suite_state(
@@ -399,7 +373,7 @@ class StudyContents:
         """Return size and time of the user's files with models' results, or labels, on a suite."""
         chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
         results = [state for name in names for state in self.custom_results_state(name, chosen)]
-        labels = (one.all_labels for one in self.suites[suite].members)
+        labels = (member.all_labels for member in self.suites[suite].members)
         return [*results, *file_states([file for file in labels if Path(file).is_file()])]
 
     def accuracies_file(self, dataset: str) -> str:
@@ -410,8 +384,8 @@ class StudyContents:
     def downloads(self) -> list[str]:
         """All that is downloaded for this study: files of datasets, and weights."""
         used = (self.datasets[name].settings.published_files for name in self.used)
-        asked = (analysis.published_files for analysis in self.analyses.values())
-        published = sorted({file for files in (*used, *asked) for file in files})
+        others = (analysis.published_files for analysis in self.analyses.values())
+        published = sorted({file for files in (*used, *others) for file in files})
         published += [file.name for name in self.used for file in self.published.get(name, ())]
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
         return list(dict.fromkeys([*map(self.download, published), *weights]))

@@ -95,13 +95,13 @@ class Requests:
             minutes = _STEP_MINUTES * math.ceil(max(request.minutes, working) / _STEP_MINUTES)
             return min(min(attempt, 3) * minutes, longest)
 
-        asked: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
+        resources: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
         if rule in GPU_RULES:
-            asked["gpu"] = self._gpus(rule)
+            resources["gpu"] = self._gpus(rule)
             if machine.gpu_partition is not None:
                 places = machine.partition, machine.gpu_partition
-                asked["slurm_partition"] = places[bool(asked["gpu"])]
-        return asked
+                resources["slurm_partition"] = places[bool(resources["gpu"])]
+        return resources
 
     def threads(self, rule: str, models: Sequence[str] = ()) -> int:
         """Return the threads of a rule that runs networks; `models` as of `resources`."""
@@ -127,10 +127,10 @@ class Requests:
         """Return how long the work of a job takes, if it depends on the study."""
         study, models = self._study, getattr(job, "models", None) or (getattr(job, "model", ""),)
         if rule in ("train_model", "train_models"):
-            return sum(self._takes(rule, training_work(study, model)) for model in models)
+            return sum(self._seconds_of_work(rule, training_work(study, model)) for model in models)
         if rule in ("predict_datasets", "predict_models"):
             work = inference_work(study, models, study.predicting.sizes)
-            return self._takes(rule, work)
+            return self._seconds_of_work(rule, work)
         # How often a table of a pair matches a model for each run of the protocol.
         times = getattr(study.analyses.get(rule.removeprefix("tabulate_")), "runs_per_seed", 0)
         if rule == "match_predictions" or times:
@@ -141,5 +141,5 @@ class Requests:
             return n_models * n_runs * _MATCHING_SECONDS * images
         return 0.0
 
-    def _takes(self, rule: str, work: Work) -> float:
+    def _seconds_of_work(self, rule: str, work: Work) -> float:
         return work.seconds(self._settings(rule).threads, has_gpu=self._gpus(rule) > 0)

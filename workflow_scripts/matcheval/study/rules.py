@@ -30,11 +30,6 @@ class Artifact:
     report: ReportEntry | None = None
     reported: tuple[str, ...] = ()
 
-    @property
-    def files(self) -> list[str]:
-        """Paths with their wildcards, as the outputs of a rule."""
-        return [self.stem + suffix for suffix in self.suffixes]
-
     def file(self, suffix: str = "", **wildcards: object) -> str:
         """Return one path, by default with the first suffix; wildcards without value stay."""
         path = self.stem + (suffix or self.suffixes[0])
@@ -43,7 +38,7 @@ class Artifact:
         return path
 
     def expand(self, **wildcards: object) -> list[str]:
-        """Return all paths for every combination of values: of each wildcard one or several."""
+        """Return all paths, for every combination of values: of each wildcard one or several."""
         choices = [
             [value] if isinstance(value, str | int) else list(value)  # type: ignore[call-overload]
             for value in wildcards.values()

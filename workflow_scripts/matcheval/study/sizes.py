@@ -145,7 +145,7 @@ class Work(NamedTuple):
     reading: float
 
     def seconds(self, threads: int, has_gpu: bool) -> float:
-        """Return how long it takes."""
+        """Return the seconds that it takes on some cores, or on a GPU that they read images for."""
         flops = _GPU_FLOPS if has_gpu else threads * CORE_FLOPS
         return self.operations / flops + self.reading / threads
 

@@ -40,15 +40,15 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
         models[name] = {"source": source, "inference": deciding(study.inference)}
         if name in study.trained:
             trained = study.trained[name]
-            sets = {"train": trained.train_text, "validation": trained.validation_text}
+            sets = {"train": "+".join(trained.train), "validation": "+".join(trained.validation)}
             models[name] |= {"recipe": json.loads(model.recipe_json), "training": sets}
     specs = {name: spec for name, spec in study.datasets.items() if spec.has_images}
     datasets = {name: {"kind": spec.kind, **spec.options} for name, spec in specs.items()}
     listed = {n: file.identity for n, file in study.listed_downloads.items()}
-    found: dict[str, Any] = {"dataset": datasets, "model": models, "published file": listed}
+    by_kind: dict[str, Any] = {"dataset": datasets, "model": models, "published file": listed}
     for analysis in study.analyses.values():
-        found |= analysis.shared_meanings
-    return json.loads(json.dumps(found))  # no tuples
+        by_kind |= analysis.shared_meanings
+    return json.loads(json.dumps(by_kind))  # no tuples
 
 
 def check_shared_names(study: Study) -> None:
@@ -87,8 +87,8 @@ def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | 
     if isinstance(here, Mapping) and isinstance(there, Mapping):
         for part in sorted({*here, *there}):
             inner = f"{key}.{part}".lstrip(".")
-            if found := _difference(here.get(part), there.get(part), inner):
-                return found
+            if difference := _difference(here.get(part), there.get(part), inner):
+                return difference
         return None
     return None if here == there else (key, json.dumps(here), json.dumps(there))
 
@@ -106,19 +106,19 @@ _OF_MACHINES = {
 }
 
 
-def settings_of(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of(study: Study, configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return all that results of a study depend on, but the user's files and the code."""
-    asked = json.loads(json.dumps(given, default=str))
+    settings = json.loads(json.dumps(configuration, default=str))
     for block, keys in _OF_MACHINES.items():
-        place = asked.get(block) or {} if block else asked
+        place = settings.get(block) or {} if block else settings
         for key in keys:
             place.pop(key, None)
     models = meanings(study)["model"]
     own = {name: models.get(name, {}) | {"family": m.family} for name, m in study.models.items()}
-    return asked | {"models": own}
+    return settings | {"models": own}
 
 
-def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
+def check_made_with(study: Study, configuration: Mapping[str, Any]) -> None:
     """Refuse results of other settings that Snakemake knows nothing of."""
     file, own = Path(study.folder, _RECORD), Path(study.folder)
     if not file.is_file():
@@ -131,7 +131,7 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
     record, memory = read_json(file), _memory().get(study.folder, {})
     if memory.get("is_whole") and memory["run"] == record["run"]:
         return
-    now = settings_of(study, given)
+    now = settings_of(study, configuration)
     for before in record["settings"]:
         if difference := _difference(now, before):
             key, mine, other = difference
@@ -149,16 +149,18 @@ def check_made_with(study: Study, given: Mapping[str, Any]) -> None:
             )
 
 
-def record_made_with(study: Study, given: Mapping[str, Any], *, is_complete: bool = False) -> None:
+def record_made_with(
+    study: Study, configuration: Mapping[str, Any], *, is_complete: bool = False
+) -> None:
     """Record the settings of a run that starts; once it is complete, no others count any more."""
-    file, now = Path(study.folder, _RECORD), settings_of(study, given)
+    file, now = Path(study.folder, _RECORD), settings_of(study, configuration)
     memory, run = _memory(), uuid.uuid4().hex
     record = read_json(file) if file.is_file() else None
     of_study = memory.get(study.folder, {})
     is_same = record is not None and of_study.get("run") == record["run"]
     is_whole = record is None or (is_same and of_study["is_whole"])
     before = [] if is_complete or record is None else record["settings"]
-    settings = [one for one in before if one != now] + [now]
+    settings = [earlier for earlier in before if earlier != now] + [now]
     write_json(memory | {study.folder: {"run": run, "is_whole": is_whole}}, _MEMORY)
     write_json({"run": run, "settings": settings}, file)
 
@@ -182,10 +184,10 @@ def check_restored(study: Study) -> None:
             folder = Path(study.dataset_folder(dataset))
             if not (link.is_file() and weights.is_file() and folder.is_dir()):
                 continue
-            made, of = link.lstat().st_mtime_ns, weights.stat().st_mtime_ns
+            linked, changed = link.lstat().st_mtime_ns, weights.stat().st_mtime_ns
             # Else Snakemake runs the model again.
-            is_taken = made > weights.lstat().st_mtime_ns and made > of
-            if not is_taken or link.stat().st_mtime_ns >= of:
+            is_taken = linked > weights.lstat().st_mtime_ns and linked > changed
+            if not is_taken or link.stat().st_mtime_ns >= changed:
                 continue
             digest = digest or ModelFiles(source, weights).digest()
             inputs = inputs_digest(digest, read_description(folder), deciding(study.inference))
@@ -202,7 +204,7 @@ def check_links(study: Study) -> None:
     own, kept = Path(study.folder), Path(study.results)
     names_in = cache(lambda folder: set(os.listdir(folder)) if folder.is_dir() else set())  # noqa: PTH208
     places = [(own / "checkpoints", kept / "checkpoints")]  # of links, and of the files
-    for folder in (one for one in sorted(own.glob("datasets/*/*")) if one.is_dir()):
+    for folder in filter(Path.is_dir, sorted(own.glob("datasets/*/*"))):
         places.append((folder, kept / "datasets" / folder.name))
     for folder in (*own.glob("predictions/*"), *own.glob("tested/*/*")):
         if folder.name in study.predicting.suites:  # there, a folder of a model has all sets
@@ -247,12 +249,12 @@ def mixed_software(study: Study) -> str:
             for name in _SOFTWARE:
                 if version := metadata.get(name.encode(), b"").decode():
                     files[name].setdefault(version, []).append(file)
-    mixed = {name: found for name, found in files.items() if len(found) > 1}
+    mixed = {name: by_version for name, by_version in files.items() if len(by_version) > 1}
     if not mixed:
         return ""
     parts = [
-        f"{name} " + " and ".join(f"{version} ({len(of)})" for version, of in sorted(found.items()))
-        for name, found in mixed.items()
+        f"{name} " + " and ".join(f"{version} ({len(of)})" for version, of in sorted(by.items()))
+        for name, by in mixed.items()
     ]
     fewest = min(next(iter(mixed.values())).values(), key=len)
     return (

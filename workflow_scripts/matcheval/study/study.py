@@ -11,13 +11,7 @@ from itertools import chain
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import (
-    CORE_FLOPS,
-    ImageSet,
-    inference_work,
-    total_sizes,
-    training_work,
-)
+from matcheval.study.sizes import CORE_FLOPS, ImageSet, inference_work, total_sizes, training_work
 
 # Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
 # Models that are run together share the making and reading of images, and divide the datasets.
@@ -91,7 +85,7 @@ class Predicting:
     def batches(self) -> dict[int, tuple[str, ...]]:
         """Models that one job runs, where these are several, by the number of the job."""
         planned = self._study.inference_plan.batches(self.models).values()
-        batches = self._small if self.are_small else planned
+        batches = self._batches_of_small if self.are_small else planned
         return dict(enumerate((models for models in batches if len(models) > 1), 1))
 
     @property
@@ -107,7 +101,7 @@ class Predicting:
         return [model for model in self.models if model not in together]
 
     @property
-    def _small(self) -> list[tuple[str, ...]]:
+    def _batches_of_small(self) -> list[tuple[str, ...]]:
         by_geometry: dict[str, list[str]] = {}
         for name in self.models:
             geometry = self._study.inference_plan.geometry(name).name
@@ -142,14 +136,12 @@ class Predicting:
     @cached_property
     def checked_suites(self) -> dict[str, list[str]]:
         """Names of the datasets with images of every suite that has some."""
-        suites: dict[str, list[str]] = {}
-        for name, suite in self._study.suites.items():
-            sets = [
-                dataset for dataset in suite.datasets if self._study.datasets[dataset].has_images
-            ]
-            if sets:
-                suites[name] = sets
-        return suites
+        datasets = self._study.datasets
+        suites = {
+            name: [dataset for dataset in suite.datasets if datasets[dataset].has_images]
+            for name, suite in self._study.suites.items()
+        }
+        return {name: sets for name, sets in suites.items() if sets}
 
     @property
     def datasets(self) -> list[str]:
@@ -170,19 +162,6 @@ class Predicting:
         """Return the folder of the predictions of models that an analysis tests together."""
         return f"{self._study.folder}/tested/{batch}"
 
-    def files(
-        self, dataset: str, models: Iterable[str], suffixes: Sequence[str] = (".parquet",)
-    ) -> list[str]:
-        """Return what rules declare of models' results on a dataset: files, or folders."""
-        suite, files = self._study.suite_of.get(dataset), list[str]()
-        for model in dict.fromkeys(models):
-            if suite and model in self._study.models:
-                files.append(f"{self._study.folder}/predictions/{suite}/{model}")
-            else:
-                stem = self._study.predictions_stem(dataset, model)
-                files += [stem + suffix for suffix in suffixes]
-        return files
-
 
 class Study(StudyContents):
     """A study with its training and inference jobs."""
@@ -198,17 +177,22 @@ class Study(StudyContents):
         return Predicting(self)
 
     def results_inputs(
-        self,
-        dataset: str,
-        models: Iterable[str] | None = None,
+        self, dataset: str, models: Iterable[str] | None = None,
         suffixes: Sequence[str] = (".parquet",),
-    ) -> list[str]:
+    ) -> list[str]:  # fmt: skip
         """Return what rules read of models' results on a dataset: files, or folders of suites."""
-        chosen = list(self.models if models is None else models)
+        chosen = dict.fromkeys(self.models if models is None else models)
         spec = self.datasets.get(dataset)
-        if spec is None or spec.has_images:
-            return self.predicting.files(dataset, chosen, suffixes)
-        return spec.results_files(chosen)
+        if spec and not spec.has_images:
+            return spec.results_files(chosen)
+        suite, files = self.suite_of.get(dataset), list[str]()
+        for model in chosen:
+            if suite and model in self.models:
+                files.append(f"{self.folder}/predictions/{suite}/{model}")
+            else:
+                stem = self.predictions_stem(dataset, model)
+                files += [stem + suffix for suffix in suffixes]
+        return files
 
     def suite_inputs(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()

@@ -72,17 +72,17 @@ class SuiteMember(Settings):
 
     @model_validator(mode="after")
     def _one_origin(self) -> "SuiteMember":
-        origins = ("dataset", "suite", "manifest", "warehouse")
-        given = [key for key in origins if getattr(self, key) is not None]
+        origins = ["dataset", "suite", "manifest", "warehouse"]
+        origins = [key for key in origins if getattr(self, key) is not None]
         has_block = isinstance(self.dataset, dict)
         if self.manifest is not None and has_block:
-            given.remove("dataset")  # what all rows of the manifest have in common
-        known = ("group", "subgroup", "severity", "classes", "groups", "all_labels")
+            origins.remove("dataset")  # what all rows of the manifest have in common
+        described = ("group", "subgroup", "severity", "classes", "groups", "all_labels")
         refused = {
-            "give one of 'dataset', 'suite', 'manifest' and 'warehouse'": len(given) != 1,
+            "give one of 'dataset', 'suite', 'manifest' and 'warehouse'": len(origins) != 1,
             "'side' belongs to a warehouse": self.side is not None and self.warehouse is None,
             "what is known of the members of a suite or warehouse is given there": (
-                (self.suite or self.warehouse) and any(getattr(self, key) for key in known)
+                (self.suite or self.warehouse) and any(getattr(self, key) for key in described)
             ),
             "give 'classes', or 'groups' of classes, not both": self.classes and self.groups,
             "'name' and 'values' belong to the block of a dataset": (
@@ -128,23 +128,23 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
     for key in _FILLED:
         used = _placeholders(str(getattr(member, key) or ""))
         check_known("placeholder", used, names, **place)
-    given = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
-    if len(given) == len(names):
-        return [dict(zip(given, each, strict=True)) for each in product(*given.values())]
+    listed = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
+    if len(listed) == len(names):
+        return [dict(zip(listed, values, strict=True)) for values in product(*listed.values())]
     patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
-    found = next((matches for text in patterns if (matches := _matches(text, given))), [])
-    if texts and not found:
+    fillings = next((paths for text in patterns if (paths := _matches(text, listed))), [])
+    if texts and not fillings:
         remedy = "Put them there, correct the pattern, or list the 'values' of its placeholders"
         raise InputError(f"no file or folder matches {texts[0]}", **place, remedy=remedy)
-    for name, wanted in given.items():
-        absent = [value for value in wanted if all(one[name] != value for one in found)]
+    for name, wanted in listed.items():
+        absent = [value for value in wanted if all(values[name] != value for values in fillings)]
         if absent:
             problem = f"no file or folder matches {texts[0]} with '{absent[0]}' for '{name}'"
             raise InputError(problem, **place)
-    return found or [{}]
+    return fillings or [{}]
 
 
-def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
+def _matches(pattern: str, listed: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
     """Return the placeholders' values, in natural order, in all paths that match a pattern."""
     path = str(Path(pattern).expanduser())
     expression = path_pattern(path, "[^/]+", unnamed=_MODEL)
@@ -152,9 +152,9 @@ def _matches(pattern: str, given: Mapping[str, tuple[str, ...]]) -> list[dict[st
     files = Path(glob.anchor or ".").glob(str(glob.relative_to(glob.anchor or ".")))
     matches = (expression.fullmatch(str(file)) for file in files)
     values = {tuple(match.groupdict().items()) for match in matches if match}
-    shown = [one for one in values if not any(value.startswith(".") for _, value in one)]
-    kept = [dict(one) for one in shown if all(v in given.get(k, (v,)) for k, v in one)]
-    return sorted(kept, key=lambda one: [_natural(value) for value in one.values()])
+    visible = [items for items in values if not any(v.startswith(".") for _, v in items)]
+    kept = [dict(items) for items in visible if all(v in listed.get(k, (v,)) for k, v in items)]
+    return sorted(kept, key=lambda filling: [_natural(value) for value in filling.values()])
 
 
 def _natural(text: str) -> list[tuple[int, int | str]]:
@@ -179,7 +179,7 @@ def _texts(block: Any) -> Iterator[str]:
 def filled(block: Any, values: Mapping[str, str]) -> Any:
     """Fill in the placeholders of all texts in a block."""
     if isinstance(block, str):
-        return _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), block)
+        return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), block)
     if isinstance(block, Mapping):
         return {key: filled(value, values) for key, value in block.items()}
     if isinstance(block, list | tuple):
@@ -203,7 +203,7 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         raise InputError(problem, file=path, remedy=remedy)
     others = [column for column in header if column not in _MEMBER_COLUMNS]
     check_known("column", common.data, others, file=path, field="data")
-    known = (*_MEMBER_COLUMNS, *common.data)
+    own = (*_MEMBER_COLUMNS, *common.data)
     for line, row in rows:
         place: Place = {"file": f"{path}, line {line}"}
         if None in row or None in row.values():
@@ -211,7 +211,7 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
         if not cells:
             continue
-        options = {k: _option(k, v) for k, v in cells.items() if k not in known}
+        options = {k: _option(k, v) for k, v in cells.items() if k not in own}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
         if named and options:
@@ -245,9 +245,9 @@ def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[
     class_names = warehouse.settings.class_names
     for name, source in warehouse.sets.items():
         decisions = warehouse.reviews[name].decisions.values()
-        corrected = {one.class_name for several in decisions for one in several}
-        shown = corrected.union(source.classes)
-        classes = tuple(one for one in class_names if one in shown)
+        corrected = {decision.class_name for several in decisions for decision in several}
+        own = corrected.union(source.classes)
+        classes = tuple(name for name in class_names if name in own)
         yield SuiteMember(
             dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
             name=name, group=source.group, subgroup=source.source,
@@ -259,15 +259,15 @@ _GIVE_NAME = "Give 'name', with the placeholders of the block"
 
 
 class ExpandedSuites(NamedTuple):
-    """What the suites of a configuration stand for."""
+    """Suites by name, and the blocks of the datasets that they define."""
 
     suites: Mapping[str, Suite]
     datasets: Mapping[str, Mapping[str, Any]]
 
 
-def expand_suites(given: Any, datasets: Iterable[str]) -> ExpandedSuites:
+def expand_suites(blocks: Any, datasets: Iterable[str]) -> ExpandedSuites:
     """Read the suites of a configuration, and expand patterns, manifests and nested suites."""
-    read: SuitesSettings = read_settings(SuitesSettings, {"suites": given})
+    read: SuitesSettings = read_settings(SuitesSettings, {"suites": blocks})
     expansion = _Expansion(read.suites, set(map(str, datasets)))
     problems, suites = ErrorCollector(), dict[str, Suite]()
     folded = {name.casefold() for name in expansion.named}
@@ -296,21 +296,21 @@ class _Expansion:
         if suite in outer:
             problem = f"suite '{suite}' is nested in itself"
             raise configuration_error(problem, field=f"suites.{outer[-1]}")
-        found: dict[str, Member] = {}
+        members: dict[str, Member] = {}
         for number, member in enumerate(self._suites[suite].members, 1):
             place = {"file": "configuration", "field": f"{field}, entry {number}"}
             if isinstance(member, str):
                 member = SuiteMember(dataset=member)
-            for one in self._expand(member, place, (*outer, suite)):
-                key = one.dataset.casefold()
-                if found.get(key) == one and member.suite is not None:
+            for expanded in self._expand(member, place, (*outer, suite)):
+                key = expanded.dataset.casefold()
+                if members.get(key) == expanded and member.suite is not None:
                     continue  # in two nested suites
-                if key in found:
-                    problem = f"dataset '{one.dataset}' is in suite '{suite}' twice"
+                if key in members:
+                    problem = f"dataset '{expanded.dataset}' is in suite '{suite}' twice"
                     remedy = "Leave one out, or give 'name' a placeholder"
                     raise InputError(problem, **place, remedy=remedy)
-                found[key] = one
-        return list(found.values())
+                members[key] = expanded
+        return list(members.values())
 
     def _expand(
         self, member: SuiteMember, place: Place, outer: tuple[str, ...]
@@ -319,8 +319,8 @@ class _Expansion:
             check_known("suite", [member.suite], self._suites, **place)
             yield from self.members(member.suite, outer)
         elif member.warehouse is not None:
-            for one, line in warehouse_members(member.warehouse, member.side or 32):
-                yield from self._expand(one, line, outer)
+            for row, line in warehouse_members(member.warehouse, member.side or 32):
+                yield from self._expand(row, line, outer)
         elif member.manifest is not None:
             for row, line in manifest_members(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
@@ -341,8 +341,8 @@ class _Expansion:
         if name in self.named or self.blocks.setdefault(name, block) != block:
             problem = f"there is another dataset '{name}'"
             raise InputError(problem, **place, remedy=_GIVE_NAME)
-        given = {key: filled(getattr(member, key), values) for key in _FILLED}
-        return _member(member.model_copy(update=given), name, place)
+        texts = {key: filled(getattr(member, key), values) for key in _FILLED}
+        return _member(member.model_copy(update=texts), name, place)
 
 
 def _member(member: SuiteMember, name: str, place: Place) -> Member:
@@ -362,18 +362,18 @@ def _member(member: SuiteMember, name: str, place: Place) -> Member:
 
 def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
     """Return the groups of classes of a set, read from their file if that is given."""
-    given: Any = member.groups or {}
-    if isinstance(given, str):
-        place = {"file": given}
-        block = {"dataset": name, "groups": read_yaml(given)}
-        given = read_settings(SuiteMember, block, **place).groups
+    groups: Any = member.groups or {}
+    if isinstance(groups, str):
+        place = {"file": groups}
+        block = {"dataset": name, "groups": read_yaml(groups)}
+        groups = read_settings(SuiteMember, block, **place).groups
     seen: dict[str, str] = {}
-    for group, classes in given.items():
-        for one in classes:
-            if one in seen:
-                problem = f"groups: class '{one}' is in '{seen[one]}' and in '{group}'"
+    for group, classes in groups.items():
+        for label in classes:
+            if label in seen:
+                problem = f"groups: class '{label}' is in '{seen[label]}' and in '{group}'"
                 raise InputError(problem, **place, remedy="A class belongs to one group only")
-            seen[one] = group
+            seen[label] = group
         if not classes:
             raise InputError(f"groups: '{group}' has no classes", **place)
-    return tuple(given.items())
+    return tuple(groups.items())

@@ -8,7 +8,6 @@ convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import partial
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -23,6 +22,7 @@ from matcheval.execution.entry_points import Call, converted, named_function
 from matcheval.figures.saving import save_figure
 from matcheval.io.files import file_states
 from matcheval.io.tables import TableSchema
+from matcheval.names import MODEL
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
@@ -96,9 +96,9 @@ class TableAnalysis(Analysis):
     @property
     def options(self) -> dict[str, Any]:
         """What the module's `tabulate` asks for by name: settings, and the level of intervals."""
-        given = self.settings.model_dump(mode="json") | {"confidence": self.study.confidence}
-        asked = signature(import_module(self.module).tabulate).parameters
-        return {name: value for name, value in given.items() if name in asked}
+        options = self.settings.model_dump(mode="json") | {"confidence": self.study.confidence}
+        parameters = signature(import_module(self.module).tabulate).parameters
+        return {name: value for name, value in options.items() if name in parameters}
 
     def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return further options of `tabulate`, of one subject."""
@@ -114,12 +114,6 @@ class TableAnalysis(Analysis):
         }
 
 
-def for_level(function: Callable[..., Any], confidence: float) -> Callable[..., Any]:
-    """Return a function of a module, given the level of intervals if it asks for it by name."""
-    asks = "confidence" in signature(function).parameters
-    return partial(function, confidence=confidence) if asks else function
-
-
 def make_table(
     *, read: Call, analysis: str, options: Mapping[str, Any], confidence: float,
     outputs: Sequence[Path], figure: Sequence[Path],
@@ -133,8 +127,10 @@ def make_table(
     schema.write(table, outputs, page=write_page(table, *files))
     logging.info("%d rows", len(table))
     if figure:
-        plot = for_level(module.plot, confidence)
-        save_figure(plot(module.SCHEMA.read(outputs[0]).to_pandas()), *figure)
+        level = (
+            {"confidence": confidence} if "confidence" in signature(module.plot).parameters else {}
+        )
+        save_figure(module.plot(module.SCHEMA.read(outputs[0]).to_pandas(), **level), *figure)
 
 
 class DatasetTableSettings(Settings):
@@ -161,8 +157,8 @@ def read_dataset(
 class DatasetTableAnalysis(TableAnalysis):
     """An analysis with one table per dataset, from the datapoints that models classify correctly.
 
-    `tabulate(known, dataset, file, **options)` makes the table from a `Correctness`, the dataset's
-    name and the user's file, which has the columns `file_columns` (empty if there is no file).
+    `tabulate(correctness, dataset, file, **options)` makes the table from a `Correctness`, the
+    dataset's name and the user's file, with the columns `file_columns` (empty if there is none).
     """
 
     per = "dataset"
@@ -260,7 +256,7 @@ class SuiteTableAnalysis(TableAnalysis):
     """An analysis with a table and a figure for each of some suites, compared with a base.
 
     `tabulate(files, **options)` makes the table from `SuiteFiles`. A subclass says what it asks of
-    a suite (`check_suite`), the options, and what a job needs (`request`).
+    a suite (`check_suite`), and the options.
     """
 
     per = "suite"
@@ -297,14 +293,14 @@ class SuiteTableAnalysis(TableAnalysis):
         """Return the arguments of `read_suite`."""
         study, name = self.study, getattr(wildcards, self.per)
         suite, base = self.collection(name)
-        specs = {one: study.datasets[one] for one in self.datasets_of(name)}
+        specs = {dataset: study.datasets[dataset] for dataset in self.datasets_of(name)}
         with_images = [name for name, spec in specs.items() if spec.has_images]
         files = {
             "suite": asdict(suite),
             "base": base,
             "specs": {n: asdict(spec) for n, spec in specs.items()},
             "folders": {name: study.dataset_folder(name) for name in with_images},
-            "stems": {name: study.predictions_pattern(name) for name in with_images},
+            "stems": {name: study.predictions_stem(name, MODEL) for name in with_images},
             "models": self.models,
         }
         return {"files": files}
