@@ -47,7 +47,7 @@ def test_the_notebook_runs(capsys):
     text = " ".join(capsys.readouterr().out.split())
     # What the cells between say in words.
     assert re.search(r"accuracy 81\.38 % 73\.44 % 7\.9 \[.*? by confidence (5\.0|4\.9) \[", text)
-    assert re.search(r"matched on confidence \S+ % \S+ % [12]\.\d+ \[−", text), text
+    assert re.search(r"if matched on confidence \S+ % \S+ % [12]\.\d+ \[−", text), text
 
 
 def test_the_notebook_that_begins_with_a_loader_runs(tmp_path, monkeypatch, capsys):

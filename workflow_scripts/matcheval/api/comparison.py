@@ -365,10 +365,11 @@ def describe(
     lines = [result.title, ""]
     lines += [_filled(head.ljust(width) + text, " " * width) for head, text in of_claims]
     first = result.to_pandas(all=True).iloc[0]
+    if not full and any(claim.finding == "mixed" for claim in result.verdict.claims):
+        lines += ["", *_models(result, where)]
     lines += ["", *aligned(_rows(result)), "", _brackets(first)]
     if not full:
-        differ = any(claim.finding == "mixed" for claim in result.verdict.claims)
-        lines += [*(["", *_models(result, where), ""] if differ else []), f"More numbers: {where}."]
+        lines.append(f"More numbers: {where}.")
     else:
         seeds = counted(len(result._compared.seeds), "seed")
         lines += ["", f"source {result.source}; ε = {first['epsilon']:g}, {seeds}"]
@@ -406,13 +407,13 @@ def _rows(result: ComparisonResult) -> list[Row]:
         ("accuracy", *of_sets("accuracy"), with_interval(first, "gap")),
         ("mean confidence", *of_sets("confidence"), with_interval(first, "confidence_fall")),
         ("explained by confidence", "", "", with_interval(first, "confidence_part")),
-        ("at equal confidence, by bins", "", "", with_interval(first, "conditional_part")),
+        ("not explained, by bins", "", "", with_interval(first, "conditional_part")),
     ]
     for criterion, (_, row) in zip(result._tables, table.iterrows(), strict=True):
         matched = result._tables[criterion]
         rows.append(
             (
-                criterion.matched_on,
+                f"accuracy {criterion.matched_on}",
                 percent(matched["matched_accuracy_original_mean"].mean(), 2),
                 percent(matched["matched_accuracy_replication_mean"].mean(), 2),
                 with_interval(row, "matched_gap"),
@@ -480,12 +481,12 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
         ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
-        numbers[criterion.matched_on.removeprefix("matched ")] = by_criterion[criterion.value][
+        numbers[criterion.matched_on.removeprefix("if matched ")] = by_criterion[criterion.value][
             "matched_gap"
         ]
     numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
-    ranges = numbers.agg(["min", "max"]).set_axis(["lowest", "highest"])
+    ranges = numbers.agg(["min", "max"]).set_axis(["lowest in column", "highest in column"])
     rows: list[Row] = [("model", *numbers.columns)]
     for name, row in pd.concat([numbers.head(n), ranges]).iterrows():
         rows.append((shortened(str(name), _NAME_WIDTH), *map(points, row)))

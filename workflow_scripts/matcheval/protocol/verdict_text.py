@@ -338,8 +338,9 @@ class VerdictText:
         where = f"on both sets (by {off} on {self._new})" if as_before else f"there by {off}"
         return (
             f"Before you use confidence as a probability, recalibrate on labelled images of "
-            f"{self._new}: it overstates accuracy {where}, so more errors pass a threshold than it "
-            f"promises.{extra} Look at the images that are confident and wrong."
+            f"{self._new}: it overstates accuracy {where}, so more predictions above a threshold "
+            f"are wrong than it promises.{extra} Then look at its images that are confident and "
+            "wrong."
         )
 
     def _of_calibrated(self, *, is_sure: bool) -> str:
