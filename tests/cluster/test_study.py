@@ -49,7 +49,7 @@ def test_the_bytes_of_a_local_run(cluster, prepared, tmp_path):
     # Twelve seconds after the start of a job of fifteen minutes.
     run.workflow.edit("workflow_scripts/matcheval/execution/jobs.py", f"{LIMIT}5", f"{LIMIT}14.8")
     runtime = "runtime=15 if wildcards.model == 'mlp' else 10"
-    wanted = ("gpu=1", "slurm_partition=gpu", runtime)
+    wanted = ("gpu=1", "slurm_partition=gpu", "mem_mb=2000", runtime)
     output = run.run("--set-resources", *(f"train_model:{one}" for one in wanted))
     assert "mlp: stopped as its time is nearly over; the state after epoch 1 is in" in output
     gpus = {name.partition(":")[2] for name, _ in run.starts}
