@@ -49,9 +49,8 @@ envvars:
     RUN,
 
 
-# In paths of rules: `<results>` is what all studies in this results folder share (downloads, weights,
-# datasets, and what is kept of trainings and inference, to which the files of studies are links);
-# `<study>` is the folder of this study only.
+# In paths of rules, `<results>` has what studies share: downloads, datasets, and what is kept of
+# trainings and inference, to which the files in `<study>`, the folder of one study, are links.
 pathvars:
     results=STUDY.results,
     study=STUDY.folder,
@@ -85,8 +84,7 @@ if workflow.is_main_process:
 LEASE_GPU = 'python "$MATCHEVAL_JOB" lease_gpu {resources.gpu} '
 # The script of all rules that call a function of the library: the parameter `function`.
 ANALYSE = "../workflow_scripts/analyse.py"
-# Option of commands that another job can continue: where the profile has a time limit, they save
-# their state and stop shortly before that of their job (execution/jobs.py).
+# Where the profile has a time limit, commands save their state and stop shortly before it.
 TIME_LIMIT = " --minutes {resources.runtime}" if "max_runtime" in DEFAULTS else ""
 
 

@@ -185,6 +185,7 @@ class TestResultsElsewhere:
         assert copied.artifacts() == before
         assert times(copied) == written
 
+    @pytest.mark.slow
     def test_results_of_version_0_3_are_taken_over(self, copy):
         """They had no links and no record of settings, and a folder of the state of inference."""
         for place in (".snakemake", "results/digits/checkpoints", "results/digits/predictions"):
