@@ -1,4 +1,4 @@
-"""Sample test sets from pools: simulate or count workers' annotations, sample a dataset."""
+"""Sample a test set from a pool of candidates, after simulating or counting annotations."""
 
 from matcheval.analyses.sampling.annotations import count, simulate
 from matcheval.analyses.sampling.build import sample

@@ -287,7 +287,7 @@ class AccuracyPrediction(CheckedPrediction):
         return noted
 
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `write_predictions`."""
+        """Return the settings of a suite with which its accuracies are predicted and tabulated."""
         suite, settings = wildcards.suite, self.settings
         pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:

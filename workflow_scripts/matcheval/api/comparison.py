@@ -413,7 +413,7 @@ def _rows(result: ComparisonResult) -> list[Row]:
         matched = result._tables[criterion]
         rows.append(
             (
-                f"accuracy {criterion.matched_on}",
+                f"accuracy if matched on {criterion.matched_on}",
                 percent(matched["matched_accuracy_original_mean"].mean(), 2),
                 percent(matched["matched_accuracy_replication_mean"].mean(), 2),
                 with_interval(row, "matched_gap"),
@@ -481,9 +481,7 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
         ["original %", "replication %", "gap"], axis=1
     )
     for criterion in result._tables:
-        numbers[criterion.matched_on.removeprefix("if matched ")] = by_criterion[criterion.value][
-            "matched_gap"
-        ]
+        numbers[f"on {criterion.matched_on}"] = by_criterion[criterion.value]["matched_gap"]
     numbers = numbers.sort_index().sort_values("original %", ascending=False, kind="stable")
     n = len(numbers) if len(numbers) <= _MAX_SHOWN else _N_FIRST
     ranges = numbers.agg(["min", "max"]).set_axis(["lowest in column", "highest in column"])

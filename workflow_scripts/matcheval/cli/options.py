@@ -171,8 +171,7 @@ def add_function(
 def _run_function(function: str, arguments: argparse.Namespace) -> None:
     module, _, name = function.rpartition(".")
     called = getattr(import_module(module), name)
-    names = inspect.signature(called).parameters
-    values = called(**{name: value for name, value in vars(arguments).items() if name in names})
+    values = called(**arguments_of(called, arguments))
     if arguments.json:
         step = getattr(arguments, "step", None)
         print_json("-".join(filter(None, (arguments.command, step))), values)

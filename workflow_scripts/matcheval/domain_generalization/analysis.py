@@ -172,7 +172,7 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def scored_suites(self) -> list[str]:
-        """Names of the suites on whose sets models are scored."""
+        """Names of the suites on which trained models are scored."""
         return list(dict.fromkeys(suite for suite, _ in self.scored))
 
     @property

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Member:
-    """A result of a batch, always made without `is_current`; both functions can be pickled."""
+    """A result of a batch; without `is_current` it is always made. Both functions are picklable."""
 
     name: str
     make: Callable[[], object]
@@ -93,7 +93,7 @@ _STOPPED = "stopped"
 
 
 def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
-    """Make a member if it is not current; return why it failed."""
+    """Make a member unless it is current; return the reason if it failed, else an empty string."""
     start = time.perf_counter()
     try:
         if member.is_current is not None and member.is_current():

@@ -389,7 +389,7 @@ def plan_variances(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Variances:
 
 
 def needs_of_designs(f: npt.ArrayLike, half_width: float, level: float) -> list[LabelNeeds]:
-    """Return the needs of `random` and `mixed` for the accuracy of one model."""
+    """Estimate how many labels the designs `random` and `mixed` need to measure one accuracy."""
     f = checked("f", f)
     mean, variances = float(f.mean()), plan_variances(f)
 
@@ -408,7 +408,9 @@ def needs_of_difference(
     f: FloatArray, f_second: FloatArray, differs: npt.NDArray[np.bool_], half_width: float,
     level: float,
 ) -> LabelNeeds:  # fmt: skip
-    """Return the needs of labels where two models differ; cautiously, one of them is right there.
+    """Estimate how many labels are needed, among rows where two models differ, for a difference.
+
+    The cautious number assumes that one of the two models is right on each of these rows.
 
     Where both are calibrated, the first is right with its confidence, and the second with its own.
     """

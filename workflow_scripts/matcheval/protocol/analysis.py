@@ -37,7 +37,6 @@ from matcheval.study.study import Study
 from matcheval.study.tables import TableAnalysis
 
 _MANY_MODELS = 32  # whose gaps are worth a second processor core
-_HELD = 8  # models in memory while gaps are estimated, with what is shared by all models
 
 
 def write_study_summary(

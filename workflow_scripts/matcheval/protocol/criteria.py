@@ -33,7 +33,7 @@ class Criterion(StrEnum):
     def matched_on(self) -> str:
         """What matched datapoints have in common, for the row of a table."""
         is_first = self is Criterion.LABEL_PROBABILITY
-        return f"if matched on {'label and ' * is_first}confidence"
+        return f"{'label and ' * is_first}confidence"
 
     @property
     def description(self) -> str:

@@ -75,13 +75,13 @@ def _count_ones(word: np.uint64) -> np.int64:
 
 @compiled(inline="always")
 def _ones_below(word: np.uint64, position: np.int64) -> np.int64:
-    """Count the set bits of a word below the bit of a position in all words."""
+    """Count the bits set in a word below `position`, which counts bits over all words."""
     return _count_ones(word & ((np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)))
 
 
 @compiled(inline="always")
 def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
-    """Find the position of the set bit that has `rank` set bits below it."""
+    """Return the position of the set bit above exactly `rank` other set bits."""
     position = np.int64(0)
     width = np.int64(32)
     while width > 0:

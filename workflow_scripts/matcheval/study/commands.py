@@ -155,7 +155,7 @@ class Commands:
         return self._inference_arguments(models, places)
 
     def model_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs one model on member.dataset."""
+        """Return the arguments of a job that runs one model on one dataset."""
         stem = f"{self._study.folder}/predictions/{{dataset}}/{{model}}"
         return self._inference_arguments(
             [wildcards.model], [{"sets": [wildcards.dataset], "stem": stem}]

@@ -9,7 +9,6 @@ is given back to a scheduler. A further attempt asks for twice and three times a
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from matcheval.inference.settings import InferenceSettings
@@ -83,7 +82,6 @@ class Requests:
         machine, longest = self._machine, self._machine.max_runtime or math.inf
         default = _TABLES if rule.removeprefix("tabulate_") in self._study.analyses else _SMALL
         request = _REQUESTS.get(rule, default)
-        named = SimpleNamespace(models=tuple(models)) if models else None
 
         # The names of these parameters are Snakemake's.
         def mem_mb(wildcards: Wildcards, input: Any, attempt: int) -> int:
@@ -91,7 +89,7 @@ class Requests:
             return min(attempt, 3) * 100 * math.ceil((request.mem_mb + files) / 100)
 
         def runtime(wildcards: Wildcards, attempt: int) -> Any:
-            working = _START_MINUTES + _TIME_MARGIN * self._seconds(rule, named or wildcards) / 60
+            working = _START_MINUTES + _TIME_MARGIN * self._seconds(rule, wildcards, models) / 60
             minutes = _STEP_MINUTES * math.ceil(max(request.minutes, working) / _STEP_MINUTES)
             return min(min(attempt, 3) * minutes, longest)
 
@@ -123,21 +121,22 @@ class Requests:
     def _gpus(self, rule: str) -> int:
         return self._machine.gpus_for(self._settings(rule).device)
 
-    def _seconds(self, rule: str, job: Any) -> float:
+    def _seconds(self, rule: str, wildcards: Any, models: Sequence[str]) -> float:
         """Return how long the work of a job takes, if it depends on the study."""
-        study, models = self._study, getattr(job, "models", None) or (getattr(job, "model", ""),)
+        study = self._study
         if rule in ("train_model", "train_models"):
-            return sum(self._seconds_of_work(rule, training_work(study, model)) for model in models)
+            trainings = (training_work(study, model) for model in models or [wildcards.model])
+            return sum(self._seconds_of_work(rule, work) for work in trainings)
         if rule in ("predict_datasets", "predict_models"):
-            work = inference_work(study, models, study.predicting.sizes)
+            work = inference_work(study, models or [wildcards.model], study.predicting.sizes)
             return self._seconds_of_work(rule, work)
         # How often a table of a pair matches a model for each run of the protocol.
         times = getattr(study.analyses.get(rule.removeprefix("tabulate_")), "runs_per_seed", 0)
         if rule == "match_predictions" or times:
             matching: Any = study.analyses["matching"]
-            n_models = times * len(study.models) or len(matching.batches[job.batch])
+            n_models = times * len(study.models) or len(matching.batches[wildcards.batch])
             n_runs = len(matching.seeds) * len(matching.matchings) + 10
-            images = max(matching.images(job.pair), 50_000) / 50_000
+            images = max(matching.images(wildcards.pair), 50_000) / 50_000
             return n_models * n_runs * _MATCHING_SECONDS * images
         return 0.0
 

@@ -37,7 +37,7 @@ def in_batches(
 
 
 class Trainings:
-    """The trainings of a study that one job runs together."""
+    """Which of a study's trainings share a job."""
 
     def __init__(self, study: StudyContents) -> None:
         self._study = study

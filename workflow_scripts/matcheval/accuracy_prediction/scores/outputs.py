@@ -177,7 +177,7 @@ class Outputs:
 
     @property
     def accuracy(self) -> float:
-        """Share of correct predictions; NaN where labels are unknown or there are no datapoints."""
+        """Accuracy, a fraction; NaN if the labels are unknown or the set is empty."""
         is_known = self.labels is not None and len(self)
         return float(self.correct.mean()) if is_known else float("nan")
 
