@@ -22,7 +22,6 @@ from matcheval.protocol.settings import (
     pooled_ranks,
 )
 from matcheval.settings import read_settings
-from studies import configuration, load
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion
@@ -228,17 +227,6 @@ class TestNamedMatchings:
         assert list(found) == ["wide", "ranks"]
         assert (found["ranks"].epsilon, found["wide"].order) == (0.005, "dataset")
 
-    def test_jobs_are_repeated_for_the_reference_only_where_its_fit_changes(self):
-        def files(fit=None, **options):
-            given = {} if fit is None else {"no_warning_fit": fit}
-            named = {c.value: {"criterion": c.value, **given} for c in Criterion}
-            config = configuration("digits") | {"matching": {"matchings": named}}
-            study = load(config if fit else config | {"matching": {}})
-            return study.analyses["matching"].files("new-writers", list(study.models), **options)
-
-        assert files() == files("whole") != files("cross")
-        assert files(groups=False) == files("cross", groups=False)
-
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -259,9 +247,9 @@ class TestNamedMatchings:
         ("name", "given", "title"),
         [
             ("probability", {}, "criterion 2 (probability)"),
-            ("wide", {"score": "confidence_rank", "order": "random", "no_warning_fit": "cross"},
+            ("wide", {"score": "confidence_rank", "order": "random"},
              "wide: criterion 2 (probability) on pooled ranks of the confidence, "
-             "targets in random order, reference fitted crosswise"),
+             "targets in random order"),
         ],
     )  # fmt: skip
     def test_titles(self, name, given, title):
