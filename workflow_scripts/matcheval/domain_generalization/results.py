@@ -24,8 +24,8 @@ from matcheval.domain_generalization.plan import (
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
+from matcheval.statistics.intervals import holm
 from matcheval.statistics.lines import rank_correlations
-from matcheval.statistics.significance import holm
 from matcheval.study.catalogue import TestedModels
 
 _NOTE = (
