@@ -27,7 +27,7 @@ from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
 from matcheval.report.pages import (
     FigureSpace,
-    MarkdownTable,
+    HtmlTable,
     Provenance,
     read_markdown,
     render_report,
@@ -69,9 +69,9 @@ class TestTables:
             f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
         )
         assert read_markdown(text, "f.md") == [
-            MarkdownTable("", (), ("All",)),
-            MarkdownTable("First", tuple(one), ("- A note.", "**Bold.** Not a head.")),
-            MarkdownTable("Second", tuple(other), ()),
+            HtmlTable("", (), "f.md", ("All",)),
+            HtmlTable("First", tuple(one), "f.md", ("- A note.", "**Bold.** Not a head.")),
+            HtmlTable("Second", tuple(other), "f.md", ()),
         ]
 
     def test_rows_of_unequal_length_are_refused(self):
