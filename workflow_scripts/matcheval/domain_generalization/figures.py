@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,6 @@ from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import forms, style
 from matcheval.figures.forms import Series, drawing, panels, point_options
 from matcheval.figures.saving import save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
@@ -35,7 +30,7 @@ class Tables:
     algorithm: str
 
 
-def gain_by_set(data: Tables) -> "Figure":
+def gain_by_set(data: Tables) -> "style.Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
     chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
@@ -68,7 +63,7 @@ def gain_by_set(data: Tables) -> "Figure":
     return figure
 
 
-def gain_by_algorithm(data: Tables) -> "Figure":
+def gain_by_algorithm(data: Tables) -> "style.Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     means = tables.overall(data.results)
     selections = list(dict.fromkeys(("default", data.selection)))
@@ -96,7 +91,7 @@ def gain_by_algorithm(data: Tables) -> "Figure":
     return figure
 
 
-def by_sources(data: Tables) -> "Figure":
+def by_sources(data: Tables) -> "style.Figure":
     """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
@@ -120,7 +115,7 @@ def by_sources(data: Tables) -> "Figure":
     return figure
 
 
-def learning_curves(data: Tables) -> "Figure":
+def learning_curves(data: Tables) -> "style.Figure":
     """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
@@ -146,7 +141,7 @@ def learning_curves(data: Tables) -> "Figure":
     return figure
 
 
-def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
+def _density(axes: "style.Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
     """Draw a kernel density estimate of values beside a panel; nothing if all are equal."""
     from scipy.stats import gaussian_kde
 
@@ -160,7 +155,7 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
-KINDS: Mapping[str, Callable[[Tables], "Figure"]] = {
+KINDS: Mapping[str, Callable[[Tables], "style.Figure"]] = {
     "gain_by_set": gain_by_set,
     "gain_by_algorithm": gain_by_algorithm,
     "by_sources": by_sources,

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,10 +18,6 @@ from matcheval.figures.forms import drawing, point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import linear_correlation, rank_correlations
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _NOTE = (
     "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
@@ -93,7 +88,7 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     return pd.DataFrame(rows, columns=tables.NEAR_FAR.names)
 
 
-def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
+def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
     """Plot label-free scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
     rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
     keys = ["block", "method", "variant", "algorithm", "dataset"]
@@ -122,7 +117,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
 
 
 def _draw_panel(
-    axes: "Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+    axes: "style.Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
 ) -> None:
     looks = colors_and_markers(algorithms)
     for name, rows in part.groupby("algorithm", sort=False):
