@@ -7,15 +7,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
+from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers, draw_line
+from matcheval.accuracy_prediction.predicting import titles
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import forms, style
 from matcheval.figures.forms import Series, drawing, panels, point_options
 from matcheval.figures.saving import save_figure
+from matcheval.io.text_tables import signed
+from matcheval.statistics.lines import rank_correlations
 
 _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,47 @@ def learning_curves(data: Tables) -> "style.Figure":
             panel.set(xlabel="Steps", ylabel="Validation accuracy (%)")
             panel.label_outer()
     return figure
+
+
+def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
+    """Plot label-free scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
+    keys = ["block", "method", "variant", "algorithm", "dataset"]
+    means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
+    means["title"] = titles(means)
+    blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
+    algorithms = list(dict.fromkeys(means["algorithm"]))
+    few = len(algorithms) <= _FEW
+    height = _PANEL + few * _LINE * len(algorithms)
+    size = _PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks))
+    title = "" if few else "Scores against accuracies on target sets"
+    with drawing(*size, title, legend_columns=0 if few else 5) as figure:
+        panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
+        for row, block in zip(panels, blocks, strict=False):
+            for axes, method in zip(row, methods, strict=True):
+                part = means[(means["block"] == block) & (means["title"] == method)]
+                _draw_panel(axes, part, algorithms, with_rank=few)
+                title = f"{style.shortened(str(block), 20)}: {method}"
+                if few:
+                    style.legend_above(axes, title=title, title_fontsize=style.LABEL_SIZE)
+                else:
+                    axes.set_title(title)
+                axes.set_xlabel("Score")
+                axes.set_ylabel("Accuracy (%)")
+    return figure
+
+
+def _draw_panel(
+    axes: "style.Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+) -> None:
+    looks = colors_and_markers(algorithms)
+    for name, rows in part.groupby("algorithm", sort=False):
+        color, marker = looks[str(name)]
+        x, y = rows["score"].to_numpy(), 100 * rows["accuracy"].to_numpy()
+        rank = rank_correlations(x, y)[0]
+        label = tables.TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
+        draw_line(axes, x, y, color)
 
 
 def _density(axes: "style.Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
