@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing
+from matcheval.figures.forms import Series, drawing, panels
 from matcheval.figures.saving import save_figure
 
 KINDS: Mapping[str, Callable[..., "style.Figure"]] = {
@@ -199,13 +199,11 @@ def plot_estimates(table: pd.DataFrame) -> "style.Figure":
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
-    shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
     width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
     with drawing(width, height, "", _NOTE) as figure:
-        panels = plots.add_panels(
-            figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
-        )
-        for axes, target in zip(panels, targets, strict=True):
+        axes_of = panels(figure, len(targets), _COLUMNS, "Accuracy (%)")
+        for axes, target in zip(axes_of, targets, strict=True):
             rows = table[table["target"] == target]
             plots.draw_methods(axes, rows, Series("predicted", style.ORIGINAL), markersize=3)
             axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)

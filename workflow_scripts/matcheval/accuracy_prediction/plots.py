@@ -8,15 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, place_name
-from matcheval.accuracy_prediction.predicting import (
-    CALIBRATED,
-    DIRECT,
-    LEAVE_ONE_OUT,
-    PROCEDURE,
-    procedure_label,
-    titles,
-)
+from matcheval.accuracy_prediction.predicting import DIRECT, PROCEDURE, titles
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import tabulate_rankings
 from matcheval.figures import forms, style
@@ -80,7 +74,7 @@ def _by_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
 
 
 def _sentence(procedure: Sequence[str]) -> str:
-    text = procedure_label(*procedure)
+    text = predicting.procedure_label(*procedure)
     return text[:1].upper() + text[1:]
 
 
@@ -91,19 +85,6 @@ def colors_and_markers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
         name: (COLORS[i % n], _MARKERS[(i + i // n) % len(_MARKERS)])
         for i, name in enumerate(names)
     }
-
-
-def add_panels(
-    figure: "style.Figure", n: int, shape: tuple[int, int], xlabel: str = "", **shared: Any
-) -> list["style.Axes"]:
-    """Add panels in rows, with labels of the x axis where nothing is drawn below."""
-    panels = figure.subplots(*shape, squeeze=False, **shared)
-    for axes in panels.flat[n:]:
-        axes.remove()
-    for axes in panels.flat[max(n - shape[1], 0) : n]:
-        axes.set_xlabel(xlabel)
-        axes.tick_params(labelbottom=True)
-    return list(panels.flat[:n])
 
 
 def draw_methods(axes: "style.Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
@@ -131,12 +112,12 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
     own = table[_has_procedure(table, procedure)]
     is_direct = procedure[0] == DIRECT
     groups = [g for g in dict.fromkeys(own.loc[np.isfinite(own["mae"]), "group"]) if g != ALL]
-    if len(groups) > 1 and procedure[0] != CALIBRATED:
+    if len(groups) > 1 and procedure[0] != predicting.CALIBRATED:
         groups.append(ALL)
     block = own if is_direct else pd.concat([table[table["protocol"] == DIRECT], own])
     block = block[block["group"].isin(groups)]
     methods = block[["protocol", "method", "variant"]].drop_duplicates()
-    shape = n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
     note = _sentence(procedure) + (". " if groups else ": nothing is predicted. ")
     if not is_direct:
         note += "Grey: without a regression, on the same sets. "
@@ -144,7 +125,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
     note += f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
     width, height = 1.2 + 1.4 * max(n_columns, 2), n_rows * (0.14 * len(methods) + 0.75) + 0.3
     with drawing(width, height, "", note) as figure:
-        panels = add_panels(figure, len(groups), shape, sharey=True)
+        panels = forms.panels(figure, len(groups), _COLUMNS, sharex=False)
         for axes, group in zip(panels, groups, strict=True):
             rows = methods.merge(block[block["group"] == group], how="left")
             draw_methods(axes, rows, _MEAN_ERROR, elinewidth=0.6)
@@ -239,7 +220,7 @@ def _on_sets_of(rows: pd.DataFrame, view: str) -> pd.DataFrame:
 
 def _default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
     """Select leave-one-out predictions, or else direct ones, or else the first regression's."""
-    for protocol in (LEAVE_ONE_OUT, DIRECT):
+    for protocol in (predicting.LEAVE_ONE_OUT, DIRECT):
         if (is_shown := rows["protocol"] == protocol).any():
             return rows[is_shown]
     return rows[_has_procedure(rows, rows[PROCEDURE].iloc[0].tolist())]
@@ -393,11 +374,11 @@ def _plot_points(
     xlabel, ylabel = (label for label, _ in series.values())
     methods = rows["title"].unique()
     groups = {name: look for name, look in results.groups.items() if name in set(rows["group"])}
-    shape = n_rows, n_columns = style.grid_shape(len(methods), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(methods), _COLUMNS)
     note = note if len(methods) else f"{note} Nothing is predicted."
     with drawing(max(1.65 * n_columns + 0.3, 3.3), 1.8 * n_rows + 0.6, "", note) as figure:
         is_shared = xlabel.startswith("Accuracy")
-        panels = add_panels(figure, len(methods), shape, xlabel, sharex=is_shared, sharey=True)
+        panels = forms.panels(figure, len(methods), _COLUMNS, xlabel, sharex=is_shared)
         for axes, method in zip(panels, methods, strict=True):
             of_method = rows[rows["title"] == method]
             points = of_method[[*series]] * [scale for _, scale in series.values()]

@@ -24,15 +24,8 @@ import pyarrow as pa
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
+from matcheval.datasets import decoding
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.decoding import (
-    FORMATS,
-    UnreadableImageError,
-    array_image,
-    decode_rgb,
-    reason_of,
-    squared,
-)
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.prepare import build_dataset, map_in_order
 from matcheval.datasets.sources import ImageStream, Sources
@@ -97,7 +90,7 @@ def decode_collected(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # bounded below
-            image = Image.open(io.BytesIO(content), formats=FORMATS)
+            image = Image.open(io.BytesIO(content), formats=decoding.FORMATS)
             width, height = image.size
             if width * height > settings.max_pixels:
                 raise RefusedImageError(HUGE, f"{width} × {height} pixels")
@@ -113,7 +106,7 @@ def decode_collected(
         raise RefusedImageError(HUGE, str(error)) from error
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise RefusedImageError(UNREADABLE, reason_of(error)) from error
+        raise RefusedImageError(UNREADABLE, decoding.reason_of(error)) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
     return upright, flags
@@ -152,7 +145,7 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
-    return squared(image, side)
+    return decoding.squared(image, side)
 
 
 # As by the package ImageHash (`phash`), which needs a compiled package for these four lines.
@@ -292,8 +285,9 @@ def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int 
     """Hash an image; its name and class remain with it, and None stands for what is unreadable."""
     image, name, class_name = named
     try:
-        rgb = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
-    except UnreadableImageError:
+        is_file = isinstance(image, bytes)
+        rgb = decoding.decode_rgb(image) if is_file else decoding.array_image(*image)
+    except decoding.UnreadableImageError:
         return name, class_name, None, None
     return name, class_name, pixel_digest(rgb), perceptual_hash(rgb)
 
