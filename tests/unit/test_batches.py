@@ -115,8 +115,9 @@ def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
     with threadpool_limits(2):
         make_calls(
             makes=f"{__name__}:note_threads", shared={}, members={name: {} for name in "abc"},
-            reads={name: [] for name in "abc"}, output="output", state="", code="", threads=2,
-            results=str(tmp_path), kept=tmp_path / "kept", declared=tmp_path / "declared",
+            reads={name: [] for name in "abc"}, output="output", custom_files=[], code="",
+            threads=2, results=str(tmp_path), kept=tmp_path / "kept",
+            declared=tmp_path / "declared",
         )  # fmt: skip
     files = [tmp_path / f"declared/{name}.parquet" for name in "abc"]
     for file in files:
