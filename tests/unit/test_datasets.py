@@ -14,9 +14,9 @@ from image_sets import dataset, encode, encoded_dataset
 from matcheval.datasets.dataset import content_digest
 from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspect_image
 from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
-from matcheval.datasets.digits import Digits
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.published import Digits
 from matcheval.errors import InputError
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.settings import read_settings

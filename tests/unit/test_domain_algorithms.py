@@ -11,10 +11,9 @@ from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.networks import as_network, as_trained_network, build_model
 from matcheval.training import algorithms
-from matcheval.training.algorithm import Minibatch, Setup
+from matcheval.training.algorithm import Minibatch, Optimizer, Setup
 from matcheval.training.loop import train
 from matcheval.training.losses import cross_entropy
-from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains

@@ -13,7 +13,7 @@ from PIL import Image
 from helpers import error_of, printed, simulate
 from image_sets import encode, write_files
 from matcheval.cli.main import main
-from matcheval.init.study import as_name
+from matcheval.init import as_name
 from matcheval.predictions.records import write_predictions
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study

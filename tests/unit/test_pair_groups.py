@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from helpers import simulate, written
-from matcheval.datasets.digits import writers
 from matcheval.datasets.folders import write_datapoints
 from matcheval.datasets.prepare import build_dataset
+from matcheval.datasets.published import writers
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.datapoints import groups_of, read_group_file

@@ -27,8 +27,8 @@ from matcheval.training import (
     augmentation,
     losses,
 )
+from matcheval.training.algorithm import learning_rate_factor
 from matcheval.training.augmentation import _AUGMENTATIONS, augment
-from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import initial_model

@@ -15,8 +15,7 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io import text_tables
-from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import readable
+from matcheval.io.files import BROKEN, open_text, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import TextColumn, with_interval
 from matcheval.io.user_files import check_columns

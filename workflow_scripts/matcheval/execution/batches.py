@@ -26,7 +26,7 @@ from matcheval.execution.entry_points import (
     named_function,
     run_call,
 )
-from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
+from matcheval.io.provenance import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
 
