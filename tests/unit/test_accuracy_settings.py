@@ -142,7 +142,7 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
     found = prediction(tmp_path, members=members, one={"calibrations": fits})
     job = found.prediction_arguments(SimpleNamespace(suite="s"))
-    assert [one["on"] for one in job["calibrations"][:2]] == [("a", "b")] * 2
+    assert [on for on, _ in job["calibrations"][:2]] == [("a", "b")] * 2
     names = ["leave-one-out", "calibrated-a-b", "calibrated-c"]
     assert list(procedures(found.settings, "s")) == names
 

@@ -27,7 +27,7 @@ from matcheval.protocol.verdicts import Claim, Verdict
 from matcheval.protocol.words import with_interval
 from matcheval.report.pages import (
     FigureSpace,
-    MarkdownTable,
+    HtmlTable,
     Provenance,
     read_markdown,
     render_report,
@@ -69,9 +69,9 @@ class TestTables:
             f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
         )
         assert read_markdown(text, "f.md") == [
-            MarkdownTable("", (), ("All",)),
-            MarkdownTable("First", tuple(one), ("- A note.", "**Bold.** Not a head.")),
-            MarkdownTable("Second", tuple(other), ()),
+            HtmlTable("", (), "f.md", ("All",)),
+            HtmlTable("First", tuple(one), "f.md", ("- A note.", "**Bold.** Not a head.")),
+            HtmlTable("Second", tuple(other), "f.md", ()),
         ]
 
     def test_rows_of_unequal_length_are_refused(self):
@@ -249,7 +249,7 @@ def test_errors_of_predicted_accuracies(tmp_path):
     photographs["confidence"] = 0.9
     data = {"errors": written(ERRORS, photographs, tmp_path / "errors.parquet")}
     page = rendered("accuracy_prediction", data)
-    ((_, chart, _),) = accuracy_prediction.content(data, {}).variables["parts"]
+    ((_, chart),) = accuracy_prediction.content(data, {}).variables["parts"]
     for point in (point for series in chart.series for point in series.points):
         assert f"error: {point.x:.1f}" in point.text
     of_all = photographs[(photographs["group"] == "all") & (photographs["method"] == "doc")]
@@ -287,8 +287,6 @@ def test_gains_over_erm(tmp_path):
     assert "ERM: 60.0 %; largest gain: SD, +3.0 [+2.0, +4.0] points" in first
     assert "1 of 2 algorithms are better than ERM beyond chance, 0 worse" in first
     assert "90 % intervals over runs" in first
-    # DomainBed's rule, by every run for itself, stands before that by the mean over runs.
-    assert page.index("source validation per run") < page.index(">source validation<")
 
 
 def test_an_algorithm_that_is_erm_has_no_gain(tmp_path):
@@ -296,7 +294,6 @@ def test_an_algorithm_that_is_erm_has_no_gain(tmp_path):
     data = {"results": written(DOMAIN_RESULTS, same, tmp_path / "results.parquet")}
     page = rendered("domain_generalization", data, {"selection": "source_validation"})
     assert "largest gain" not in page
-    assert page.count("= ERM") == 2
 
 
 # --- in a browser

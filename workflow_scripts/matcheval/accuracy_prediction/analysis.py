@@ -285,7 +285,6 @@ class AccuracyPrediction(CheckedPrediction):
         pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
             pool["single models, not counted"] = ", ".join(settings.single)
-        regressions = settings.suites[suite].regressions
         return {
             "confidence": self.study.confidence,
             "excluded_from_mean": self.excluded_from_mean,
@@ -300,7 +299,7 @@ class AccuracyPrediction(CheckedPrediction):
                 for name in self.scored
             ],
             **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
-            "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
+            "calibrations": settings.suites[suite].regressions,
         }
 
     # --- figures, which one job draws
