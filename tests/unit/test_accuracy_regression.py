@@ -21,7 +21,6 @@ from matcheval.accuracy_prediction.predicting import (
     mlp,
     predict_accuracies,
     varies,
-    without_placeholders,
 )
 from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
@@ -183,11 +182,6 @@ def test_impossible_and_extrapolated_predictions_are_flagged():
     assert twice["flagged"].tolist() == [True, *[False] * 6]
     direct = predict_accuracies(scores("doc_feat", [("a", "g", 1.01, 0.9), *LINE[1:]]), loo=False)
     assert direct["flagged"].tolist() == [True, False, False, False]
-
-
-def test_a_placeholder_gives_way_to_the_score_of_another_job():
-    both = pd.concat([scores("rotation", LINE[:1]), scores("rotation", [("a", "g", np.nan, 0.8)])])
-    assert without_placeholders(both)["score"].tolist() == [0.1]
 
 
 def predicted(errors):
