@@ -106,6 +106,14 @@ class TestReference:
         whole = reference(*sets)
         assert found.same_size_matched_gap == whole.same_size_matched_gap
         assert found.reference_matched_gap != whole.reference_matched_gap
+        other = scored.correct.copy()
+        other[3] = not other[3]  # which does not change its own fit
+        again, first = (
+            cross_fitted(Scored(scored.confidence, correct), np.random.default_rng(0))
+            for correct in (other, scored.correct)
+        )
+        assert again[3] == first[3]
+        assert (again != first).any()
 
     def test_a_real_pair_without_warning_has_no_excess(self):
         """The replication is a degraded draw of the original's population."""

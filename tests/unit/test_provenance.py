@@ -151,6 +151,13 @@ def test_every_flipped_bit_is_noticed(tmp_path, name):
             verify_file(path)
 
 
+@pytest.mark.parametrize("name", WRITERS)
+def test_equal_contents_give_equal_bytes(tmp_path, name):
+    WRITERS[name](tmp_path / "a" / name)
+    WRITERS[name](tmp_path / "b" / name)
+    assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
 def test_digests_are_no_part_of_what_is_read(tmp_path):
     _parquet(tmp_path / "t.parquet")
     assert read_parquet(tmp_path / "t.parquet").schema.metadata == {b"model": b"a"}

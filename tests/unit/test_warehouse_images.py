@@ -63,6 +63,21 @@ class TestHashes:
             assert perceptual_hash(image) == int(text, 2)
 
 
+COLOURS = {
+    "black": [(0, 0, 50), (20, 20, 20)], "white": [(255, 255, 255), (230, 220, 210)],
+    "gray": [(128, 128, 128), (80, 70, 66)], "brown": [(139, 69, 19), (120, 60, 70)],
+    "pink": [(255, 105, 180), (255, 182, 193), (255, 0, 128)], "red": [(255, 0, 0), (200, 0, 40)],
+    "orange": [(255, 140, 0)], "yellow": [(255, 255, 0)], "green": [(0, 128, 0)],
+    "teal": [(0, 200, 200)], "blue": [(0, 0, 255)], "purple": [(100, 0, 255)],
+}  # fmt: skip
+
+
+def test_names_of_colours():
+    for name, pixels in COLOURS.items():
+        found = images.names_of_colours(np.array(pixels) / 255)
+        assert {images.COLOURS[number] for number in found} == {name}
+
+
 def test_the_most_frequent_pixel_counts():
     image = Image.new("RGB", (300, 900), "blue")
     image.paste("yellow", (0, 0, 300, 500))
