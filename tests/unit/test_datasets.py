@@ -15,7 +15,6 @@ from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspec
 from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
-from matcheval.datasets.published import Digits
 from matcheval.errors import InputError
 
 STUDIES = Path(__file__).parents[2] / "studies"

@@ -95,12 +95,6 @@ def test_nothing_or_everything_matched_is_undefined_not_a_crash():
     assert np.isnan(one.matched_gaps).all()
 
 
-def test_a_run_does_not_depend_on_the_other_runs():
-    sets = simulate(500, 4, 1), simulate(300, 4, 2)
-    together, alone = (matched(*sets, seeds=seeds).measured for seeds in (range(5), [3]))
-    assert {name: [values[3]] for name, values in together.items()} == alone
-
-
 class TestRoles:
     small, large = simulate(50, 3, 1), simulate(80, 3, 2)
 
@@ -139,12 +133,6 @@ class TestSameDatapoints:
         with pytest.raises(InputError, match="'n' has other indices or labels on 'new' than model"):
             tabulate_runs([fine, odd])
 
-    def test_files_of_different_classes(self):
-        sets = [dataclasses.replace(predictions([0.5]), metadata={"n_classes": v}) for v in "12"]
-        message = "'n_classes': .* is 1 in the predictions on old, and 2 in those on new"
-        with pytest.raises(InputError, match=message):
-            Comparison("m", Pair("p", "old", "new"), *sets)
-
 
 def runs_table(model, matched_source, matched_target, **override):
     """Runs with given matched accuracies per seed and plain ones of 0.9 and 0.7."""
@@ -178,11 +166,6 @@ class TestTable:
         assert (row.n_seeds, row.matched_gap_mean) == (2, pytest.approx(0.1))
         assert math.isnan(row.matched_gap_std)  # of a single one
         assert math.isnan(row.matched_gap_sem)
-
-    def test_models_by_falling_original_accuracy(self):
-        models = {"weak": 0.6, "strong": 0.8, "also-strong": 0.8}
-        tables = [runs_table(m, [0.5], [0.5], accuracy_source=a) for m, a in models.items()]
-        assert tabulate_runs(tables)["model"].tolist() == ["also-strong", "strong", "weak"]
 
     def test_runs_of_different_matchings_are_refused(self):
         others = runs_table("n", [1.0], [1.0], epsilon=0.1)

@@ -77,7 +77,6 @@ def test_its_files_are_built(workflow):
     ("old", "new", "repeated"),
     [
         ("+ offset", "+ 2 * offset", ["tabulate_error_rate"]),
-        ("add_subplot()", "add_subplot(1, 1, 1)", ["tabulate_error_rate"]),
         ('"""Error rates of the models', '"""Rates of the models', []),
     ],
 )
