@@ -24,6 +24,7 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.training import derived_seed
+from matcheval.training.algorithm import Optimizer
 from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.recipe import Recipe
