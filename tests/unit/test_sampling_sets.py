@@ -52,7 +52,7 @@ def planted_pool(digits, n_copies=30):
 
 
 def test_planted_copies_are_never_sampled(digits, monkeypatch):
-    monkeypatch.setattr("matcheval.analyses.sampling.selection.MIN_ANNOTATIONS", 0)
+    monkeypatch.setattr(workers, "MIN_ANNOTATIONS", 0)
     pool = planted_pool(digits)
     settings = SamplingSettings(strategy="top_images", per_class=40, max_distance=1.5)
     built = build_test_set(
