@@ -204,6 +204,19 @@ def test_an_ensemble_has_the_mean_probabilities():
     np.testing.assert_array_equal(found.index, np.arange(50))
 
 
+def test_groups_and_several_labels_of_a_member():
+    """A prediction is right if the most probable of the groups is one of the labels' groups."""
+    every = outputs_of("whole", "m0")
+    several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
+    files = {"base": outputs_of("base", "m0"), "whole": dataclasses.replace(every, labels=several)}
+    member = Member("whole", groups=(("small", ("bee", "ape")), ("pet", ("dog",))))  # no cat
+    _, found = SuiteReader(given(), files.get).sides(member)
+    rows = every.labels != 2
+    p, labels = every.probabilities[rows], every.labels[rows]
+    small = np.maximum(p[:, 0], p[:, 1]) > p[:, 3]
+    assert found.correct.tolist() == (small | (labels == 3)).tolist()
+
+
 def test_outputs_of_other_classes_and_of_no_numbers():
     base, target = outputs_of("base", "m0"), outputs_of("whole", "m0")
     files = {"base": base, "whole": from_logits(target.logits[:, :3], target.labels % 3)}

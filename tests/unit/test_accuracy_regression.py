@@ -22,6 +22,7 @@ from matcheval.accuracy_prediction.predicting import (
     mlp,
     predict_accuracies,
     varies,
+    without_placeholders,
 )
 from matcheval.accuracy_prediction.scoring import SCORES
 from vectors import case
@@ -98,6 +99,23 @@ def calibrated(table, **options):
 
 
 LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", "h", 0.5, 0.3)]
+
+
+def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
+    monkeypatch.setitem(REGRESSORS, "mlp", lambda x, y, new, *, seed: np.full(len(new), seed))
+    found = calibrated(scores("entropy", LINE, seed=3), regressors=["mlp"])
+    assert found["predicted"].tolist() == [3]
+
+
+def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
+    found = predict_accuracies(scores("ac", LINE), [Calibration(("g",))])
+    assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4
+    assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
+
+
+def test_a_placeholder_gives_way_to_the_score_of_another_job():
+    both = pd.concat([scores("rotation", LINE[:1]), scores("rotation", [("a", "g", np.nan, 0.8)])])
+    assert without_placeholders(both)["score"].tolist() == [0.1]
 
 
 def interval(x, y, new, units=None):

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature
+from matcheval.accuracy_prediction.scores import SCORES, confidence, outputs
+from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature, mean_loss
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
     Outputs,
@@ -117,6 +117,16 @@ def test_atc_at_its_limits():
     assert value("atc_mc:garg_code", right, some) == 1
     assert value("atc_ne:garg_code", right, some) == 0
     assert np.isnan(value("atc_ne:autoeval_baselines", right, some))
+
+
+def test_size_of_blocks_changes_nothing(monkeypatch):
+    some = calibrated(np.random.default_rng(5), 50)
+    loss = mean_loss(some.logits, some.labels, 2.0)
+    again = from_logits(some.logits, some.labels)
+    monkeypatch.setattr(outputs, "_BLOCK", 3 * 4)
+    monkeypatch.setattr(confidence, "_BLOCK", 3 * 4)
+    np.testing.assert_array_equal(again.entropies, some.entropies)
+    assert mean_loss(some.logits, some.labels, 2.0) == pytest.approx(loss, rel=1e-14)
 
 
 PETS = ClassRule(((1, 3), (0,)))  # of four classes; class 2 does not count

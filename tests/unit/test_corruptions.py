@@ -152,6 +152,15 @@ def test_seed_and_index_decide_and_not_the_other_images(name, textures, monkeypa
         assert (other != whole[0]).any() == CORRUPTIONS[name].random
 
 
+def test_grey_and_black_as_the_formulas_have_them():
+    image = np.array([[[0, 0, 0], [100, 100, 100]]], np.uint8)[None]
+    brighter = corrupt(image, "brightness", 2, [0])
+    np.testing.assert_array_equal(brighter[0, 0], [[25] * 3, [125] * 3])
+    # Grey has the hue of red: saturation 0.2 leaves red, and green and blue are 80 %.
+    redder = corrupt(image, "saturate", 5, [0])
+    np.testing.assert_array_equal(redder[0, 0], [[0] * 3, [100, 80, 80]])
+
+
 FILES = {
     name: encode(np.full((200, 200 + i, 3), 40 * i, np.uint8), name[-3:].replace("jpg", "JPEG"))
     for i, name in enumerate((*TEXTURES, "frost6.jpg"))

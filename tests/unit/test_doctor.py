@@ -109,6 +109,12 @@ def profile(tmp_path):
     return profile
 
 
+def test_time_limits_of_partitions(commands):
+    assert slurm_checks.partitions() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
+    commands("sinfo", "echo 'a|30:00\nb|1-12:30:00\nc|0:30'")
+    assert slurm_checks.partitions() == {"a": 30, "b": 2190, "c": 0.5}
+
+
 @pytest.mark.parametrize(
     ("resources", "message"),
     [
