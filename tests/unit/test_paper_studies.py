@@ -1,6 +1,5 @@
 """The studies of the two papers on accuracy prediction: models, sets and plans."""
 
-from collections import Counter
 from itertools import product
 
 import make_warehouse
@@ -11,7 +10,7 @@ import pytest
 from matcheval.accuracy_prediction import errors, tables
 from matcheval.analyses.published_values import compare_published
 from matcheval.domain_generalization import results
-from studies import ROOT, configuration, digit_domains, load
+from studies import ROOT, digit_domains, load
 
 STUDIES = ROOT / "studies"
 
@@ -111,22 +110,3 @@ def test_printed_values_of_the_warehouse_have_one_counterpart(
         sets = 180 * np.array([1, 300]) + [0, 179 * 180 / 2]
         assert counted["C10-W"][["Sets", "Images"]].tolist() == sets.tolist()
         assert counted["C10-Cs", "Sets"] == 188
-
-
-@pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
-def test_no_image_is_in_calibration_sets_and_test_sets(name):
-    study = load(configuration(f"{name}-disjoint"))
-    prediction = study.analyses["accuracy_prediction"].settings.suites["shifts"]
-    members = study.suites["shifts"].members
-
-    def images(groups):
-        sources = {study.datasets[m.dataset].options["of"] for m in members if m.group in groups}
-        rows = [study.datasets[one].options["rows"] for one in sources]
-        return {row for start, end in rows for row in range(start, end)}
-
-    shared = [images(fit) & images(predict) for fit, predict in prediction.regressions]
-    assert [bool(one) for one in shared] == [False, False, True, True]
-    # Corruptions are those of the study beside it.
-    sets = Counter(member.group for member in load(configuration(name)).suites["shifts"].members)
-    found = Counter(member.group.removesuffix("-others") for member in members)
-    assert found == {group: 2 * sets[group] for group in ("Syn1", "Syn2")}

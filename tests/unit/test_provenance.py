@@ -80,6 +80,39 @@ class TestCodeDigest:
         assert digest("one:begin") == before
 
 
+def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
+    parsed = []
+
+    def parse(*names):
+        parsed.append(names)
+        return " ".join(names)
+
+    monkeypatch.setattr(provenance, "code_digest", parse)
+    scripts, file = tmp_path / "scripts", tmp_path / "records" / "digests.json"
+    (scripts / "matcheval" / "io").mkdir(parents=True)
+    library = scripts / "matcheval" / "io" / "files.py"
+    library.write_text("1")
+    (scripts / "train.py").write_text("2")
+
+    def kept():
+        digests = provenance.CodeDigests(scripts, file)
+        found = digests("train", "module")
+        digests.save()
+        return found
+
+    assert kept() == kept() == "train module"
+    assert parsed == [("train", "module")]
+    changes = (
+        lambda: library.write_text("3"),
+        (scripts / "matcheval" / "new.py").touch,
+        lambda: file.write_text("{damaged"),
+    )
+    for times, change in enumerate(changes, 2):
+        change()
+        assert kept() == "train module"
+        assert parsed == [("train", "module")] * times
+
+
 class TestAtomicFile:
     def test_a_failure_leaves_the_old_file(self, tmp_path):
         (tmp_path / "b").write_text("old")
