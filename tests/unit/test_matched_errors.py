@@ -12,12 +12,7 @@ from matcheval.analyses import class_gaps, severity
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
-from matcheval.protocol.compared_models import (
-    MEAN,
-    ComparedModels,
-    error_of_mean,
-    error_of_model,
-)
+from matcheval.protocol.compared_models import MEAN, ComparedModels, error_of_mean, error_of_model
 from matcheval.protocol.comparisons import Comparison, groups, paired_images
 from matcheval.protocol.decomposition import decompose, scored
 from matcheval.protocol.settings import MatchingMethod, Order
@@ -168,8 +163,7 @@ def read(name):
 
 SHIFTS = [(kind, n) for kind in ("fog", "blur") for n in (1.0, 2.0)]
 SUITE = Suite(
-    "s",
-    (*(Member(f"{c}-{n:.0f}", subgroup=c, severity=n) for c, n in SHIFTS), Member("other-3")),
+    "s", (*(Member(f"{c}-{n:.0f}", subgroup=c, severity=n) for c, n in SHIFTS), Member("other-3"))
 )
 
 

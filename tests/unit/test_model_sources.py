@@ -25,7 +25,7 @@ from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
-from matcheval.models.published import describe_published, describe_timm, describe_torchvision
+from matcheval.models.published import describe_published, describe_timm
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
@@ -64,10 +64,6 @@ def assert_refused(message, dataset, kind, source, weights=None, options=None):
     [
         (describe_timm, "resnet50", r"Give the tag of its weights, too: resnet50\.a1_in1k"),
         (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
-        (
-            describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
-            "not for image classification",
-        ),
     ],
 )  # fmt: skip
 def test_unknown_names_are_rejected_with_similar_ones(describe, source, message):

@@ -100,11 +100,7 @@ DISAGREE, OTHERS = "channels or classes disagree", r"m\.safetensors.*the weights
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"classes": ("a",)}, DISAGREE),
-        ({"width": 5}, OTHERS),
-    ],
+    ("changes", "message"), [({"classes": ("a",)}, DISAGREE), ({"width": 5}, OTHERS)]
 )
 def test_descriptions_that_do_not_fit_are_rejected(tmp_path, changes, message):
     path = tmp_path / "m.safetensors"

@@ -71,19 +71,6 @@ def protocol():
     yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs ([table]"
 
 
-def accuracy_prediction():
-    for row in result("prediction_coverage").itertuples():
-        held = f"{row.coverage} ± {row.coverage_se}" if row.coverage else "0 (none)"
-        cells = row.case, f"{row.n:,}", f"{row.recommended:g}", held, row.error, row.half_width
-        yield f"| {' | '.join(map(str, cells))} |"
-    table = result("recommendation").query("group == 'all'").set_index(["study", "recommended"])
-    for study, title in (("digits-shifts", "digits"), ("cifar10-shifts", "photographs")):
-        row, none = table.loc[study, "ATC-MC"], table.loc[study, "none"]
-        cells = f"{row['cases'] + none['cases']:,} | {row['cases']:,}"
-        errors = f"{row['mean_error']} ({row['error_90_percent']}) | {row['unchanged']}"
-        yield f"| {title} | {cells} | {errors} | {none['mean_error']} |"
-
-
 def benchmarks():
     flips = result("bit_flips")
     assert (flips["refused"] == flips["flips"]).all()
@@ -112,7 +99,7 @@ def benchmarks():
 
 
 SENTENCES = {
-    "../benchmarks/README": benchmarks, "accuracy-prediction": accuracy_prediction,
+    "../benchmarks/README": benchmarks,
     "protocol": protocol,
 }  # fmt: skip
 

@@ -167,6 +167,11 @@ class TestTable:
         assert math.isnan(row.matched_gap_std)  # of a single one
         assert math.isnan(row.matched_gap_sem)
 
+    def test_models_by_falling_original_accuracy(self):
+        models = {"weak": 0.6, "strong": 0.8, "also-strong": 0.8}
+        tables = [runs_table(m, [0.5], [0.5], accuracy_source=a) for m, a in models.items()]
+        assert tabulate_runs(tables)["model"].tolist() == ["also-strong", "strong", "weak"]
+
     def test_runs_of_different_matchings_are_refused(self):
         others = runs_table("n", [1.0], [1.0], epsilon=0.1)
         with pytest.raises(InputError, match="'epsilon': the runs have different values"):

@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 import trainings
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout
-from matcheval.training import (
-    LOSSES,
-    augmentation,
-    losses,
-)
+from matcheval.training import LOSSES, augmentation, losses
 from matcheval.training.augmentation import augment
 from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe

@@ -139,11 +139,7 @@ def test_the_weights_of_the_best_evaluation_are_kept():
 
 
 class TestResuming:
-    @pytest.mark.parametrize(
-        "recipe",
-        [FULL, BEST],
-        ids=["everything", "best"],
-    )
+    @pytest.mark.parametrize("recipe", [FULL, BEST], ids=["everything", "best"])
     def test_gives_the_weights_of_an_uninterrupted_run(self, sets, tmp_path, recipe):
         """To the best weights from before it was killed, if they are kept."""
         given = sets if recipe is not BEST else domains()

@@ -20,7 +20,7 @@ MODELS = ("alex", "dense", "res", "vgg")
 N = 120
 OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]
 FEW = {  # what makes an analysis quick, and what it cannot do without
-    "label_audits": "pairs: [both], labels: {own: audited.csv}",
+    "label_audits": "pairs: [both], labels: {own: audited.csv}"
 }
 CONFIG = """\
 study: mixed
