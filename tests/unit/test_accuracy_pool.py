@@ -116,8 +116,6 @@ def test_too_few_pairs_and_models_that_no_pair_determines():
     for i, j in ((0, 1), (1, 2), (2, 3), (3, 0)):  # a constant may be moved along such a cycle
         square.target[i, j] = square.target[j, i] = 0.5 + 0.1 * i
     assert np.isnan(aline_d(square)).all()
-    square.target[0, 2] = square.target[2, 0] = 0.6
-    assert np.isfinite(aline_d(Agreements(square.target, square.base, square.accuracy))).all()
     perfect = of(
         np.concatenate([base, labels[None].astype(np.int16)]), labels, target[[*range(6), 0]]
     )
@@ -181,21 +179,21 @@ def test_single_models_are_compared_with_the_pool_only():
 
 
 CHANGES = {
-    "datapoints, and model 'm0' 50": lambda one: one.rows(np.arange(49)),
-    "other datapoints than": lambda one: dataclasses.replace(one, index=one.index + 1),
-    "other labels than": lambda one: dataclasses.replace(one, labels=one.labels[::-1]),
+    "number": lambda one: one.rows(np.arange(49)),
+    "order": lambda one: dataclasses.replace(one, index=one.index + 1),
+    "labels": lambda one: dataclasses.replace(one, labels=one.labels[::-1]),
 }
 
 
-@pytest.mark.parametrize("message", CHANGES)
-def test_models_on_other_datapoints_are_refused(message):
+@pytest.mark.parametrize("change", CHANGES)
+def test_models_on_other_datapoints_are_refused(change):
     def read(dataset, model):
         found = outputs_of(dataset, model)
-        return CHANGES[message](found) if (dataset, model) == ("whole", "m2") else found
+        return CHANGES[change](found) if (dataset, model) == ("whole", "m2") else found
 
-    with pytest.raises(InputError, match=f"'whole' model 'm2' has.*{message}"):
+    with pytest.raises(InputError, match=r"'whole' model 'm2' has .* which differ.* of model 'm0'"):
         score(read)
-    with pytest.raises(InputError, match=f"'whole' model 'm2' has.*{message}"):
+    with pytest.raises(InputError, match=r"'whole' model 'm2' has .* which differ.* of model 'm0'"):
         average({model: read("whole", model) for model in MODELS}, "all", "whole")
 
 
@@ -205,9 +203,6 @@ def test_an_ensemble_has_the_mean_probabilities():
     mean = sum(one.probabilities for one in members.values()) / 4
     np.testing.assert_allclose(found.probabilities, mean, rtol=1e-12)
     np.testing.assert_array_equal(found.index, np.arange(50))
-    narrow = dataclasses.replace(members["m1"], probabilities=members["m1"].probabilities[:, :3])
-    with pytest.raises(InputError, match="classes: 'm0' 4, 'm1' 3"):
-        average({"m0": members["m0"], "m1": narrow}, "both", "whole")
 
 
 def test_groups_and_several_labels_of_a_member():
@@ -237,15 +232,6 @@ def test_outputs_of_other_classes_and_of_no_numbers():
     scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
     rows = list(scorer.rows(Sides(*reader.sides(Member("whole"))), of_pool=True))
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
-
-
-def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
-    outputs = Outputs(np.zeros(99, int), np.zeros(99, int), np.ones(99))
-    (_, one), (_, other) = (
-        [rows for *_, rows in Subsets((20,), 1).parts(outputs, name, CLASSES)] for name in "ab"
-    )
-    assert len(set(one)) == len(set(other)) == 20
-    assert set(one) != set(other)
 
 
 def test_missing_classes_are_those_of_the_suite_singly_and_in_pairs():

@@ -76,19 +76,6 @@ def test_what_cannot_be_computed_is_refused(tmp_path, given, said):
         study(tmp_path, **given)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"members": with_first(classes=["3"]), "restrict_argmax": False},
-        {"one": {"calibrations": [{"fit": "a", "predict": g} for g in "bc"]}},
-        {"one": {"calibrations": [{"fit": "a"}]}, "methods": ["doc"], "leave_one_out": False},
-        {"one": {"reference": "digits-train"}, "methods": ["bop_js"]},
-    ],
-)
-def test_what_is_close_to_that_is_taken(tmp_path, given):
-    study(tmp_path, **given)
-
-
 def test_a_base_without_images_cannot_be_rotated(tmp_path):
     for model in load(configuration("digits")).models:
         np.savez(tmp_path / f"{model}.npz", logits=np.eye(10), labels=np.arange(10))
@@ -142,7 +129,7 @@ def test_regressions_on_the_same_groups_are_drawn_together(tmp_path):
     members = [*MEMBERS, {"dataset": "digits-train", "group": "d"}]
     found = prediction(tmp_path, members=members, one={"calibrations": fits})
     job = found.prediction_arguments(SimpleNamespace(suite="s"))
-    assert [one["on"] for one in job["calibrations"][:2]] == [("a", "b")] * 2
+    assert [on for on, _ in job["calibrations"][:2]] == [("a", "b")] * 2
     names = ["leave-one-out", "calibrated-a-b", "calibrated-c"]
     assert list(procedures(found.settings, "s")) == names
 

@@ -224,8 +224,6 @@ def study(made, results="results", **datasets):
         (NOISE | {"of": "digit"}, r"datasets\.made\.of.*unknown dataset 'digit'.*'digits'"),
         (NOISE | {"of": "made"}, "'made' is made from itself"),
         ({"corruption": "fogg", "severity": 1}, "unknown value 'fogg'. Did you mean 'fog'"),
-        ({"corruption": "fog"}, "corruption 'fog' needs a severity"),
-        ({"corruption": "none", "severity": 1}, "corruption 'none' has no severity"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_job(options, message):

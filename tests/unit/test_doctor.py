@@ -27,12 +27,6 @@ def ended(capsys, *arguments):
     return caught.value.code, capsys.readouterr()
 
 
-def test_the_version(capsys):
-    code, told = ended(capsys, "--version")
-    assert code == 0
-    assert told.out.splitlines()[0].split() == ["matched-eval", __version__]
-
-
 class TestDoctor:
     def test_this_machine(self, capsys, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -50,11 +44,6 @@ class TestDoctor:
         assert "problem   results: " in told.out
         assert "-> Name another one: `results:` in the study file" in told.out
         assert "\n1 problem, " in told.out
-
-    @pytest.mark.parametrize(("free", "state"), [(10**10, OK), (10**9, NOTE), (10**8, PROBLEM)])
-    def test_disk_space(self, tmp_path, monkeypatch, free, state):
-        monkeypatch.setattr(health.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-        assert states(health.check_folders(tmp_path)) == [state, state]
 
     def test_packages(self, monkeypatch):
         declared = ["numpy>=2.1", "pandas>=99", "nowhere-to-be-found; extra == 'workflow'"]
@@ -135,12 +124,6 @@ def profile(tmp_path):
         return found
 
     return profile
-
-
-def test_time_limits_of_partitions(commands):
-    assert slurm_checks.partitions() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
-    commands("sinfo", "echo 'a|30:00\nb|1-12:30:00\nc|0:30'")
-    assert slurm_checks.partitions() == {"a": 30, "b": 2190, "c": 0.5}
 
 
 def test_whether_there_is_a_cluster(commands, profile, monkeypatch):

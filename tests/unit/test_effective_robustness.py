@@ -155,12 +155,6 @@ class TestUnusual:
     def test_refused(self):
         with pytest.raises(InputError, match=r"3 standard models with finite .* of 4 needed"):
             fit_of(self.NEW, self.BASE, chosen=[1, 1, 1, 0, 0])
-        for bases in (([0.5] * 5,), (self.BASE, self.BASE)):
-            with pytest.raises(InputError, match=r"determine no fit\. Leave out a base"):
-                fit_of(self.NEW, *bases)
-        given = {"new": set_of({"a": 0.5}), "old": set_of({"a": 0.5, "b": 0.5})}
-        with pytest.raises(InputError, match=r"new: .*no top-1 accuracy of 1 model \(b\)"):
-            analysis.tabulate(given, ["a", "b"])
 
     def test_draws_do_not_depend_on_the_order(self):
         new = dict(zip("abcde", self.NEW, strict=True))
@@ -216,7 +210,6 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
         write_table(table, study.accuracies_file(name))
     job, wildcards = study.analyses["effective_robustness"], SimpleNamespace(dataset=sets[0])
     assert job.inputs(wildcards)[2:] == [f"{name}.npz" for name in known]
-    assert len(job.custom_files_state(wildcards)) == len(known)
     outputs = [f"table{suffix}" for suffix in TABLE_SUFFIXES]
     run_call({"function": "matcheval.study.tables:make_table", "arguments": {
         **job.job_arguments(wildcards), "outputs": outputs, "figure": [],

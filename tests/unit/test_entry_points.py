@@ -19,8 +19,8 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from helpers import run_python
 from matcheval.datasets.suites import Pair
-from matcheval.execution import entry_points, run_summary
-from matcheval.execution.entry_points import job_arguments, run_command, run_job, run_script
+from matcheval.execution import run_summary
+from matcheval.execution.entry_points import job_arguments, run_job, run_script
 from matcheval.execution.jobs import set_job_environment
 from matcheval.protocol.settings import Criterion
 from sigterm import end_at_any_moment
@@ -65,7 +65,6 @@ def test_arguments_are_found_by_name_and_converted():
     ("given", "message"),
     [
         (job(GIVEN | {"sise": 3}), "the rule passes sise, which its script does not take"),
-        (job({"pair": GIVEN["pair"], "options": {}}), "passes 'size' 0 times"),
         (job(params={"tables": []}), "passes 'tables' 2 times"),
     ],
 )
@@ -110,28 +109,6 @@ def test_names_cannot_command_the_terminal():
         "run_command(fail)"
     )
     assert run_python("-c", code).stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
-
-
-def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):
-    (tmp_path / "cut_off.py").write_text("NAMES = ['a', 'b', 'c']\nprint('imported')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setattr(entry_points, "__file__", str(tmp_path / "matcheval/execution/x.py"))
-
-    def function():
-        import cut_off  # noqa: F401
-
-    run_command(function)
-    (compiled,) = tmp_path.rglob("*.pyc")
-    os.truncate(compiled, compiled.stat().st_size - 9)
-    del sys.modules["cut_off"]
-    with pytest.raises(SystemExit):
-        run_command(function)
-    told = capsys.readouterr().err
-    assert f"{compiled}: compiled code of Python was cut off" in told
-    assert "Run the same command again" in told
-    run_command(function)  # and now it goes
-    del sys.modules["cut_off"]
 
 
 def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory(
@@ -191,13 +168,11 @@ def told(tmp_path, text, began=0.0) -> list[str]:
 @pytest.mark.parametrize(
     ("log", "code", "reason"),
     [
-        ("error: a\n", 1, "a"),
         (
             "error: caught\n",
             137,
             "killed by SIGKILL, perhaps because the machine ran out of memory",
         ),
-        ("error: " + "long " * 100, 1, ("long " * 100)[:299] + "…"),
         (None, 1, "it has left no message"),
     ],
 )
@@ -236,8 +211,6 @@ def test_the_table_of_failed_jobs(tmp_path):
         " files",
         "count Counting old c.log it has left no message",
     ]
-    lines = told(tmp_path, "".join(error(number, "a.log") for number in range(30)))
-    assert f"... and 10 more: {tmp_path}/run.log" in lines
 
 
 def divide() -> None:

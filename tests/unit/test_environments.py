@@ -145,17 +145,8 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
     ("command", "said", "allowed"),
     [
         (["--help"], "warehouse", set()),
-        (["--version"], "pyarrow", set()),
         (["compare-models", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["label-plan", "--help"], "--half-width", set()),
-        (["estimate-accuracy", "good.csv", "--labels", "none.csv"], "none.csv: no such", set()),
-        (["replicate", "sample", "--help"], "--frequencies", set()),
-        (["doctor", "--help"], "--gpu", set()),
-        (["init", "--help"], "ORIGINAL", {"numpy", "pyarrow", "pydantic"}),
         (["compare", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["match", "good.csv", "none.csv", "--output", "x"], "none.csv: no such file", set()),
-        (["predict-accuracy", "good.csv", "none.csv"], "none.csv: no such file", set()),
-        (["check-study", "none.yaml"], "none.yaml: no such file", set()),
         (
             ["compare", "good.csv", "good.csv", "--epsilon", "2"], "epsilon is 2.0",
             {"numpy", "pyarrow"},
@@ -164,7 +155,6 @@ def loaded_by(folder, *command) -> tuple[set[str], str]:
             ["compare", "good.csv", "classes.csv"], "column probability missing",
             {"numpy", "pyarrow"},
         ),
-        (["compare", "good.csv", "letters.csv"], "'probability'", TABLES),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )  # fmt: skip

@@ -171,9 +171,7 @@ BAD[3, 1] = np.inf
     [
         (("frechet",), outputs(statistics=statistics_of(sample(2))).rows(np.arange(5)),
          r"all classes.*\[features\]"),
-        (("frechet",), sample(2, 1), "single datapoint"),
         (("mmd",), sample(2, 0), "no datapoints"),
-        (("disc_auc",), sample(2, 9), "10 datapoints"),
         (("bop_js",), sample(2), "60 datapoints, fewer than 80"),
         (OF_FEATURES, BAD, "not finite"),
         (OF_FEATURES, sample(2, width=4), "has 4 features.* has 5"),

@@ -1,7 +1,5 @@
 """What figures show: units, counts, and the values of tables; files depend on the figure only."""
 
-import struct
-
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -12,7 +10,7 @@ from drawings import PAIR, draw, lines_of
 from helpers import predictions
 from matcheval.errors import InputError
 from matcheval.figures import style as look
-from matcheval.figures.forms import draw_curves, draw_rows, heat_map, running_median
+from matcheval.figures.forms import draw_curves, draw_rows, running_median
 from matcheval.figures.saving import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
@@ -282,21 +280,6 @@ def small_figure():
     return figure
 
 
-def test_titles_and_notes_fit_their_figure_and_names_lose_their_middle():
-    name = "a_name_" + 12 * "of_many_parts_" + "end"
-    with look.style():
-        figure = look.new_figure(3.0, 2.0)
-        figure.add_subplot().plot([0, 1], [0, 1], "o", label="models")
-        look.set_title_and_legend(figure, f"{name}: 286 models,\na point each", ncols=2)
-        look.set_note(figure, "Words of a note. " * 9)
-    draw(figure)
-    (legend,) = figure.legends
-    title = legend.get_title().get_text().split("\n")
-    assert title[0].startswith("a_name")
-    assert title[0].endswith("end:")
-    assert title[1:] == ["286 models,", "a point each"]
-
-
 @pytest.mark.parametrize("n", [30, 31])
 def test_many_models_are_half_and_90_percent_of_them(n):
     values = np.linspace(0, 100, n)
@@ -314,47 +297,16 @@ def test_many_models_are_half_and_90_percent_of_them(n):
     np.testing.assert_allclose([(b.min(), b.max()) for b in bands], [[5, 95], [25, 75]])
 
 
-@pytest.mark.parametrize("limit", [None, 2.0])
-def test_a_heat_map_numbers_what_is_finite(limit):
-    values = np.array([[0.5, np.nan, -2.0], [1.0, 0.0, 2.0]])
-    with look.style():
-        figure = look.new_figure(3.0, 2.0)
-        axes, number = figure.add_subplot(), "{:.1f}".format
-        heat_map(axes, values, ["a", "b"], ["1", "", "3"], "points", limit=limit, number=number)
-    draw(figure)
-    assert [text.get_text() for text in axes.texts] == ["0.5", "-2.0", "1.0", "0.0", "2.0"]
-    assert axes.images[0].get_clim() == (-2, 2)
-
-
 @pytest.mark.parametrize("suffix", [".pdf", ".png"])
-def test_files_are_valid_and_the_same_every_time(tmp_path, suffix):
+def test_files_are_the_same_every_time(tmp_path, suffix):
     figure = small_figure()
     first, again, other = (tmp_path / "new" / f"{name}{suffix}" for name in ("a", "b", "c"))
     save_figure(figure, first)
     save_figure(figure, again)  # saving does not change the figure
-    save_figure(small_figure(), other)
+    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
+        save_figure(small_figure(), other)
     assert first.read_bytes() == again.read_bytes() == other.read_bytes()
     assert {path.name for path in first.parent.iterdir()} == {f"{name}{suffix}" for name in "abc"}
-    data = first.read_bytes()
-    if suffix == ".png":
-        assert data.startswith(b"\x89PNG\r\n\x1a\n")
-        assert struct.unpack(">II", data[16:24]) == (600, 450)  # 300 dpi
-    else:
-        assert data.startswith(b"%PDF-")
-        assert b"CreationDate" not in data
-        assert b"/Type3" not in data
-        assert b"/FontFile2" in data  # TrueType, embedded
-
-
-def test_the_users_settings_change_nothing_and_the_log_is_left_alone(tmp_path, caplog):
-    caplog.set_level("INFO")
-    before = dict(mpl.rcParams)
-    save_figure(small_figure(), tmp_path / "a.pdf", tmp_path / "a.png")
-    with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 10}):
-        save_figure(small_figure(), tmp_path / "b.png")
-    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
-    assert not caplog.records
-    assert dict(mpl.rcParams) == before
 
 
 def test_other_formats_are_errors(tmp_path):

@@ -1,7 +1,5 @@
 """Tables of gaps, for models and their means, and the words that follow from them."""
 
-import copy
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,32 +37,6 @@ def only(tables, name="probability"):
     return tables.models[name].iloc[0], tables.means.set_index("matching").loc[name]
 
 
-def none(models, *_, **__):
-    """Stand in for resamples, whose memory would hide other memory."""
-    return np.empty((0, len(models), 3))
-
-
-def growth(known):
-    """Memory of gaps of six models beyond that of two, predictions made when they are asked for."""
-
-    def peak(n_models):
-        of_models = map(fresh, known.comparisons[:n_models])
-        tracemalloc.start()
-        gaps_of_models(of_models, {"probability": BOTH["probability"]}, known.seeds, None)
-        bytes_ = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return bytes_
-
-    peak(2)  # imports
-    return peak(6) - peak(2)
-
-
-def fresh(comparison):
-    """The same, in memory of its own."""
-    sets = [copy.deepcopy(one) for one in (comparison.original, comparison.replication)]
-    return replace(comparison, original=sets[0], replication=sets[1])
-
-
 class TestTables:
     @pytest.mark.parametrize("known", [KNOWN, swapped(KNOWN)])
     def test_terms_and_parts_add_up_and_wider_intervals_hold_what_other_bins_give(self, known):
@@ -90,13 +62,6 @@ class TestTables:
             assert row.matched_gap == pytest.approx(one.matched_gaps.mean())
             assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
             assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
-
-    def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
-        """Their predictions, which are read one by one, have 12 bytes."""
-        monkeypatch.setattr(decomposition, "resampled_gaps", none)
-        n_original, n_replication = 40_000, 10_000
-        known = models(n_original, n_replication, n_models=6, seeds=1)
-        assert growth(known) < 4 * 3 * (n_original + n_replication)
 
     def test_results_do_not_depend_on_the_number_of_threads(self, found, monkeypatch):
         monkeypatch.setattr(decomposition, "_MODELS", 1)
@@ -185,12 +150,8 @@ class TestUndefined:
              ["matched_gap_se"], "all predictions on new are right or wrong"),
             (right(50, 50, 0.1), right(40, 40, 0.9), ["matched_gap", "matched_gap_se"],
              "no target is matched"),
-            (right(200, 160), right(100, 70), ["unmatched_accuracy_target"],
-             "every target is matched"),
             (simulate(400, 3, 1), simulate(400, 3, 1), ["confidence_share", "narrowing"],
              "the gap is not positive"),
-            (simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.86), ["reference_narrowing"],
-             "reference: the gap does not exceed twice its standard error"),
         ],
     )  # fmt: skip
     def test_in_words(self, original, replication, undefined, why):
@@ -198,8 +159,6 @@ class TestUndefined:
         assert row[undefined].isna().all()
         assert why in row.remarks
         assert (row.fraction_unmatched == 1) == np.isnan(row.matched_gap)
-        if np.isnan(row.unmatched_accuracy_target):
-            assert (row.fraction_unmatched, row.dropped_targets) == (0, 0)
 
     def test_a_single_group(self):
         blocks = groups(np.zeros(900), np.arange(500) % 9)
@@ -221,22 +180,14 @@ class TestUndefined:
             assert mean[column] == pytest.approx(both[column].mean())
         assert both["gap"].nunique() == 2
         assert mean.narrowing == pytest.approx(1 - model.matched_gap / model.gap)
-        page = write_summary("s", tables.means, TITLES, [])
-        assert " | 1 of 2 | 2 | " in page
 
 
-class TestSummary:
-    def test_nothing_matched_at_all(self):
-        page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES, [])
-        assert "No target was matched in any run of 1 model" in page
-        assert "| undefined |" in page
-
-    def test_the_digits_page_in_the_documentation(self):
-        """docs/digits/summary.md is what its table gives."""
-        means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
-        judged = [make_readme.verdict_of(make_readme.DIGITS)]
-        page = write_summary("Study `digits`", means, TITLES, judged)
-        assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
+def test_the_digits_page_in_the_documentation():
+    """docs/digits/summary.md is what its table gives."""
+    means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
+    judged = [make_readme.verdict_of(make_readme.DIGITS)]
+    page = write_summary("Study `digits`", means, TITLES, judged)
+    assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
 
 
 def test_the_figure_shows_the_mean_and_models_by_decreasing_accuracy(found):
@@ -250,8 +201,6 @@ def test_the_figure_shows_the_mean_and_models_by_decreasing_accuracy(found):
     for bars, column in zip(figure.axes[0].containers, ("gap", "matched_gap"), strict=True):
         expected = 100 * np.array([mean[column], *table[column]])
         np.testing.assert_allclose(bars[0].get_xdata(), expected)
-        bounds = [100 * mean[f"{column}_{end}"] for end in ("low", "high")]
-        np.testing.assert_allclose(bars[2][0].get_segments()[0][:, 0], bounds)
 
 
 def test_the_figure_leaves_out_what_is_not_defined():

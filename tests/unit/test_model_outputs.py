@@ -152,6 +152,7 @@ class TestFilesOfInference:
     def test_files_of_different_models(self, path):
         base = read_user_file(path)
         check_comparable(base, base)
-        narrow = dataclasses.replace(base.outputs, features=base.outputs.features[:, :1])
-        with pytest.raises(InputError, match=r"features of 1 numbers, but of 2 in net\.v2\.parqu"):
-            check_comparable(base, dataclasses.replace(base, outputs=narrow))
+        of_four = dataclasses.replace(base, metadata={"n_classes": "4"})
+        of_seven = dataclasses.replace(base, metadata={"n_classes": "7", "model": "m"})
+        with pytest.raises(InputError, match=r"of classes is 4 in net\.v2\.parquet, and 7 in"):
+            check_comparable(of_four, of_seven)

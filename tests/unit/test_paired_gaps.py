@@ -12,7 +12,7 @@ from matcheval.analyses.paired_gaps import SCHEMA, tabulate
 from matcheval.errors import InputError
 from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import groups
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import mcnemar
 from vectors import case
 
 

@@ -14,8 +14,8 @@ import trainings
 from matcheval.errors import InputError
 from matcheval.models.architectures.parts import Dropout
 from matcheval.training import LOSSES, augmentation, losses
+from matcheval.training.algorithm import learning_rate_factor
 from matcheval.training.augmentation import augment
-from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import initial_model
 

@@ -18,7 +18,7 @@ from matcheval.predictions.correctness import Correctness
 from matcheval.replication import tables
 from matcheval.replication.fits import GRID_POINTS, Extremes, ReplicationSettings, fit_replication
 from matcheval.replication.tables import summarize_changes, tabulate_replication
-from matcheval.statistics.intervals import clopper_pearson
+from matcheval.statistics.intervals import clopper_pearson, count_significant
 from matcheval.statistics.lines import (
     Scale,
     bootstrap_families,
@@ -27,7 +27,6 @@ from matcheval.statistics.lines import (
     percentile_interval,
     to_scale,
 )
-from matcheval.statistics.significance import count_significant
 
 PAIR = Pair("both", "old", "new")
 SETTINGS = ReplicationSettings(resamples=200, seed=1)

@@ -22,7 +22,7 @@ from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.words import with_interval
 from matcheval.report.pages import (
     FigureSpace,
-    MarkdownTable,
+    HtmlTable,
     Provenance,
     read_markdown,
     render_report,
@@ -45,9 +45,9 @@ class TestTables:
             f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
         )
         assert read_markdown(text, "f.md") == [
-            MarkdownTable("", (), ("All",)),
-            MarkdownTable("First", tuple(one), ("- A note.", "**Bold.** Not a head.")),
-            MarkdownTable("Second", tuple(other), ()),
+            HtmlTable("", (), "f.md", ("All",)),
+            HtmlTable("First", tuple(one), "f.md", ("- A note.", "**Bold.** Not a head.")),
+            HtmlTable("Second", tuple(other), "f.md", ()),
         ]
 
 

@@ -24,9 +24,9 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.training import derived_seed
+from matcheval.training.algorithm import Optimizer
 from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
-from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains, interrupted, same

@@ -12,7 +12,7 @@ from matcheval.accuracy_prediction.recommendation import recommend
 from matcheval.protocol.judgement import Counts
 from matcheval.protocol.verdicts import CalibrationCounts, verdicts
 from matcheval.statistics.claims import Evidence, Strength
-from matcheval.statistics.significance import fisher
+from matcheval.statistics.intervals import fisher
 
 SE = 0.006
 

@@ -156,13 +156,6 @@ class AccuracyPrediction(CheckedPrediction):
         described = self._described(suite)
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a suite."""
-        return self._custom_state(wildcards.suite)
-
-    def _custom_state(self, suite: str) -> list[tuple[int, int]]:
-        return self.study.custom_suite_state(suite, self.all_models, self._sources(suite))
-
     def _read(self, suite: str, models: list[str]) -> list[str]:
         """Return the files that a job of some models reads."""
         study, labelled = self.study, [m for m in self.study.suites[suite].members if m.all_labels]
@@ -292,7 +285,6 @@ class AccuracyPrediction(CheckedPrediction):
         pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
             pool["single models, not counted"] = ", ".join(settings.single)
-        regressions = settings.suites[suite].regressions
         return {
             "confidence": self.study.confidence,
             "excluded_from_mean": self.excluded_from_mean,
@@ -307,7 +299,7 @@ class AccuracyPrediction(CheckedPrediction):
                 for name in self.scored
             ],
             **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
-            "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
+            "calibrations": settings.suites[suite].regressions,
         }
 
     # --- figures, which one job draws
@@ -317,10 +309,6 @@ class AccuracyPrediction(CheckedPrediction):
         """Names of the suites of which figures are drawn from outputs of models."""
         suites = self.settings.suites.items()
         return [name for name, suite in suites if suite.histograms or suite.embeddings]
-
-    def figure_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return size and time of the user's files that figures are drawn from."""
-        return [self._custom_state(suite) for suite in self.suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""

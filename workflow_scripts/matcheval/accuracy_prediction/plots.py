@@ -19,18 +19,8 @@ from matcheval.accuracy_prediction.predicting import (
 )
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import tabulate_rankings
-from matcheval.figures import style
-from matcheval.figures.forms import (
-    FEW_MODELS,
-    SPREAD,
-    Series,
-    draw_rows,
-    drawing,
-    heat_map,
-    intervals,
-    name_rows,
-    point_options,
-)
+from matcheval.figures import forms, style
+from matcheval.figures.forms import FEW_MODELS, Series, drawing, name_rows
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line, linear_correlation, rank_correlations
 
@@ -122,7 +112,7 @@ def add_panels(
 
 def draw_methods(axes: "Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
     """Draw a value with its interval for each method; `look` are options of `errorbar`."""
-    intervals(axes, rows, [series], **look)
+    forms.intervals(axes, rows, [series], **look)
     for row in np.flatnonzero(rows[series.column].isna()):
         _add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
     name_rows(axes, titles(rows))
@@ -185,16 +175,16 @@ def plot_models(results: Results) -> "Figure":
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
     by_model = by_model.sort_values("mean", kind="stable")
     n_rows = max(len(by_method), min(len(by_model), FEW_MODELS))
-    shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else SPREAD
+    shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else forms.SPREAD
     note = f"{_default_sentence(results.whole)}. Left: {shown}."
     with drawing(6.8, 0.9 + _ROW * n_rows, "", note) as figure:
         left, right = figure.subplots(1, 2)
-        draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
+        forms.draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
         name_rows(left, list(by_method))
         left.set_xlabel("Mean error of a model (points)")
         right.errorbar(
             by_model["mean"], np.arange(len(by_model)), xerr=by_model["std"].fillna(0), fmt="o",
-            elinewidth=0.6, color=COLORS[0], **point_options(len(by_model)),
+            elinewidth=0.6, color=COLORS[0], **forms.point_options(len(by_model)),
         )  # fmt: skip
         name_rows(right, list(by_model.index), "Model, by increasing mean error")
         right.set_xlabel("Mean ± SD over methods (points)")
@@ -420,7 +410,7 @@ def _plot_points(
                 axes.plot(
                     *part.to_numpy().T, marker, color=color, label=group or "no group",
                     rasterized=len(points) > _MANY, zorder=2 + 1 / (1 + len(part)),
-                    **point_options(len(points), 3.0),
+                    **forms.point_options(len(points), 3.0),
                 )  # fmt: skip
             axes.set_title(method, pad=11)
             axes.annotate(
@@ -505,6 +495,6 @@ def _heat_map(
     with drawing(max(width, 3.0), down + 0.6 + max(_ROW * len(rows), 0.9), "", note) as figure:
         axes = figure.add_subplot()
         number = (lambda value: signed(value, 2)) if is_numbered else None
-        heat_map(axes, values, rows, columns, label, limit=limit, number=number)
+        forms.heat_map(axes, values, rows, columns, label, limit=limit, number=number)
         axes.tick_params(axis="x", rotation=90)
     return figure

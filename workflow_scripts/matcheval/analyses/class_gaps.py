@@ -27,8 +27,7 @@ from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
-from matcheval.statistics.intervals import LEVEL
-from matcheval.statistics.significance import holm
+from matcheval.statistics.intervals import LEVEL, holm
 
 Classes = npt.NDArray[np.int64]
 _Picked = Sequence[npt.NDArray[Any]]  # the datapoints of a set that each seed matched

@@ -233,8 +233,3 @@ class EffectiveRobustness(TableAnalysis):
             "predictions": {s: study.probability_files(s, self.models) for s in with_images},
             "models": self.models,
         }
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the user's prediction files."""
-        with_images = self._sets(wildcards)[1]
-        return [self.study.custom_results_state(name, self.models) for name in with_images]

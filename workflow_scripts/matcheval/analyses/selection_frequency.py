@@ -18,8 +18,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, draw_curves, drawing
 from matcheval.io import tables
-from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import readable
+from matcheval.io.files import BROKEN, open_text, readable
 from matcheval.io.text_tables import columns_by_part, counted
 from matcheval.io.user_files import check_columns
 from matcheval.predictions.correctness import Correctness

@@ -11,8 +11,8 @@ import pandas as pd
 from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM
-from matcheval.figures import style
-from matcheval.figures.forms import Series, curves, intervals, name_rows, panels, point_options
+from matcheval.figures import forms, style
+from matcheval.figures.forms import Series, drawing, panels, point_options
 from matcheval.figures.saving import save_figure
 
 if TYPE_CHECKING:
@@ -43,58 +43,56 @@ def gain_by_set(data: Tables) -> "Figure":
     panels = list(chosen.groupby(chosen["design"].where(chosen["design"] != "", chosen["block"])))
     looks = colors_and_markers(dict.fromkeys(gains["column"]))
     high, wide = style.grid_shape(len(panels), _MOST_PANELS)
-    figure = style.new_figure(max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high)
-    places = figure.add_gridspec(high, wide)
-    for number, (title, rows) in enumerate(panels):
-        part = figure.add_subfigure(places[number])
-        grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
-        axes = part.add_subplot(grid[1, 0])
-        x, y = 100 * rows["accuracy_erm"].to_numpy(), 100 * rows["gain"].to_numpy()
-        for name, points in rows.groupby("column", sort=False):
-            color, marker = looks[str(name)]
-            axes.plot(
-                100 * points["accuracy_erm"], 100 * points["gain"], marker, color=color,
-                label=str(name), **point_options(len(rows)),
-            )  # fmt: skip
-        axes.axhline(0, **style.REFERENCE)
-        axes.set_xlabel("Accuracy of ERM (%)")
-        axes.set_ylabel(f"Gain of {tables.TITLES[data.algorithm]} (points)")
-        above = part.add_subplot(grid[0, 0], sharex=axes)
-        beside = part.add_subplot(grid[1, 1], sharey=axes)
-        _density(above, x, upright=True)
-        _density(beside, y, upright=False)
-        above.set_title(str(title))
-    _legend_below(figure)
+    size = max(2.25 * wide, style.COLUMN_WIDTH), 0.4 + 2.2 * high
+    with drawing(*size, "", legend_columns=4) as figure:
+        places = figure.add_gridspec(high, wide)
+        for number, (title, rows) in enumerate(panels):
+            part = figure.add_subfigure(places[number])
+            grid = part.add_gridspec(2, 2, width_ratios=(5, 1), height_ratios=(1, 5))
+            axes = part.add_subplot(grid[1, 0])
+            x, y = 100 * rows["accuracy_erm"].to_numpy(), 100 * rows["gain"].to_numpy()
+            for name, points in rows.groupby("column", sort=False):
+                color, marker = looks[str(name)]
+                axes.plot(
+                    100 * points["accuracy_erm"], 100 * points["gain"], marker, color=color,
+                    label=str(name), **point_options(len(rows)),
+                )  # fmt: skip
+            axes.axhline(0, **style.REFERENCE)
+            axes.set_xlabel("Accuracy of ERM (%)")
+            axes.set_ylabel(f"Gain of {tables.TITLES[data.algorithm]} (points)")
+            above = part.add_subplot(grid[0, 0], sharex=axes)
+            beside = part.add_subplot(grid[1, 1], sharey=axes)
+            _density(above, x, upright=True)
+            _density(beside, y, upright=False)
+            above.set_title(str(title))
     return figure
 
 
 def gain_by_algorithm(data: Tables) -> "Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
-    means, selections = (
-        tables.overall(data.results),
-        list(dict.fromkeys(("default", data.selection))),
-    )
+    means = tables.overall(data.results)
+    selections = list(dict.fromkeys(("default", data.selection)))
     shown = means["selection"].isin(selections) & means["gain"].notna()
     kept = means[(means["algorithm"] != ERM) & ~means["same_as_erm"] & shown]
     names = list(dict.fromkeys(kept["algorithm"]))
     blocks = list(kept.groupby(["design", "block"], sort=False))
     high, wide = style.grid_shape(len(blocks), _MOST_PANELS)
-    figure = style.new_figure(0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names))))
+    size = 0.9 + 1.9 * wide, 0.4 + high * (0.6 + _ROW * 2 * max(1, len(names)))
     series = [
         Series(f"{name}/gain", style.SeriesStyle(color, "-", marker), name.replace("_", " "))
         for name, color, marker in zip(selections, COLORS, "os", strict=False)
     ]
-    axes = panels(figure, len(blocks), _MOST_PANELS)
-    for panel, ((design, block), rows) in zip(axes, blocks, strict=True):
-        gains = rows.set_index("algorithm")[["gain", "gain_low", "gain_high"]]
-        by_selection = [gains[(rows["selection"] == name).to_numpy()] for name in selections]
-        beside = map(pd.DataFrame.add_prefix, by_selection, (f"{name}/" for name in selections))
-        intervals(panel, pd.concat([*beside], axis=1).reindex(names), series)
-        panel.axvline(0, **style.REFERENCE)
-        panel.set_title(str(design or block))
-        panel.set_xlabel("Gain over ERM (points)")
-        name_rows(panel, [tables.TITLES[name] for name in names])
-    _legend_below(figure, ncols=2)
+    with drawing(*size, "", legend_columns=2) as figure:
+        axes = panels(figure, len(blocks), _MOST_PANELS)
+        for panel, ((design, block), rows) in zip(axes, blocks, strict=True):
+            gains = rows.set_index("algorithm")[["gain", "gain_low", "gain_high"]]
+            by_selection = [gains[(rows["selection"] == name).to_numpy()] for name in selections]
+            beside = map(pd.DataFrame.add_prefix, by_selection, (f"{name}/" for name in selections))
+            forms.intervals(panel, pd.concat([*beside], axis=1).reindex(names), series)
+            panel.axvline(0, **style.REFERENCE)
+            panel.set_title(str(design or block))
+            panel.set_xlabel("Gain over ERM (points)")
+            forms.name_rows(panel, [tables.TITLES[name] for name in names])
     return figure
 
 
@@ -105,21 +103,20 @@ def by_sources(data: Tables) -> "Figure":
     own = rows[rows["design"] == ""]  # designs have other target sets
     rows = own if len(own) else rows[rows["block"] == tables.AVERAGE]
     looks = colors_and_markers(dict.fromkeys(rows["algorithm"]))
-    figure = style.new_figure(style.COLUMN_WIDTH, style.COLUMN_WIDTH)
-    axes = figure.add_subplot()
-    for number, (name, (color, marker)) in enumerate(looks.items()):
-        own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
-        shift = 0.5 * (number / max(1, len(looks) - 1) - 0.5)
-        axes.errorbar(
-            own["n_sources"] + shift, 100 * own["mean"],
-            yerr=100 * own["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
-            label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
-        )  # fmt: skip
-    axes.set_xticks(sorted(set(rows["n_sources"])))
-    axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
-    axes.set_xlabel("Number of source sets")
-    axes.set_ylabel("Accuracy on target sets (%), ±1 SD")
-    _legend_below(figure)
+    with drawing(style.COLUMN_WIDTH, style.COLUMN_WIDTH, "", legend_columns=4) as figure:
+        axes = figure.add_subplot()
+        for number, (name, (color, marker)) in enumerate(looks.items()):
+            own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+            shift = 0.5 * (number / max(1, len(looks) - 1) - 0.5)
+            axes.errorbar(
+                own["n_sources"] + shift, 100 * own["mean"],
+                yerr=100 * own["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
+                label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
+            )  # fmt: skip
+        axes.set_xticks(sorted(set(rows["n_sources"])))
+        axes.set_xlim(min(rows["n_sources"]) - 0.5, max(rows["n_sources"]) + 0.5)
+        axes.set_xlabel("Number of source sets")
+        axes.set_ylabel("Accuracy on target sets (%), ±1 SD")
     return figure
 
 
@@ -132,33 +129,21 @@ def learning_curves(data: Tables) -> "Figure":
     by_sources = list(steps.groupby("sources", sort=False))
     names = list(dict.fromkeys(steps["algorithm"]))
     high, wide = style.grid_shape(len(by_sources), _MOST_PANELS)
-    figure = style.new_figure(max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high)
-    axes = panels(figure, len(by_sources), _MOST_PANELS)
-    for panel, (sources, of_sources) in zip(axes, by_sources, strict=True):
-        for name, rows in of_sources.groupby("algorithm", sort=False):
-            number = names.index(str(name))
-            line = "-" if number < len(COLORS) else "--"
-            look = style.SeriesStyle(COLORS[number % len(COLORS)], line, "")
-            means = rows.groupby("step")[["validation_accuracy"]].mean()
-            curves(panel, means, [Series("validation_accuracy", look, tables.TITLES[str(name)])])
-        panel.set_title(style.shortened(str(sources), 40))
-        panel.set(xlabel="Steps", ylabel="Validation accuracy (%)")
-        panel.label_outer()
-    _legend_below(figure)
+    size = max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high
+    with drawing(*size, "", legend_columns=4) as figure:
+        axes = panels(figure, len(by_sources), _MOST_PANELS)
+        for panel, (sources, of_sources) in zip(axes, by_sources, strict=True):
+            for name, rows in of_sources.groupby("algorithm", sort=False):
+                number = names.index(str(name))
+                line = "-" if number < len(COLORS) else "--"
+                look = style.SeriesStyle(COLORS[number % len(COLORS)], line, "")
+                means = rows.groupby("step")[["validation_accuracy"]].mean()
+                series = Series("validation_accuracy", look, tables.TITLES[str(name)])
+                forms.curves(panel, means, [series])
+            panel.set_title(style.shortened(str(sources), 40))
+            panel.set(xlabel="Steps", ylabel="Validation accuracy (%)")
+            panel.label_outer()
     return figure
-
-
-def _legend_below(figure: "Figure", ncols: int = 4) -> None:
-    """Add one legend for the series of all panels."""
-    handles = {
-        label: handle
-        for axes in figure.axes
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    figure.legend(
-        list(handles.values()), list(handles), loc="outside lower center", ncols=ncols,
-        fontsize=style.NOTE_SIZE,
-    )  # fmt: skip
 
 
 def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
@@ -193,6 +178,4 @@ def plot_results(
         tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(),
         selection, algorithm,
     )  # fmt: skip
-    with style.style():
-        figure = KINDS[kind](data)
-    save_figure(figure, *outputs)
+    save_figure(KINDS[kind](data), *outputs)

@@ -15,7 +15,7 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM, FRECHET, Block
 from matcheval.domain_generalization.results import mean_over_runs, read_chosen_runs, tabulate_gains
 from matcheval.figures import style
-from matcheval.figures.forms import point_options
+from matcheval.figures.forms import drawing, point_options
 from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import linear_correlation, rank_correlations
@@ -101,10 +101,11 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
     means["title"] = titles(means)
     blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
     algorithms = list(dict.fromkeys(means["algorithm"]))
-    with style.style():
-        few = len(algorithms) <= _FEW
-        height = _PANEL + few * _LINE * len(algorithms)
-        figure = style.new_figure(_PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks)))
+    few = len(algorithms) <= _FEW
+    height = _PANEL + few * _LINE * len(algorithms)
+    size = _PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks))
+    title = "" if few else "Scores against accuracies on target sets"
+    with drawing(*size, title, legend_columns=0 if few else 5) as figure:
         panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
@@ -117,8 +118,6 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "Figure":
                     axes.set_title(title)
                 axes.set_xlabel("Score")
                 axes.set_ylabel("Accuracy (%)")
-        if not few:
-            style.set_title_and_legend(figure, "Scores against accuracies on target sets", ncols=5)
     return figure
 
 

@@ -11,21 +11,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.domain_generalization import plan as planning
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.plan import (
-    ERM,
-    ORACLE,
-    REFUSED,
-    SAME_AS_ERM,
-    SOURCE_VALIDATION,
-    Block,
-    without_each,
-)
+from matcheval.domain_generalization.plan import ERM, ORACLE, REFUSED, Block
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
+from matcheval.statistics.intervals import holm
 from matcheval.statistics.lines import rank_correlations
-from matcheval.statistics.significance import holm
 from matcheval.study.catalogue import TestedModels
 
 _NOTE = (
@@ -109,7 +102,8 @@ def chosen_runs(
             parts.append(
                 runs_on_targets.assign(
                     design=block.design, block=block.name, n_sources=len(block.sources),
-                    selection=selection, same_as_erm=runs_on_targets["state"] == SAME_AS_ERM,
+                    selection=selection,
+                    same_as_erm=runs_on_targets["state"] == planning.SAME_AS_ERM,
                 )
             )  # fmt: skip
     names = [
@@ -134,14 +128,14 @@ def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
 def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of a block with the scores that a rule selects groups by."""
     own = _runs_of(runs, block.sources)
-    if rule == SOURCE_VALIDATION:
+    if rule == planning.SOURCE_VALIDATION:
         return own.assign(score=own["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
         keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
         parts = [
             _runs_of(runs, rest).merge(tested[tested["dataset"] == out], on="model")
-            for out, rest in without_each(block.sources).items()
+            for out, rest in planning.without_each(block.sources).items()
         ]
         if not parts:
             return own.iloc[:0].assign(score=[])

@@ -8,9 +8,11 @@ is shown. Series have direct labels, or a legend above; there are five at most. 
 wherever they are known.
 """
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -101,9 +103,25 @@ def style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> "Figure":
     """Create an empty figure with constrained layout."""
-    from matcheval.figures.notebooks import NotebookFigure
+    return _figure_class()(figsize=(width, height), layout="constrained")
 
-    return NotebookFigure(style, fix_layout, figsize=(width, height), layout="constrained")
+
+@cache
+def _figure_class() -> "type[Figure]":
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        """A figure that a notebook shows as the value of a cell, without `%matplotlib inline`."""
+
+        def _repr_png_(self) -> bytes:
+            """Return the figure as IPython asks for it."""
+            buffer = io.BytesIO()
+            with style():
+                fix_layout(self)  # as files: a single run of the layout may cut off a note
+                self.savefig(buffer, format="png", dpi=150)
+            return buffer.getvalue()
+
+    return NotebookFigure
 
 
 def fix_layout(figure: "Figure") -> None:

@@ -14,12 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.analyses.sampling.annotations import (
-    MIN_ANNOTATIONS,
-    class_histograms,
-    frequency_bins,
-    refuse_unknown,
-)
+from matcheval.analyses.sampling import annotations
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, readable
@@ -118,8 +113,8 @@ def build_pool(
 ) -> Pool:  # fmt: skip
     """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
     frequencies, keywords = metadata.frequencies, metadata.keywords
-    refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
-    refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
+    annotations.refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
+    annotations.refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
     by_keyword = settings.strategy is Strategy.KEYWORDS
     by_bin = settings.strategy is Strategy.MATCHED_FREQUENCY
     if frequencies is None and not by_keyword:
@@ -134,12 +129,12 @@ def build_pool(
         if keywords is not None and by_keyword:
             stratum = keywords["pool"].get(image, "")
         elif by_bin:
-            stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
+            stratum = str(annotations.frequency_bins(n_selected, n_annotations, settings.bins))
         barred, frequency = "", n_selected / (n_annotations or 1)
         least = settings.thresholds.get(group, settings.threshold)
         if image in metadata.blacklist:
             barred = BLACKLISTED
-        elif frequencies is not None and n_annotations < MIN_ANNOTATIONS:
+        elif frequencies is not None and n_annotations < annotations.MIN_ANNOTATIONS:
             barred = FEW_ANNOTATIONS
         elif settings.strategy is Strategy.THRESHOLD and frequency < least:
             barred = BELOW_THRESHOLD
@@ -155,7 +150,7 @@ def build_pool(
         for name, counted in of_original.items():
             targets[name] = keyword_targets(counted, settings.per_class)
     elif frequencies is not None and by_bin:
-        histograms = class_histograms(frequencies, original, classes, settings).tolist()
+        histograms = annotations.class_histograms(frequencies, original, classes, settings).tolist()
         for name, histogram in zip(classes, histograms, strict=True):
             of_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
             wanted = histogram_targets(histogram, settings.per_class)
