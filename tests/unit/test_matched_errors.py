@@ -96,7 +96,7 @@ class TestLimit:
     @pytest.mark.parametrize("order", list(Order))
     def test_a_smaller_source(self, order):
         method = MatchingMethod(criterion="probability", order=order)
-        known = models(100, 260, methods={"p": method}, n_models=1, seeds=300)
+        known = models(100, 260, methods={"p": method}, n_models=1)
         pair = replace(known.pair, source="old")
         comparison = replace(known.comparisons[0], pair=pair)
         changed = replace(known, pair=pair, comparisons=(comparison,))
@@ -107,9 +107,6 @@ class TestLimit:
         if order is Order.DATASET:
             assert row.matched_gap == pytest.approx(row.limit, abs=1e-12)
             assert row.limit_std == 0
-        else:
-            assert abs(row.matched_gap - row.limit) < 4 * row.limit_std / np.sqrt(300)
-            assert row.matched_gap_std == pytest.approx(row.limit_std, rel=0.2)
 
     def test_its_spread_by_hand(self):
         """Of 4 source points, 3 right, any 2 are matched with 2 targets, both right."""

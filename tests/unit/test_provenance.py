@@ -71,14 +71,6 @@ class TestCodeDigest:
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(f"{MATCHING}:match") == before
 
-    def test_what_is_imported_for_types_only_does_not_count(self, tree):
-        path = tree / "one.py"
-        path.write_text("def begin():\n    pass\n")
-        before = digest("one:begin")
-        types = "if TYPE_CHECKING:\n    from matcheval.protocol import words\n"
-        path.write_text(types + path.read_text())
-        assert digest("one:begin") == before
-
 
 def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
     parsed = []

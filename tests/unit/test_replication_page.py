@@ -1,11 +1,8 @@
 """The numbers of Recht et al. (2019), arXiv 1902.10811, from the predictions they published."""
 
-import re
-
 import make_replication_page as making
 import pandas as pd
 import pytest
-from scipy.stats import sem, t
 
 from matcheval.analyses import hard_images
 from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
@@ -21,7 +18,6 @@ from matcheval.predictions.correctness import dataset_accuracies, dataset_correc
 from matcheval.replication import tables
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.tables import summarize_changes, tabulate_replication
-from matcheval.statistics.intervals import clopper_pearson
 from matcheval.statistics.lines import Scale
 from published import DATA, needs_data, results, study, timm
 from studies import ROOT, changed
@@ -130,23 +126,6 @@ def test_an_early_revision_of_the_new_set(made):
     assert round(100 * changes["reviewing", 1], 2) == 1.59
     slopes = [revisions.fits(pair, 1, resamples=10).slope[0] for pair in ("early", "final")]
     assert [round(slope, 3) for slope in slopes] == [1.094, 1.110]
-
-
-def test_people_are_counted_as_printed():
-    """Table 3: the means, the intervals' numbers of images, and the interval that is ours."""
-    rows = pd.read_csv(ROOT / "studies" / "recht-published.csv").query("source == 'Table 3'")
-    by_quantity = {name: of["published"] for name, of in rows.groupby("quantity")}
-    gaps = by_quantity["Gap"].astype(float)
-    assert len(gaps) == 9
-    assert round(gaps.mean(), 1) == -0.8
-    low, high = t.interval(0.95, 8, gaps.mean(), sem(gaps))
-    shown = f"[{low:.1f}, {high:.1f}]".replace("-", "−")
-    assert shown in (ROOT / "docs" / "analyses.md").read_text(encoding="utf-8")
-    for quantity, n in (("Original accuracy (%)", 500), ("New accuracy (%)", 100)):
-        for printed in by_quantity[quantity]:
-            value, *bounds = map(float, re.findall(r"[0-9.]+", printed))
-            found = clopper_pearson(round(value * n / 100), n)
-            assert [round(100 * one, 1) for one in (found.low, found.high)] == bounds
 
 
 def fits_of(study):

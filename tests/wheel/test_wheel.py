@@ -74,21 +74,19 @@ def run(binaries, tmp_path):
 
 CONTENTS = f"""
 import json
-from importlib.metadata import metadata
 from importlib.resources import files
 from importlib.util import find_spec
 import matcheval
 print([name for name in {NOT_NEEDED} if find_spec(name)])
 print(matcheval.__file__)
-print(*metadata("matched-eval").get_all("Provides-Extra"))
 schema = files("matcheval").joinpath("results.schema.json").read_text("utf-8")
 print(*json.loads(schema)["$defs"])
 """
 
 
 def test_it_holds_the_library_alone_and_what_pages_name(wheel, run):
-    """Without torch and Snakemake, with the schema of JSON outputs, and the extras."""
-    found, file, extras, commands = run("python", "-c", CONTENTS).stdout.splitlines()
+    """Without torch and Snakemake, with the schema of JSON outputs."""
+    found, file, commands = run("python", "-c", CONTENTS).stdout.splitlines()
     assert found == "[]"
     assert "site-packages" in file
     assert "compare" in commands.split()
@@ -96,9 +94,6 @@ def test_it_holds_the_library_alone_and_what_pages_name(wheel, run):
         text = (ROOT / "docs" / page).read_text(encoding="utf-8")
         named = set(re.findall(r"matched[-_.]eval-[\w.-]+\.whl", text))
         assert named == {wheel.name}, page
-    pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
-    named = re.findall(r"(?:matched-eval|\.whl)\[([\w,]+)\]", pages)
-    assert set(",".join(named).split(",")) <= {*extras.split()}
 
 
 def test_compare_writes_table_figures_and_report(run, tmp_path):
