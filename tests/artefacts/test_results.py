@@ -9,13 +9,7 @@ from matcheval.analyses.sampling.settings import EXCLUDED, PROVENANCE, STRATA
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.self_digests import read_json, verify_file
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.protocol.schemas import (
-    COMPARISON_RUNS,
-    GAPS,
-    MEAN_GAPS,
-    MODEL_TABLE,
-    PAIRS,
-)
+from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.replication.tables import RESULTS
 
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")

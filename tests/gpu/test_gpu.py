@@ -45,14 +45,6 @@ def compare(note, probabilities, expected, largest, least_agreement):
     assert agreement >= least_agreement
 
 
-def test_device(note):
-    """Name the GPU and its free memory, which others may have taken."""
-    free, total = torch.cuda.mem_get_info()
-    properties = torch.cuda.get_device_properties()
-    note(name=properties.name, capability=torch.cuda.get_device_capability())
-    note(GiB=total / GIB, GiB_free=free / GIB)
-
-
 # The bounds of lower precisions are several times what they give on a CPU.
 @pytest.mark.parametrize(
     ("settings", "largest", "least_agreement"),

@@ -21,7 +21,6 @@ from matcheval.protocol.settings import (
     pooled_ranks,
 )
 from matcheval.settings import read_settings
-from studies import configuration, load
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion
@@ -143,17 +142,6 @@ class TestNamedMatchings:
         }
         wide = MatchingMethod(criterion=PROBABILITY, epsilon=0.01)  # and the short form
         assert methods(criteria=["probability"], epsilon=0.01) == {"probability": wide}
-
-    def test_jobs_are_repeated_for_the_reference_only_where_its_fit_changes(self):
-        def files(fit=None, **options):
-            given = {} if fit is None else {"no_warning_fit": fit}
-            named = {c.value: {"criterion": c.value, **given} for c in Criterion}
-            config = configuration("digits") | {"matching": {"matchings": named}}
-            study = load(config if fit else config | {"matching": {}})
-            return study.analyses["matching"].files("new-writers", list(study.models), **options)
-
-        assert files() == files("whole") != files("cross")
-        assert files(groups=False) == files("cross", groups=False)
 
     @pytest.mark.parametrize(
         ("given", "message"),

@@ -25,7 +25,7 @@ from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
-from matcheval.models.published import describe_published, describe_timm, describe_torchvision
+from matcheval.models.published import describe_published, describe_timm
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
@@ -64,10 +64,6 @@ def assert_refused(message, dataset, kind, source, weights=None, options=None):
     [
         (describe_timm, "resnet50", r"Give the tag of its weights, too: resnet50\.a1_in1k"),
         (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
-        (
-            describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
-            "not for image classification",
-        ),
     ],
 )  # fmt: skip
 def test_unknown_names_are_rejected_with_similar_ones(describe, source, message):
@@ -97,18 +93,13 @@ def test_digests_in_file_names_are_compared(tmp_path):
 # Loading, and predictions from end to end
 
 
-def predict(source, weights, folder, out, **config):
-    predict_datasets(
-        [ModelFiles(source, weights)], {"photos": folder / "photos"}, out, ["logits"],
-        config=InferenceConfig(**{"batch_size": 16, **config}),
-    )  # fmt: skip
-    return output_files(out, "photos", source.name, ["logits"])
-
-
 def test_timm_models_predict_as_timm_does(dataset, folder, tmp_path):
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
-    files = predict(source, weights, folder, tmp_path)
-    timm = load_timm()
+    predict_datasets(
+        [ModelFiles(source, weights)], {"photos": folder / "photos"}, tmp_path, ["logits"],
+        config=InferenceConfig(batch_size=16),
+    )  # fmt: skip
+    files, timm = output_files(tmp_path, "photos", "m", ["logits"]), load_timm()
     model = timm.create_model("test_resnet", checkpoint_path=weights).eval()
     data = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(TIMM_TAG).to_dict())
     transform = timm.data.create_transform(**data, is_training=False)
@@ -152,20 +143,14 @@ def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
     assert_refused(message, dataset, "torchvision", other, tmp_path / "w.pth")
 
 
-def plain_weights(folder, normalization):
-    """A state dict without a description, and its row of the catalogue."""
-    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
-    weights = folder / "w.safetensors"
-    save_file(model.state_dict(), weights)
-    options = {"architecture": "resnet_a", "width": 16, "depth": 20}
-    options["normalization"] = normalization
-    return weights, ModelSource("m", "checkpoint", str(weights), options)
-
-
 def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     pixels, letters = np.zeros((1, 32, 32, 3), np.uint8), tuple("abcdefghij")
     data, of_seven = (image_sets.dataset(pixels, classes=letters[:n]) for n in (10, 7))
-    weights, source = plain_weights(tmp_path, "imagenet")
+    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
+    weights = tmp_path / "w.safetensors"
+    save_file(model.state_dict(), weights)
+    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet"}
+    source = ModelSource("m", "checkpoint", str(weights), options)
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
     of_file = ("checkpoint", str(weights), weights)

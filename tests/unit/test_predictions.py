@@ -266,27 +266,18 @@ def test_rankings_are_lists_of_falling_probabilities(tmp_path):
         read_predictions(written(tmp_path / "p.jsonl", json_lines(rising)))
 
 
-@pytest.mark.parametrize(
-    ("named", "prediction", "probability"),
-    [
-        ({}, [2, 1], [0.75, 0.5]),
-        ({"prediction": "mine", "probability": "sure"}, [0, 2], [0.875, 0.625]),
-        ({"prediction": "mine"}, None, None),  # of which no probability is known
-    ],
-)
-def test_named_columns_come_before_rankings(tmp_path, named, prediction, probability):
+def test_named_columns_come_before_rankings(tmp_path):
     columns = {
         "filename": "ab", "target": [2, 0], "label_0": [2, 1], "prob_0": [0.75, 0.5],
         "label_1": [0, 2], "prob_1": [0.25, 0.5], "mine": [0, 2], "sure": [0.875, 0.625],
     }  # fmt: skip
     path = written(tmp_path / "p.csv", csv_text(columns))
-    if prediction is None:
-        with pytest.raises(InputError, match="column probability missing"):
-            read_predictions(path, layout=Layout(named))
-        return
-    found = read_predictions(path, layout=Layout(named))
-    assert found.prediction.tolist() == prediction
-    assert found.probability.tolist() == probability
+    ranked = read_predictions(path)
+    assert (ranked.prediction.tolist(), ranked.probability.tolist()) == ([2, 1], [0.75, 0.5])
+    named = read_predictions(path, layout=Layout({"prediction": "mine", "probability": "sure"}))
+    assert (named.prediction.tolist(), named.probability.tolist()) == ([0, 2], [0.875, 0.625])
+    with pytest.raises(InputError, match="column probability missing"):
+        read_predictions(path, layout=Layout({"prediction": "mine"}))
 
 
 @pytest.mark.parametrize(

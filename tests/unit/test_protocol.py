@@ -23,17 +23,12 @@ def only_run(source, target, **options):
     return dict(matched(source, target, seeds=[4], **options).runs().to_pandas().iloc[0])
 
 
-def hand_worked():
-    """Sets with one possible matching: targets 0, 1, 2 to sources 1, 0, 4; target 3 unmatched."""
-    source = predictions(
-        [0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1]
-    )  # correct: 0, 1, 2
-    target = predictions([0.70, 0.90, 0.60, 0.99], [0, 0, 2, 2], label=[1, 0, 2, 0])
-    return source, target  # correct targets: 1, 2
-
-
 def test_quantities_by_hand():
-    run = only_run(*hand_worked())
+    """One matching is possible: targets 0, 1, 2 to sources 1, 0, 4; target 3 is unmatched."""
+    # Correct are sources 0, 1 and 2, and targets 1 and 2.
+    source = predictions([0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1])
+    target = predictions([0.70, 0.90, 0.60, 0.99], [0, 0, 2, 2], label=[1, 0, 2, 0])
+    run = only_run(source, target)
     expected = {
         "seed": 4, "n_source": 5, "n_target": 4, "n_matched": 3, "accuracy_source": 3 / 5,
         "accuracy_target": 2 / 4,
@@ -98,9 +93,6 @@ def test_nothing_or_everything_matched_is_undefined_not_a_crash():
 class TestRoles:
     small, large = simulate(50, 3, 1), simulate(80, 3, 2)
 
-    def compare(self, original, replication, source=None):
-        return Comparison("m", Pair("p", "old", "new", source), original, replication)
-
     @pytest.mark.parametrize(
         ("original", "replication", "named", "source"),
         [
@@ -111,7 +103,7 @@ class TestRoles:
         ],
     )
     def test_which_set_is_the_source(self, original, replication, named, source):
-        found = self.compare(original, replication, named)
+        found = Comparison("m", Pair("p", "old", "new", named), original, replication)
         sets = {"old": original, "new": replication}
         assert found.source_name == source
         assert found.source is sets.pop(source)
@@ -166,6 +158,11 @@ class TestTable:
         assert (row.n_seeds, row.matched_gap_mean) == (2, pytest.approx(0.1))
         assert math.isnan(row.matched_gap_std)  # of a single one
         assert math.isnan(row.matched_gap_sem)
+
+    def test_models_by_falling_original_accuracy(self):
+        models = {"weak": 0.6, "strong": 0.8, "also-strong": 0.8}
+        tables = [runs_table(m, [0.5], [0.5], accuracy_source=a) for m, a in models.items()]
+        assert tabulate_runs(tables)["model"].tolist() == ["also-strong", "strong", "weak"]
 
     def test_runs_of_different_matchings_are_refused(self):
         others = runs_table("n", [1.0], [1.0], epsilon=0.1)

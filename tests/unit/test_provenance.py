@@ -71,13 +71,32 @@ class TestCodeDigest:
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(f"{MATCHING}:match") == before
 
-    def test_what_is_imported_for_types_only_does_not_count(self, tree):
-        path = tree / "one.py"
-        path.write_text("def begin():\n    pass\n")
-        before = digest("one:begin")
-        types = "if TYPE_CHECKING:\n    from matcheval.protocol import words\n"
-        path.write_text(types + path.read_text())
-        assert digest("one:begin") == before
+
+def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
+    parsed = []
+
+    def parse(*names):
+        parsed.append(names)
+        return " ".join(names)
+
+    monkeypatch.setattr(provenance, "code_digest", parse)
+    scripts, file = tmp_path / "scripts", tmp_path / "records" / "digests.json"
+    (scripts / "matcheval" / "io").mkdir(parents=True)
+    library = scripts / "matcheval" / "io" / "files.py"
+    library.write_text("1")
+
+    def kept():
+        digests = provenance.CodeDigests(scripts, file)
+        found = digests("train", "module")
+        digests.save()
+        return found
+
+    assert kept() == kept() == "train module"
+    assert parsed == [("train", "module")]
+    for times, (path, text) in enumerate(((library, "3"), (file, "{damaged")), 2):
+        path.write_text(text)
+        assert kept() == "train module"
+        assert parsed == [("train", "module")] * times
 
 
 class TestAtomicFile:

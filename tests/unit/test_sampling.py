@@ -13,11 +13,7 @@ from hypothesis import strategies as st
 
 from matcheval.analyses.sampling import annotations as workers
 from matcheval.analyses.sampling import selection
-from matcheval.analyses.sampling.selection import (
-    Candidate,
-    PoolMetadata,
-    keyword_targets,
-)
+from matcheval.analyses.sampling.selection import Candidate, PoolMetadata, keyword_targets
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.errors import InputError
 from published import DATA, needs_data
@@ -123,26 +119,6 @@ def test_strata_keep_the_round_before_and_are_filled_at_random():
     shuffled = random.Random(2).sample(candidates, 40)
     again = selection.draw_strata(shuffled, targets, previous, random.Random(1))
     assert second.taken == again.taken
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=3, max_size=5),
-    st.integers(0, 99),
-)
-def test_upward_filling_never_lowers_a_bin(bins, seed):
-    """Of every bin, how many candidates there are and how many are wanted."""
-    candidates = [
-        Candidate(f"{b}-{i}", "", f"{b}") for b, (have, _) in enumerate(bins) for i in range(have)
-    ]
-    targets = {f"{b}": want for b, (_, want) in enumerate(bins)}
-    draw = selection.draw_strata(candidates, targets, (), random.Random(seed), fill_upward=True)
-    for name, place in draw.taken.items():
-        assert int(name.split("-")[0]) >= int(place)
-    assert len(draw.taken) + sum(draw.missing.values()) == sum(targets.values())
-    # No image is missing that a higher bin had left.
-    for stratum in draw.missing:
-        left = [c.stratum for c in candidates if c.name not in draw.taken]
-        assert not any(int(other) > int(stratum) for other in left)
 
 
 def test_the_best_are_ranked_by_frequency_annotations_and_name():

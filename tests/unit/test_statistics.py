@@ -11,12 +11,7 @@ from scipy.optimize import isotonic_regression
 
 from matcheval.errors import InputError
 from matcheval.protocol.kernel import isotonic_fit
-from matcheval.statistics.intervals import (
-    at_level,
-    clopper_pearson,
-    normal_factor,
-    percentiles,
-)
+from matcheval.statistics.intervals import at_level, clopper_pearson, normal_factor, percentiles
 from matcheval.statistics.lines import (
     Scale,
     bootstrap_lines,

@@ -104,17 +104,11 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     sets = ("digits-train", "blur-1", "blur-2", "blur-10", "fog-1")
     assert study.predicting.single == ["digits-known", "digits-new-writers"]
     assert study.predicting.suites == {"s": list(sets)}
-    together = {model for batch in study.predicting.batches.values() for model in batch}
-    assert together.isdisjoint(study.predicting.with_own_job)
-    assert together.union(study.predicting.with_own_job) == set(study.models)
     assert set(sets) < set(study.used)
     folder = f"{tmp_path}/results/digits/predictions"
     assert study.results_inputs("fog-1", ["linear-ce"]) == [f"{folder}/s/linear-ce"]
     assert study.predictions_file("fog-1", "m.x") == f"{folder}/fog-1/m.x.parquet"  # an analysis's
     assert study.predictions_file("fog-1", "linear-ce") == f"{folder}/s/linear-ce/fog-1.parquet"
-    assert study.results_inputs("digits-known", ["linear-ce"]) == [
-        f"{folder}/digits-known/linear-ce.parquet"
-    ]
     with pytest.raises(InputError, match="names neither pairs nor suites"):
         load({**config, "pairs": {}, "matching": {}, "suites": {}})
     config["suite_accuracies"] = {"suites": {"s": "digits-known"}}

@@ -38,12 +38,6 @@ def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, old=0.0, se=SE, **others)
     return pd.Series(row | others)
 
 
-def _ends(origin, value):
-    """Bounds of an interval for confidence minus accuracy."""
-    name = f"overconfidence_{origin}"
-    return {f"{name}_low": value - 1.96 * SE, f"{name}_high": value + 1.96 * SE}
-
-
 def judged(*rows, models=None, margin=0.01):
     tables = {}
     for row in rows:
@@ -138,7 +132,9 @@ class TestStrength:
         rng = np.random.default_rng(0)
         wrong = 0
         for *draw, new in rng.normal(scale=SE, size=(1000, 4)):
-            claims = found(*draw, overconfidence_replication=new, **_ends("replication", new))
+            name, half = "overconfidence_replication", 1.96 * SE
+            ends = {f"{name}_low": new - half, f"{name}_high": new + half}
+            claims = found(*draw, **{name: new}, **ends)
             wrong += any(strength == "established" for _, strength in claims)
         assert wrong / 1000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000)
 

@@ -74,19 +74,11 @@ def naive_logits(folder, images, templates, names):
     return torch.stack(columns, dim=1).numpy()
 
 
-def logits_of(folder, tmp_path, *sources, outputs=("logits",)):
-    files = [ModelFiles(one, folder / "tiny.safetensors") for one in sources]
-    predict_datasets(
-        files, {"photos": folder / "photos"}, tmp_path, outputs, config=InferenceConfig()
-    )
-    return [
-        read_vectors(tmp_path / "photos" / f"{one.name}.logits.parquet", "logits").values
-        for one in sources
-    ]
-
-
 def test_logits_are_those_of_a_naive_computation(folder, tmp_path):
-    (found,) = logits_of(folder, tmp_path, source(folder, prompts=TWO))
+    models = [ModelFiles(source(folder, prompts=TWO), folder / "tiny.safetensors")]
+    photographs, config = {"photos": folder / "photos"}, InferenceConfig()
+    predict_datasets(models, photographs, tmp_path, ["logits"], config=config)
+    found = read_vectors(tmp_path / "photos/m.logits.parquet", "logits").values
     templates = ["a photo of a {}.", "art of the {}"]
     images = [image_set().image(i) for i in range(12)]
     np.testing.assert_allclose(found, naive_logits(folder, images, templates, CLASSES), atol=1e-4)

@@ -20,7 +20,7 @@ MODELS = ("alex", "dense", "res", "vgg")
 N = 120
 OF_PAIRS = [one for one in ANALYSES if issubclass(one, PairTableAnalysis)]
 FEW = {  # what makes an analysis quick, and what it cannot do without
-    "label_audits": "pairs: [both], labels: {own: audited.csv}",
+    "label_audits": "pairs: [both], labels: {own: audited.csv}"
 }
 CONFIG = """\
 study: mixed
@@ -211,23 +211,3 @@ def test_a_replaced_file_repeats_what_is_made_from_it(copy):
     replace_by_older("new/alex.parquet", (copy.folder / "new/dense.parquet").read_bytes())
     of_pairs = {f"tabulate_{one.name}" for one in OF_PAIRS}
     assert of_pairs | {"match_predictions"} <= set(copy.plan().jobs)
-
-
-def test_labels_alone(copy):
-    """A study without any probabilities: replication, and nothing else; top 1 and 3."""
-    (copy.folder / "alone.yaml").write_text("""
-study: alone
-models: studies/small.csv
-datasets:
-  old: &archive {kind: label_archive, file: all.npz, predictions: p, labels: y}
-  new: {<<: *archive}
-pairs: {both: {original: old, replication: new}}
-replication: {resamples: 100, top: [1, 3], scales: [linear]}
-figures: {formats: [png]}
-""")
-    copy.run("--configfile", "alone.yaml")
-    own = copy.results / "alone"
-    made = {path.name for path in own.iterdir()}
-    folders = {"accuracies", "figures", "logs", "replication"}
-    assert made == folders | {".made_with.json", "report.html"}
-    assert (own / "figures/both/replication/top3-linear.png").exists()
