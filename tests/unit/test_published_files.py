@@ -97,11 +97,6 @@ class TestArchive:
             spec = self.spec(tmp_path, classes, reversed=["b"])
             assert rows(spec, ["b"]) == [("b", 1, 2, 4), ("b", 2, 3, 4), ("b", 3, 4, 4)]
 
-    def test_what_is_missing_is_named(self, tmp_path):
-        both = np.stack([FIRST, LABELS])
-        refuse(self.spec(tmp_path, both), "'models': no model c, d", ["a", "c", "d"])
-        refuse(self.spec(tmp_path, both[:, :3]), "'p': has shape (2, 3), with 2 models and 4 lab")
-
 
 class TestAccuracies:
     def spec(self, tmp_path, text, columns=None, **options):

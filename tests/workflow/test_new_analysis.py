@@ -73,19 +73,6 @@ def test_its_files_are_built(workflow):
     assert (workflow.results / "mine/figures/error_rate/new.png").stat().st_size
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "repeated"),
-    [
-        ("+ offset", "+ 2 * offset", ["tabulate_error_rate"]),
-        ("add_subplot()", "add_subplot(1, 1, 1)", ["tabulate_error_rate"]),
-        ('"""Error rates of the models', '"""Rates of the models', []),
-    ],
-)
-def test_an_edit_repeats_what_it_concerns(copy, old, new, repeated):
-    copy.edit(f"{LIBRARY}/analyses/error_rate.py", old, new)
-    assert sorted(set(copy.plan("error_rate").jobs) - {"error_rate"}) == repeated
-
-
 def test_a_figure_is_added_as_the_page_for_contributors_says(copy):
     page = (ROOT / "CONTRIBUTING.md").read_text()
     script, rule = re.findall(r"^```python\n(.+?)^```", page, re.MULTILINE | re.DOTALL)

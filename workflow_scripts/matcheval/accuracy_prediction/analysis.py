@@ -156,13 +156,6 @@ class AccuracyPrediction(CheckedPrediction):
         described = self._described(suite)
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a suite."""
-        return self._custom_state(wildcards.suite)
-
-    def _custom_state(self, suite: str) -> list[tuple[int, int]]:
-        return self.study.custom_suite_state(suite, self.all_models, self._sources(suite))
-
     def _read(self, suite: str, models: list[str]) -> list[str]:
         """Return the files that a job of some models reads."""
         study, labelled = self.study, [m for m in self.study.suites[suite].members if m.all_labels]
@@ -316,10 +309,6 @@ class AccuracyPrediction(CheckedPrediction):
         """Names of the suites of which figures are drawn from outputs of models."""
         suites = self.settings.suites.items()
         return [name for name, suite in suites if suite.histograms or suite.embeddings]
-
-    def figure_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return size and time of the user's files that figures are drawn from."""
-        return [self._custom_state(suite) for suite in self.suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""

@@ -15,7 +15,6 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io import text_tables
-from matcheval.io.files import file_states
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import TextColumn, with_interval
 from matcheval.io.user_files import read_columns
@@ -152,9 +151,3 @@ class HumanAccuracy(TableAnalysis):
             "models": self.models, "predictions": files, "pair": wildcards.pair,
             "annotations": self.settings.pairs[wildcards.pair],
         }  # fmt: skip
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the annotations, and of the user's prediction files."""
-        datasets = self.study.pairs[wildcards.pair].datasets.values()
-        results = (self.study.custom_results_state(name, self.models) for name in datasets)
-        return [file_states([self.settings.pairs[wildcards.pair]]), *results]

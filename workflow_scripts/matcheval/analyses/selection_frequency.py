@@ -37,7 +37,7 @@ SCHEMA = tables.TableSchema(
     ),
     shown=partial(
         columns_by_part, part="bin", accuracy="accuracy_bin",
-        head="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
+        heading_format="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
     ),
 )  # fmt: skip
 

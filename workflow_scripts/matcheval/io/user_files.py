@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import BROKEN, open_text
 from matcheval.io.delimited_text import unmarked
-from matcheval.io.files import readable
+from matcheval.io.files import BROKEN, open_text, readable
 
 if TYPE_CHECKING:
     import pandas as pd

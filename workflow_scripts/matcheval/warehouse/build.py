@@ -14,7 +14,7 @@ from matcheval.datasets import folders
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file
-from matcheval.io.kept import is_made_from, record_origin
+from matcheval.io.provenance import is_made_from, record_origin
 from matcheval.io.self_digests import digest_of
 from matcheval.io.tables import write_table
 from matcheval.warehouse import WAREHOUSE_VERSION, images, manifest
