@@ -223,7 +223,7 @@ class TestInput:
         collection.build()
         rows = [
             {"file": f"images/G/{name}", "set": name.split("/")[0], "class": name.split("/")[1],
-             "group": "G", "licence": "CC0", "date": "2024-05-01"}
+             "group": "G", "licence": "CC0", "retrieved": "2024-05-01"}
             for name in collection.rows()
         ]  # fmt: skip
         del collection.settings["images"]

@@ -19,7 +19,23 @@ from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
 from matcheval.study.study import Study
 
 _SUITE = "suite **{{ snakemake.wildcards.suite }}**"
-_MODEL = "**{{ snakemake.wildcards.scored }}**"
+_OF_MODEL = f"**{{{{ snakemake.wildcards.scored }}}}** on {_SUITE}"
+_ERRORS = "Mean absolute errors of predicted accuracies by method and group of sets"
+_COUNTS = "Whether errors on subgroups depend on their numbers of images"
+_CAPTIONS = {
+    "errors": f"{_ERRORS}, {_SUITE}.",
+    "correlations": f"Correlations of scores with accuracies over the sets of {_SUITE}.",
+    "gaps_by_group": f"Mean gaps between the accuracies on the base and on the sets of {_SUITE}, "
+    "by model and group of sets.",
+    "rankings": f"Whether the methods rank alike on every two groups of sets of {_SUITE}.",
+    "counts": f"{_COUNTS}, {_SUITE}.",
+    "differences": f"By how much the method with the lowest error on {_SUITE} is better than each "
+    "other, with intervals that hold for all pairs of methods at once.",
+    "errors_of_models": f"{_ERRORS}, {_OF_MODEL}.",
+    "counts_of_models": f"{_COUNTS}, {_OF_MODEL}.",
+    "between_suites": "Whether the methods rank alike, by their errors, on every two suites, by "
+    "classifier.",
+}
 
 
 class AccuracyPrediction(CheckedPrediction):
@@ -32,48 +48,25 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def table(stem: str, label: str, caption: str) -> Artifact:
-            return self.table(stem, caption, {"table": label, "of": "{suite}"})
+        def table(name: str, label: str, of: str = "{suite}") -> Artifact:
+            labels = {"table": label, "of": "{suite}"}
+            return self.table(f"{name}/{of}", _CAPTIONS[name], labels)
 
         predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
         self.predicted = Artifact(predicted, (".parquet", ".csv"))
-        errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether errors on subgroups depend on their numbers of images"
-        self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
-        self.correlations = table(
-            "correlations/{suite}", "correlations",
-            f"Correlations of scores with accuracies over the sets of {_SUITE}.",
-        )  # fmt: skip
-        self.group_gaps = table(
-            "gaps_by_group/{suite}", "gaps",
-            f"Mean gaps between the accuracies on the base and on the sets of {_SUITE}, by model "
-            "and group of sets.",
-        )  # fmt: skip
-        self.rankings = table(
-            "rankings/{suite}", "rankings of methods",
-            f"Whether the methods rank alike on every two groups of sets of {_SUITE}.",
-        )  # fmt: skip
-        self.counts = table(
-            "counts/{suite}", "numbers of images and errors", f"{counts}, {_SUITE}."
-        )
-        self.differences = table(
-            "differences/{suite}", "differences of errors",
-            f"By how much the method with the lowest error on {_SUITE} is better than each other, "
-            "with intervals that hold for all pairs of methods at once.",
-        )  # fmt: skip
-        self.errors_of_model = table(
-            "errors_of_models/{suite}/{scored}", "errors of {scored}",
-            f"{errors}, {_MODEL} on {_SUITE}.",
-        )  # fmt: skip
-        self.counts_of_model = table(
-            "counts_of_models/{suite}/{scored}", "numbers of images and errors of {scored}",
-            f"{counts}, {_MODEL} on {_SUITE}.",
-        )  # fmt: skip
+        self.errors = table("errors", "errors")
+        self.correlations = table("correlations", "correlations")
+        self.group_gaps = table("gaps_by_group", "gaps")
+        self.rankings = table("rankings", "rankings of methods")
+        counts, of_model = "numbers of images and errors", "{suite}/{scored}"
+        self.counts = table("counts", counts)
+        self.differences = table("differences", "differences of errors")
+        self.errors_of_model = table("errors_of_models", "errors of {scored}", of_model)
+        self.counts_of_model = table("counts_of_models", f"{counts} of {{scored}}", of_model)
         self.between = self.table(
-            "between_suites",
-            "Whether the methods rank alike, by their errors, on every two suites, by classifier.",
+            "between_suites", _CAPTIONS["between_suites"],
             {"table": "rankings of methods on two suites"},
-        )
+        )  # fmt: skip
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}", figures.CAPTION,
             {"table": "{figure}", "of": "{suite}"},

@@ -22,7 +22,6 @@ from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, panels
-from matcheval.figures.saving import save_figure
 
 KINDS: Mapping[str, Callable[..., "style.Figure"]] = {
     "errors": plots.plot_errors,
@@ -112,7 +111,7 @@ def plot_tables(
         CORRELATIONS.read(correlations).to_pandas(),
         tuple(excluded_from_mean),
     )
-    save_figure(KINDS[kind](results, **options), *outputs)
+    style.save_figure(KINDS[kind](results, **options), *outputs)
 
 
 # --- Figures of a model's confidences and features, and of predictions on single sets
@@ -223,7 +222,7 @@ def plot_outputs(
     if kind == "confidences":
         (member,) = (m for m in suite.members if m.dataset == options["dataset"])
         by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
-        save_figure(plot_confidences(model, by_name), *outputs)
+        style.save_figure(plot_confidences(model, by_name), *outputs)
         return
     wanted = options["class_name"]
     if wanted not in reader.classes:
@@ -235,7 +234,7 @@ def plot_outputs(
             name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
             parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
     features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    save_figure(plot_features(model, wanted, features), *outputs)
+    style.save_figure(plot_features(model, wanted, features), *outputs)
 
 
 def _some(outputs: Outputs, label: int, name: str) -> Features:

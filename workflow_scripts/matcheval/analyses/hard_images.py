@@ -16,7 +16,6 @@ from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
-from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number
@@ -85,7 +84,7 @@ def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "
 def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
     """Save a contact sheet of the hardest images of a dataset."""
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
-    save_figure(figure, *outputs)
+    style.save_figure(figure, *outputs)
 
 
 class HardImagesSettings(DatasetTableSettings):

@@ -13,7 +13,6 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import forms, style
 from matcheval.figures.forms import Series, drawing, panels, point_options
-from matcheval.figures.saving import save_figure
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import rank_correlations
 
@@ -219,4 +218,4 @@ def plot_results(
         tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(),
         selection, algorithm,
     )  # fmt: skip
-    save_figure(KINDS[kind](data), *outputs)
+    style.save_figure(KINDS[kind](data), *outputs)

@@ -18,7 +18,7 @@ from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.figures import draw_scores
 from matcheval.domain_generalization.plan import ERM, FRECHET, ORACLE, REFUSED, Block
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
 from matcheval.statistics.intervals import holm

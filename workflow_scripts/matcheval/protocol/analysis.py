@@ -12,7 +12,7 @@ from pydantic import Field
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import ComparedModels, PairFiles

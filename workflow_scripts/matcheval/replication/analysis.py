@@ -12,7 +12,7 @@ import pandas as pd
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.predictions.correctness import ACCURACIES, dataset_accuracies, dataset_correctness

@@ -19,7 +19,7 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import Call, converted, named_function
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.io.tables import TableSchema
 from matcheval.names import MODEL
 from matcheval.predictions.correctness import Correctness, dataset_correctness

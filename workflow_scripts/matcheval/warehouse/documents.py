@@ -13,7 +13,6 @@ from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.forms import drawing, name_rows
-from matcheval.figures.saving import save_figure
 from matcheval.io.delimited_text import marked_frame
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, text, write_table
@@ -352,7 +351,7 @@ def _plot(
         title = f"samples-{group}" if is_name(group) else "samples"
         figures[title] = plot_samples(warehouse, kept, group)
     for name, figure in figures.items():
-        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
+        style.save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
 
 
 # --- figures: counts by class and origin, samples, contact sheets for reviewers
@@ -466,7 +465,9 @@ def write_worklist(
             ]  # fmt: skip
             lines = [pictures[i : i + _PER_ROW] for i in range(0, len(pictures), _PER_ROW)]
             note = "Framed: waiting for a decision."
-            save_figure(plot_contact_sheet(lines, f"{name}: {class_name}", note), folder / sheet)
+            style.save_figure(
+                plot_contact_sheet(lines, f"{name}: {class_name}", note), folder / sheet
+            )
             pages.append(page)
     rows = pd.concat(pages)
     rows["why"], decision = rows["reason"], [*manifest.DECISION_COLUMNS]

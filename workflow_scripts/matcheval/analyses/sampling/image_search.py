@@ -16,7 +16,6 @@ from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
-from matcheval.figures.saving import check_figure, save_figure
 from matcheval.io.tables import Column, TableSchema, check_suffix, text, write_table
 from matcheval.io.terminal import json_rows
 
@@ -246,7 +245,7 @@ def draw_sheet(
 ) -> None:
     """Draw the images that are most similar to a reference, beside their nearest references."""
     table, first = NEAREST_IMAGES.read(nearest).to_pandas(), read_dataset(queries)
-    save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
+    style.save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
 
 
 def search(
@@ -272,12 +271,12 @@ def search(
     """
     check_suffix(file)
     if sheet is not None:
-        check_figure(sheet)
+        style.check_figure(sheet)
     sets = [read_dataset(folder) for folder in (queries, references)]
     searched, known = (labelled_pixels(images, compare_size) for images in sets)
     table = find_near_duplicates(searched, known, neighbours)
     write_table(table, file)
     if sheet is not None:
-        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)
+        style.save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)
     written = [str(path) for path in (file, sheet) if path]
     return {"neighbours": json_rows(table), "written": written}
