@@ -164,7 +164,7 @@ rule compare_domain_scores:
         **REQUESTS.resources("compare_domain_scores"),
     params:
         **calls(
-            "matcheval.domain_generalization.predictability:compare_scores",
+            "matcheval.domain_generalization.results:compare_scores",
             lambda w: DOMAINS.score_comparison,
         ),
     message:

@@ -28,7 +28,6 @@ from matcheval.accuracy_prediction.scoring import (
     SuiteOutputs,
     SuiteReader,
     score_pool,
-    score_suite,
 )
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError
@@ -207,18 +206,14 @@ def test_an_ensemble_has_the_mean_probabilities():
 
 def test_groups_and_several_labels_of_a_member():
     """A prediction is right if the most probable of the groups is one of the labels' groups."""
-    groups = (("small", ("bee", "ape")), ("pet", ("dog",)))  # no cat
-    member = Member("whole", groups=groups)
     every = outputs_of("whole", "m0")
     several = np.stack([every.labels, np.where(every.labels == 3, 1, -1)], 1)
     files = {"base": outputs_of("base", "m0"), "whole": dataclasses.replace(every, labels=several)}
-    reader = SuiteReader(given(), files.get)
-    _, found = reader.sides(member)
-    assert reader.names(member) == ["small", "pet"]
-    rows = np.flatnonzero(every.labels != 2)
-    p = every.probabilities[rows]
+    member = Member("whole", groups=(("small", ("bee", "ape")), ("pet", ("dog",))))  # no cat
+    _, found = SuiteReader(given(), files.get).sides(member)
+    rows = every.labels != 2
+    p, labels = every.probabilities[rows], every.labels[rows]
     small = np.maximum(p[:, 0], p[:, 1]) > p[:, 3]
-    labels = every.labels[rows]
     assert found.correct.tolist() == (small | (labels == 3)).tolist()
 
 
@@ -248,22 +243,3 @@ def test_missing_classes_are_those_of_the_suite_singly_and_in_pairs():
     }  # fmt: skip
     several = np.stack([labels, [-1, -1, 2, -1, -1, -1]], axis=1)
     assert [*sizes(several, "singles").values()] == [4, 3, 4, 6]
-
-
-def test_a_class_is_missing_from_all_sets_of_a_suite_or_from_none():
-    """Sets that lack it anyway stay whole; a class that no set has makes no part."""
-    files = {}
-    for name in ("base", "whole", "part"):
-        every = outputs_of(name, "m0")
-        files[name] = every.rows((every.label_rows != 3).any(axis=1))  # no dogs
-    scorer = ModelScorer(Sources(files["base"]), [SCORES["ac"]])
-    own = score_suite("m0", SuiteReader(given(), files.get), [scorer], Subsets((), 1, "singles"))
-    of_pool = score(lambda name, _: files[name], (), Subsets((), 1, "singles"))
-    for found in (own, of_pool[of_pool["model"] == "m0"]):
-        assert list(dict.fromkeys(found["view"])) == [
-            "all", *(f"without {name}" for name in CLASSES[:3]),
-        ]  # fmt: skip
-        n = found.set_index(["dataset", "view"])["n"]
-        counts = np.bincount(files["whole"].label_rows.ravel())
-        assert n["whole", "without bee"] == counts[[0, 2]].sum()
-        assert n["part", "without bee"] == n["part", "all"] > n["part", "without ape"]

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature
+from matcheval.accuracy_prediction.scores import SCORES, confidence, outputs
+from matcheval.accuracy_prediction.scores.confidence import BRACKET, fit_temperature, mean_loss
 from matcheval.accuracy_prediction.scores.outputs import (
     ClassRule,
     Outputs,
+    class_rule,
     from_logits,
     restrict,
     softmax,
@@ -20,7 +21,7 @@ from matcheval.accuracy_prediction.scores.outputs import (
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
 from matcheval.accuracy_prediction.scores.score import Sides, Sources
 from matcheval.errors import InputError
-from matcheval.inference.outputs import FeatureStatistics, RunningStatistics
+from matcheval.inference.outputs import RunningStatistics
 
 # Those of predicted classes and probabilities; scores of features have tests of their own.
 NAMES = [
@@ -118,6 +119,16 @@ def test_atc_at_its_limits():
     assert np.isnan(value("atc_ne:autoeval_baselines", right, some))
 
 
+def test_size_of_blocks_changes_nothing(monkeypatch):
+    some = calibrated(np.random.default_rng(5), 50)
+    loss = mean_loss(some.logits, some.labels, 2.0)
+    again = from_logits(some.logits, some.labels)
+    monkeypatch.setattr(outputs, "_BLOCK", 3 * 4)
+    monkeypatch.setattr(confidence, "_BLOCK", 3 * 4)
+    np.testing.assert_array_equal(again.entropies, some.entropies)
+    assert mean_loss(some.logits, some.labels, 2.0) == pytest.approx(loss, rel=1e-14)
+
+
 PETS = ClassRule(((1, 3), (0,)))  # of four classes; class 2 does not count
 
 
@@ -163,17 +174,10 @@ def test_agrees_with_the_rule_taken_literally(rule, seed, with_logits):
     np.testing.assert_allclose(found.entropies, entropies, atol=1e-12)
 
 
-def test_all_classes_cost_nothing_and_unlabelled_targets_keep_all_datapoints():
+def test_unlabelled_targets_keep_all_datapoints():
     whole = drawn()
-    everything = ClassRule(tuple((k,) for k in range(6)), renormalise=True)
-    assert restrict(whole, ClassRule(), True) is whole
-    assert restrict(whole, everything, False) is whole
-    nameless = replace(whole, labels=None)
-    statistics = FeatureStatistics(40, *np.zeros((4, 1)))
-    unlabelled = restrict(replace(nameless, statistics=statistics), ClassRule(((2,),)), False)
+    unlabelled = restrict(replace(whole, labels=None), ClassRule(((2,),)), False)
     np.testing.assert_array_equal(unlabelled.confidences, whole.probabilities[:, 2])
-    assert unlabelled.statistics is statistics
-    assert restrict(replace(whole, statistics=statistics), PETS, True).statistics is None
 
 
 def test_several_labels_and_classes_that_the_base_does_not_have():
@@ -197,6 +201,14 @@ def test_tiny_probabilities_are_compared_by_their_logits():
         assert cut.confidences[0] == pytest.approx(expected)
     with pytest.raises(InputError, match=r"'renormalise': on 1 of 1 datapoints"):
         restrict(replace(far, logits=None), rule, True)
+
+
+def test_rules_from_names():
+    base, rule = ("cat", "dog", "fox", "owl"), ClassRule(renormalise=True)
+    groups = class_rule(base, {"bird": ["owl"], "pet": ["dog", "cat"]}, rule)
+    assert groups == replace(rule, columns=((3,), (1, 0)))
+    with pytest.raises(InputError, match=r"no class in common.*cat, dog, fox, owl.*bat"):
+        class_rule(base, ["bat"])
 
 
 @pytest.mark.parametrize(

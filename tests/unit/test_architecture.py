@@ -23,11 +23,7 @@ def modules():
 
 
 def imported_names(path):
-    """Dotted names that a file imports anywhere: also in functions and for type checking only.
-
-    In a file that uses `importlib`, dotted texts are taken for names, too, with or without the
-    library's name in front.
-    """
+    """Dotted names that a file imports anywhere: also in functions and for type checking only."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = set()
     for node in ast.walk(tree):
@@ -36,12 +32,6 @@ def imported_names(path):
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, f"{path}: a relative import"
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
-    if any(name.split(".")[0] == "importlib" for name in names):
-        texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-        for text in texts:
-            parts = text.split(".") if isinstance(text, str) else []
-            if len(parts) > 1 and all(part.isidentifier() for part in parts):
-                names |= {text, f"{PACKAGE}.{text}"}
     return names
 
 
@@ -50,15 +40,10 @@ IMPORTED_NAMES = {module: imported_names(path) for module, path in MODULES.items
 
 
 def module_of(name):
-    """The file of the library in which an imported name is defined, or None.
-
-    The root itself defines names (`from matcheval import __version__`), but nothing below them: a
-    text with two dots that is no file of the library is no import.
-    """
-    found = name
-    while found and found not in MODULES:
-        found = found.rpartition(".")[0]
-    return None if found == PACKAGE and name.count(".") > 1 else found or None
+    """The file of the library in which an imported name is defined."""
+    while name not in MODULES:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def folder_of(module):
@@ -73,7 +58,7 @@ IMPORTS = sorted(
         (module, module_of(name))
         for module, names in IMPORTED_NAMES.items()
         for name in names
-        if name.startswith(f"{PACKAGE}.") and module_of(name) not in (module, None)
+        if name.startswith(f"{PACKAGE}.") and module_of(name) != module
     }
 )
 
@@ -109,13 +94,9 @@ def check_for_cycles(imports, part):
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_no_import_cycle_between_folders(folder):
+def test_no_import_cycle(folder):
+    """Between folders, and between the files of one; the library's root may import all of it."""
     check_for_cycles(IMPORTS, lambda module: part_of(module, folder))
-
-
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_no_import_cycle_between_files_of_a_folder(folder):
-    """Files of several folders are tested above; the library's root may import all of it."""
     inside = {m for m in MODULES if folder_of(m) == folder and m != PACKAGE}
     check_for_cycles(IMPORTS, lambda module: module if module in inside else None)
 
@@ -140,12 +121,6 @@ NOT_DOCUMENTED = re.compile(
     r"|\blogger\.(?:handlers|filters)\b|exit_gracefully",
     re.MULTILINE,
 )
-OF_WORKFLOW = re.compile(r"\bworkflow\.(\w+)")
-# Those that rules ask for; `scheduler` is for the exception.
-ASKED_FOR = {
-    "basedir", "current_basedir", "configfiles", "is_main_process", "local_exec",
-    "resource_settings", "scheduler",
-}  # fmt: skip
 THE_EXCEPTION = "workflow_scripts/sigterm.py"
 
 
@@ -160,8 +135,6 @@ def test_only_documented_names_of_snakemake():
     }
     found = [name for name, text in texts.items() if NOT_DOCUMENTED.search(text)]
     assert found == [THE_EXCEPTION]
-    rules = "\n".join(text for name, text in texts.items() if not name.endswith(".py"))
-    assert set(OF_WORKFLOW.findall(rules)) <= ASKED_FOR
 
 
 def test_only_images_and_the_users_files_are_inputs_of_any_age():

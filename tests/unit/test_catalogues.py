@@ -96,17 +96,10 @@ def test_rows_are_read(tmp_path):
         assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
-        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
-    ],
-)
-def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
-    with pytest.raises(InputError, match=message) as caught:
-        evaluated(tmp_path, row)
-    assert "models.csv, line 2" in str(caught.value)
+def test_invalid_rows_are_rejected_with_their_line(tmp_path):
+    message = r"models.csv, line 2.*unknown kind of model 'oracle'. Known: trained, timm, torchv"
+    with pytest.raises(InputError, match=message):
+        evaluated(tmp_path, "a,oracle,,,,,")
 
 
 def test_the_catalogue_of_cifar10_is_what_its_script_writes(tmp_path, monkeypatch):

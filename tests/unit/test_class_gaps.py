@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compared import models
+from compared import models, swapped
 from matcheval.analyses.class_gaps import ALL, SCHEMA, measure_classes, tabulate
 from matcheval.protocol.comparisons import groups
 from matcheval.protocol.decomposition import Scored, decompose
@@ -28,6 +28,7 @@ def one_of(known, matching="probability"):
 def test_holm_by_hand():
     expected = [0.04, np.nan, 0.09, 0.09, 0.5]
     np.testing.assert_allclose(holm([0.01, np.nan, 0.04, 0.03, 0.5]), expected)
+    assert holm([0.6, 0.7]).tolist() == [1.0, 1.0]
 
 
 def deviations(sides):
@@ -103,6 +104,13 @@ class TestTable:
         found = decompose(*sides)
         assert row.confidence_part == pytest.approx(found.confidence_part)
         assert row.confidence_low < row.confidence_part < row.confidence_high
+
+    def test_signs_follow_the_original(self, table):
+        other = tabulate(swapped(KNOWN))
+        for column in ("gap", "matched_gap", "dropped_targets", "class_mix", "conditional_part"):
+            np.testing.assert_allclose(other[column], -table[column], atol=1e-12)
+        for column in ("matched_gap_se", "p", "p_holm", "fraction_unmatched"):
+            np.testing.assert_allclose(other[column], table[column])
 
     def test_small_classes_are_suppressed(self):
         small = tabulate(models(400, 300, n_classes=8, n_models=1, seeds=2))

@@ -67,7 +67,6 @@ def test_the_page_shows_published_and_computed_rows(folder):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ('mine,T,a,q,"1.0 [2.0]",t,,c,,', "neither a number nor a number with an interval"),
         ("mine,T,a,q,1,t,,c,median,", "line 2: 'statistic': unknown statistic 'median'"),
         ("mine,T,a,q,1,t,,,max,", "line 2: 'column': missing: which column of 't'"),
         # What is read, but not in the tables.

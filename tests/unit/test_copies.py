@@ -30,17 +30,11 @@ def test_copies_are_found():
     assert (first == np.arange(1000) // 2 * 2).all()
     (text,) = copies_warning(first)
     assert text.startswith("500 of 1,000 rows have the scores of an earlier one")
-    assert text.endswith("rows that are equal for all models count as one group in intervals")
-
-
-HALF_ARE_1 = softmaxed(np.random.default_rng(7), 10_000)
-HALF_ARE_1[::2] = np.eye(10, dtype=np.float32)[np.random.default_rng(7).integers(10, size=5_000)]
 
 
 @pytest.mark.parametrize(
     "scores",
     [
-        HALF_ARE_1,
         np.round(softmaxed(np.random.default_rng(2), 10_000, 3, 4.0, np.float64), 6),  # a CSV file
         softmaxed(np.random.default_rng(4), 10_000, 10, 60.0),  # nearly all are 1 and 0
         np.repeat(softmaxed(np.random.default_rng(5), 5_000, 2), 2, axis=0),
@@ -108,15 +102,6 @@ def test_of_models_that_differ_only_common_copies_are_groups():
     sure["probabilities"] = np.exp(sure["logits"] - sure.pop("logits").max(axis=1, keepdims=True))
     sure["probabilities"] /= sure["probabilities"].sum(axis=1, keepdims=True)
     assert gaps(OLD | {"b": sure}, NEW)[1].n_source == N
-    # Without scores, a model may only tell apart what others show to be copies.
-    p = np.random.default_rng(6).uniform(0.3, 1, N)
-    plain = {"label": OLD["b"]["label"], "prediction": OLD["b"]["label"] // 2 * 2}
-    for unlike, n in ((0, N), (2 * N, 2 * N)):
-        confidence = np.repeat(p, 2)
-        confidence[:unlike:2] -= 0.01
-        assert gaps(OLD | {"b": plain | {"probability": confidence}}, NEW)[1].n_source == n
-    without = plain | {"probability": np.repeat(p, 2)}
-    assert gaps({"b": without}, {"b": without | {"prediction": plain["label"]}})[1] is None
 
 
 def test_paired_copies_are_copies_in_both_sets():
@@ -135,11 +120,8 @@ def test_copies_are_groups_in_studies(tmp_path):
         order = np.random.default_rng(8).permutation(len(models["a"]["label"]))
         paths[origin] = []
         for m, one in models.items():
-            table = {
-                "index": order,
-                "label": one["label"][order],
-                "logits": list(one["logits"][order]),
-            }
+            table = {"index": order, "label": one["label"][order]}
+            table["logits"] = list(one["logits"][order])
             paths[origin].append(written(tmp_path / origin / f"{m}.parquet", table))
     files = PairFiles(
         Pair("pair", "old", "new"), "ab", **paths, layouts=dict.fromkeys(ORIGINS, Layout()),
@@ -156,13 +138,3 @@ def test_copies_in_two_models_on_one_set():
     found, expected = (me.compare_models(one["a"], one["b"]) for one in (OLD, grouped(OLD)))
     assert found._n_groups == expected._n_groups == N
     assert found.difference == expected.difference
-
-
-@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
-def test_a_file_of_copies_is_told():
-    scores = [np.repeat(softmaxed(np.random.default_rng(n), 200), 2, axis=0) for n in (8, 9)]
-    sets = [{"label": p.argmax(axis=1) // 2, "probabilities": p} for p in scores]
-    with pytest.warns(me.InputWarning, match="200 of 400 rows have the scores of an earlier one"):
-        me.compare(*sets, seeds=2)
-    result = me.compare(*(one | {"group": np.arange(400) // 2} for one in sets), seeds=2)
-    assert "earlier one" not in " ".join(result.warnings)

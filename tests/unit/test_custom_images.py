@@ -144,7 +144,6 @@ class TestParquet:
     @pytest.mark.parametrize(
         ("names", "options", "message"),
         [
-            (None, {}, "do not contain the names of the classes"),
             (None, {"classes": ["a", "b", "c"]},
              r"row \d+ \(from 0\): \d is not one of 3 classes"),
             (["x", *CIFAR10[1:]], {"classes": "cifar10"}, "'airplane' missing; 'x' unknown"),

@@ -1,7 +1,5 @@
 """Datasets in memory and on disk: the digits, arrays, image files; sets derived from others."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,8 +14,6 @@ from matcheval.datasets.derived import Derivation, balanced_parts, derive, part,
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError
-
-STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @pytest.fixture

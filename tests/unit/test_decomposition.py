@@ -130,6 +130,13 @@ class TestBounds:
         assert abs(tied_part(bins)) + abs(left - further) / 0.6 > 0.9 * left
         assert tied_share(bins) > 0.6
 
+    def test_without_ties_there_is_none(self):
+        """A datapoint that has a bin to itself is no tie."""
+        rng = np.random.default_rng(4)
+        for n in (2000, 12):
+            bins = bin_sets(*(scored(rng.random(n), rng.random(n) < 0.8) for _ in range(2)), 50)
+            assert (tied_part(bins), tied_share(bins)) == (0, 0)
+
     def test_an_interval_holds_its_estimate_or_there_is_none(self):
         """One set is all right, the other all wrong: resamples see other bins than the sets."""
         p = np.linspace(0.3, 0.9, 8)

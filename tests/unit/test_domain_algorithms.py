@@ -10,9 +10,8 @@ from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.networks import as_network, as_trained_network, build_model
 from matcheval.training import algorithms
-from matcheval.training.algorithm import Minibatch, Optimizer, Setup
+from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.loop import train
-from matcheval.training.losses import cross_entropy
 from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains
@@ -73,43 +72,6 @@ def test_gradients_with_one_domain_are_those_of_erm(name):
         assert torch.equal(algorithm.update(batches, 1.0).loss, erm.update(batches, 1.0).loss)
         both = zip(algorithm.network.parameters(), erm.network.parameters(), strict=True)
         assert all(torch.equal(found.grad, expected.grad) for found, expected in both)
-
-
-def test_sagnet_equals_three_optimisers():
-    """DomainBed's: of the layers before the head, of the head, of the style head."""
-    recipe = replace(recipe_of("sagnet", weight=0.5), weight_decay=0.01)
-    algorithm, other = built(recipe, 2), built(recipe, 2)
-    network, style_head = other.network, other.style_head
-    body = network[:-1]
-    steps = [Optimizer(part, recipe)._optimizer for part in (body, network[-1], style_head)]
-    generator = torch.Generator().manual_seed(1)
-
-    def style_logits():
-        permutation = torch.randperm(len(images), generator=generator)
-        return style_head(algorithms.randomized_content(body(images), permutation))
-
-    def update(loss, *optimizers):
-        for optimizer in steps:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-
-    for seed in range(3):
-        batches = minibatches(2, seed=seed)
-        images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
-        own = torch.rand(len(images), generator=generator)
-        permutation = torch.randperm(len(images), generator=generator)
-        styled = algorithms.randomized_style(body(images), own, permutation)
-        update(cross_entropy(network[-1](styled), targets), *steps[:2])
-        update(cross_entropy(style_logits(), targets), steps[2])
-        update(0.5 * algorithms.cross_entropy_to_uniform(style_logits()), steps[0])
-        algorithm.update(batches, 1.0)
-    pairs = zip(
-        [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],
-        [*network.state_dict().values(), *style_head.parameters()], strict=True,
-    )  # fmt: skip
-    assert all(torch.allclose(found, expected, atol=1e-6) for found, expected in pairs)
 
 
 def test_every_architecture_ends_in_a_head():

@@ -19,7 +19,6 @@ from matcheval.statistics.lines import Scale, percentile_interval
 from matcheval.statistics.robustness import (
     draw_accuracies,
     effective_robustness,
-    evaluate_without_each,
 )
 from published import needs_data, results, study
 from studies import load
@@ -60,26 +59,6 @@ class TestByHand:
         assert named.groupby("model").n_standard.first().to_dict() == {
             "a": 3, "b": 3, "c": 3, "d": 3, "star": 4
         }  # fmt: skip
-
-
-@pytest.mark.parametrize("n_bases", [1, 2, 3])
-def test_fits_without_each_model_are_those_of_lstsq(n_bases):
-    """Resamples in which the other models are too few are NaN, not a fit by chance."""
-    rng = np.random.default_rng(1)
-    x = np.insert(rng.normal(size=(5, 8, n_bases)), 0, 1, axis=2)
-    y, counts = rng.normal(size=(5, 8)), rng.integers(0, 4, (5, 8)).astype(float)
-    counts[:, 0] = 0  # a model that is not fitted
-    counts[0] = [0] + [1] * (n_bases + 1) + [0] * (6 - n_bases)  # just enough, so none to leave out
-    at = rng.normal(size=(5, 8, n_bases + 1))
-    found = evaluate_without_each(x, y, counts, at)
-    for fit, times in enumerate(counts.astype(int)):
-        for model in range(8):
-            rows = np.repeat(np.arange(8), np.where(np.arange(8) == model, 0, times))
-            if np.linalg.matrix_rank(x[fit, rows]) <= n_bases:
-                assert np.isnan(found[fit, model])
-                continue
-            beta = np.linalg.lstsq(x[fit, rows], y[fit, rows], rcond=None)[0]
-            assert found[fit, model] == pytest.approx(at[fit, model] @ beta)
 
 
 def images_of(z, n, rng, shared=0.85):

@@ -286,32 +286,22 @@ class TestErrors:
         labelled("p", files["truth"], **changes)
         assert message in error_of(capsys, 1, *ESTIMATE)
 
-    @pytest.mark.parametrize(
-        ("change", "labels", "message"),
-        [
-            ({"file_name": "x.png"}, lambda _: {"file": ["x.png"], "label": ["cat"]},
-             "names files, which the predictions do not"),
-            ({}, lambda right: {"index": np.arange(1, 31), "label": right[:30]},
-             "rows are counted from 1"),
-        ],
-    )  # fmt: skip
-    def test_labels_in_memory(self, change, labels, message):
-        table = pd.read_csv("a.csv").assign(**change)
-        with pytest.raises(me.InputError, match=message):
-            me.estimate_accuracy(table, labels(table["prediction"]), assume_random=True)
+    def test_rows_that_are_counted_from_1_are_noticed(self):
+        table = pd.read_csv("a.csv")
+        labels = {"index": np.arange(1, 31), "label": table["prediction"][:30]}
+        with pytest.raises(me.InputError, match="rows are counted from 1"):
+            me.estimate_accuracy(table, labels, assume_random=True)
 
     @pytest.mark.parametrize(
         ("command", "message"),
         [
             (ESTIMATE[:4], "how the labels were drawn is not known"),
+            ([*ESTIMATE, "--watch", "10"], "after every label is for random labels"),
             ([*ESTIMATE, "--method", "ppr_cs"], "not for labels drawn by the design 'mixed'"),
-            ([*ESTIMATE[:4], "--plan", "other.json"], "other.json: is not a plan of labels"),
-            (["label-plan", "a.csv", "b.csv", "--design", "mixed"], "Two models need"),
             (["label-plan", "a.csv", "--output", "p"], "may hold labels"),
         ],
     )
     def test_how_labels_were_drawn(self, capsys, command, message):
-        Path("other.json").write_text('{"draw": {"format": 1, "design": "active"}}')
         assert message in error_of(capsys, 1, *command)
 
     def test_a_stratum_without_labels_names_what_to_label(self, files, capsys):
@@ -362,10 +352,6 @@ class TestDoubtfulIntervals:
         sharp = np.where(np.arange(300) < 60, 0.5, 0.9999)
         assert "only 0 errors" in warned(tmp_path / "sharp", sharp, y, 180, "mixed")
         assert "stand for" not in warned(tmp_path / "few", f, y, 80, "mixed")
-
-    def test_few_errors_of_random_labels_are_counted(self, tmp_path):
-        f, y = np.full(400, 0.9), (np.arange(400) % 100 > 0).astype(float)
-        assert "only 4 errors" in warned(tmp_path, f, y, 399, "random", "difference_set")
 
 
 PATH = VECTORS / "few_labels.json"

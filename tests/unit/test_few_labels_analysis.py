@@ -132,11 +132,6 @@ def test_tables_and_figures_of_many_sets(files):
     assert table.iloc[0].equals(one)
 
 
-def test_a_set_smaller_than_every_number_of_labels_is_refused(files):
-    with pytest.raises(InputError, match=r"set-4: .*few_labels.labels.* has 150 .* 200 labels"):
-        tabulate(files, **OPTIONS | {"labels": [200, 400]})
-
-
 SUITE = {"suites": {"s": {"members": ["digits-new-writers"]}}}
 PARTS = {"s": {"members": [{"dataset": "digits-new-writers", "classes": ["1"]}]}}
 

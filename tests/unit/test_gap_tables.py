@@ -11,12 +11,8 @@ import pytest
 from compared import BOTH, compared, models, swapped
 from drawings import draw
 from helpers import predictions, simulate
-from matcheval.errors import InputError
-from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
-from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.comparisons import GroupSource, groups, paired_images
+from matcheval.protocol.comparisons import groups, paired_images
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
@@ -25,7 +21,6 @@ from matcheval.protocol.words import write_summary
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {name: method.title(name) for name, method in BOTH.items()}
 KNOWN = models(900, 500, n_models=3, seeds=4, accuracies=(0.9, 0.75))
-APART = predictions([0.1] * 40), predictions([0.9] * 40)  # nothing can be matched
 
 
 @pytest.fixture(scope="module")
@@ -73,25 +68,6 @@ class TestTables:
             for name, table in found.models.items():
                 pd.testing.assert_frame_equal(again.models[name], table, check_exact=True)
 
-    def test_models_are_read_from_files_one_by_one(self, found, tmp_path):
-        origins, names = ("original", "replication"), [one.model for one in KNOWN.comparisons]
-        paths = {o: [tmp_path / o / f"{name}.parquet" for name in names] for o in origins}
-        for i, one in enumerate(KNOWN.comparisons):
-            for origin in origins:
-                write_predictions(getattr(one, origin), paths[origin][i])
-        files = PairFiles(
-            KNOWN.pair, names, **paths, layouts=dict.fromkeys(origins, Layout()),
-            matchings=KNOWN.methods, seeds=KNOWN.seeds,
-            groups=dict.fromkeys(origins, GroupSource()),
-        )  # fmt: skip
-        comparisons, blocks = files.streamed()
-        again = gaps_of_models(comparisons, files.matchings, files.seeds, blocks)
-        pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
-        for bad in (paths["original"][1], paths["replication"][2]):
-            bad.write_bytes(b"none")
-        with pytest.raises(InputError, match=f"{names[1]}.*; .*{names[2]}"):  # in one message
-            files.streamed()
-
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
         for name in BOTH:
             table, mean = found.models[name], only(found, name)[1]
@@ -102,6 +78,9 @@ class TestTables:
             assert (mean.n_models, mean.n_left_out, mean.n_groups) == (3, 0, 0)
             width = mean.matched_gap_high - mean.matched_gap_low
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
+            ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
+            assert mean.reference_narrowing == pytest.approx(1 - ratio)
+            assert mean.excess_narrowing == mean.same_size_narrowing - mean.reference_narrowing
 
     def test_a_model_has_the_same_numbers_alone_as_among_others(self, found):
         alone = estimate_gaps(replace(KNOWN, comparisons=KNOWN.comparisons[:1]))
@@ -110,14 +89,6 @@ class TestTables:
             mean = alone.means[alone.means.matching == name].reset_index()
             shown = [column.name for column in GAP_QUANTITIES]
             pd.testing.assert_frame_equal(mean[shown], among.iloc[:1][shown], rtol=1e-12)
-
-    def test_the_reference_of_means_is_of_sums(self, found):
-        for name in BOTH:
-            table, mean = found.models[name], only(found, name)[1]
-            ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
-            assert mean.reference_narrowing == pytest.approx(1 - ratio)
-            assert mean.excess_narrowing == mean.same_size_narrowing - mean.reference_narrowing
-            assert mean.n_reference == 3
 
     def test_groups_and_pairs(self):
         known = models(600, 600)
@@ -201,11 +172,3 @@ def test_the_figure_shows_the_mean_and_models_by_decreasing_accuracy(found):
     for bars, column in zip(figure.axes[0].containers, ("gap", "matched_gap"), strict=True):
         expected = 100 * np.array([mean[column], *table[column]])
         np.testing.assert_allclose(bars[0].get_xdata(), expected)
-
-
-def test_the_figure_leaves_out_what_is_not_defined():
-    no_gap = [predictions([0.1, 0.9] * 30)] * 2
-    for known in (compared(APART), compared(no_gap, no_gap)):
-        tables = estimate_gaps(known)
-        gaps, (_, mean) = tables.models["probability"], only(tables)
-        draw(plot_gaps(gaps[["model"]].assign(accuracy_original=0.9), gaps, mean, "criterion 2"))

@@ -39,19 +39,19 @@ def test_neighbours_are_those_of_integer_arithmetic(seed, n, m, shape, values, s
     squared = naive(queries, references).astype(float)
     if same:
         np.fill_diagonal(squared, np.inf)
-    found = nearest_neighbours(queries, references, k, same=same)
+    index, found = nearest_neighbours(queries, references, k, same=same)
     # A stable order: of equal distances the lowest position first. All values are exact.
-    np.testing.assert_array_equal(found.index, np.argsort(squared, axis=1, kind="stable")[:, :k])
-    np.testing.assert_array_equal(found.squared, np.sort(squared, axis=1)[:, :k])
+    np.testing.assert_array_equal(index, np.argsort(squared, axis=1, kind="stable")[:, :k])
+    np.testing.assert_array_equal(found, np.sort(squared, axis=1)[:, :k])
 
 
 def test_blocks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(0)
     images = rng.integers(0, 3, (40, 4, 4, 1)).astype(np.uint8)  # many ties
-    whole = nearest_neighbours(images, images, 7, same=True).index
+    whole, _ = nearest_neighbours(images, images, 7, same=True)
     monkeypatch.setattr(search, "_ROWS", 7)
     monkeypatch.setattr(search, "_COLUMNS", 5)
-    assert np.array_equal(nearest_neighbours(images, images, 7, same=True).index, whole)
+    assert np.array_equal(nearest_neighbours(images, images, 7, same=True)[0], whole)
     near = [tuple(pair) for pair in np.argwhere(naive(images, images) <= 9)]
     assert pairs_within(images, images, 3.0) == near
 
@@ -62,10 +62,9 @@ def test_distances_beyond_single_precision_are_exact():
     black, white = np.zeros(shape, np.uint8), np.full(shape, 255, np.uint8)
     nearly = white.copy()
     nearly[0, 0, 0, 0] = 254
-    found = nearest_neighbours(black, np.concatenate([white, nearly]), 2)
-    assert found.index.tolist() == [[1, 0]]
-    assert found.squared.tolist() == [[4800 * 255**2 - 509, 4800 * 255**2]]
-    assert found.distance[0, 1] == np.sqrt(4800) * 255
+    index, squared = nearest_neighbours(black, np.concatenate([white, nearly]), 2)
+    assert index.tolist() == [[1, 0]]
+    assert squared.tolist() == [[4800 * 255**2 - 509, 4800 * 255**2]]
 
 
 # scikit-image 0.26: structural_similarity(x, y, channel_axis=-1, data_range=..., win_size=...) of

@@ -248,7 +248,7 @@ def test_planted_duplicates_are_all_replaced():
     assert not any(a in chosen and b in chosen for a, b in twins)
     assert not any(name in chosen for name, _ in seen)
     assert len(sampled.rounds) > 1
-    assert sampled.rounds[-1].n_duplicates == 0
+    assert sampled.rounds[-1]["n_duplicates"] == 0
     assert max(sampled.came_in.values()) == len(sampled.rounds)
     known = selection.sample_in_rounds(
         pool, asked, reviewed=[pair(*names) for names in twins + seen]

@@ -26,7 +26,7 @@ class TestDecoding:
         image.paste("blue", (0, 0, 10, 10))
         exif = Image.Exif()
         exif[0x0112] = 6  # rotated by 90 degrees
-        shown = decode_collected(encode(image, exif=exif), ".png", BOUNDS).image
+        shown = decode_collected(encode(image, exif=exif), ".png", BOUNDS)[0]
         assert shown.size == (10, 20)
         assert shown.getpixel((5, 2)) == (0, 0, 255)
 
@@ -34,7 +34,7 @@ class TestDecoding:
     def test_transparent_images_are_shown_over_white(self, mode):
         image = Image.new("RGBA", (16, 16), (0, 0, 0, 0))
         image.paste((0, 0, 0, 255), (0, 0, 8, 16))
-        shown = decode_collected(encode(image.convert(mode)), ".png", BOUNDS).image
+        shown = decode_collected(encode(image.convert(mode)), ".png", BOUNDS)[0]
         assert shown.mode == "RGB"
         assert shown.getpixel((12, 3)) == (255, 255, 255)
         assert shown.getpixel((3, 3)) == (0, 0, 0)
@@ -46,9 +46,9 @@ class TestDecoding:
         jpeg = encode(first, "JPEG")
         alone = np.asarray(Image.open(io.BytesIO(jpeg)))
         for one in (content, jpeg):
-            found = decode_collected(one, ".JPG", BOUNDS)
-            assert (found.animated, found.misnamed) == (False, False)
-            assert np.array_equal(found.image, alone)
+            found, flags = decode_collected(one, ".JPG", BOUNDS)
+            assert not any(flags.values())
+            assert np.array_equal(found, alone)
         assert np.array_equal(decode_rgb(content), alone)
 
 

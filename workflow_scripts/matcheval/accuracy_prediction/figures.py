@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -21,13 +21,10 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing
+from matcheval.figures.forms import Series, drawing, panels
 from matcheval.figures.saving import save_figure
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-KINDS: Mapping[str, Callable[..., "Figure"]] = {
+KINDS: Mapping[str, Callable[..., "style.Figure"]] = {
     "errors": plots.plot_errors,
     "scores": plots.plot_scores,
     "predictions": plots.plot_predictions,
@@ -127,7 +124,7 @@ MIN_IMAGES = 5
 BASE = "base"
 
 
-def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "Figure":
+def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "style.Figure":
     """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
     edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
     with drawing(style.COLUMN_WIDTH, height, "", f"Model {model}.") as figure:
@@ -165,7 +162,7 @@ def embed(features: Features) -> Floats:
     )
 
 
-def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
+def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "style.Figure":
     """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
     parts = {label: part for label, part in features.items() if len(part)}
     total = sum(map(len, parts.values()))
@@ -196,19 +193,17 @@ _NOTE = (
 )
 
 
-def plot_estimates(table: pd.DataFrame) -> "Figure":
+def plot_estimates(table: pd.DataFrame) -> "style.Figure":
     """Draw the accuracies that all methods predict on every set."""
     if table.empty:
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
-    shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
     width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
     with drawing(width, height, "", _NOTE) as figure:
-        panels = plots.add_panels(
-            figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
-        )
-        for axes, target in zip(panels, targets, strict=True):
+        axes_of = panels(figure, len(targets), _COLUMNS, "Accuracy (%)")
+        for axes, target in zip(axes_of, targets, strict=True):
             rows = table[table["target"] == target]
             plots.draw_methods(axes, rows, Series("predicted", style.ORIGINAL), markersize=3)
             axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)

@@ -303,7 +303,6 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
-            panel.tick_params(labelbottom=True)
             if number % n_columns == 0:
                 short = [style.shortened(name, 16) for name in names]
                 name_rows(panel, short, fontsize=style.NOTE_SIZE)

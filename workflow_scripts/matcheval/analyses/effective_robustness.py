@@ -191,7 +191,7 @@ class EffectiveRobustness(TableAnalysis):
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check that fits have enough models."""
+        """Check that fits have enough models, and that no set is its own base."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             problem = f"'{left_out[0]}' is also under {self.field('without')}"

@@ -5,7 +5,7 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from pydantic import Field
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
+from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
 from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
@@ -22,9 +23,6 @@ from matcheval.settings import Count, Number
 from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +68,7 @@ def tabulate(
 _COLUMNS = 9
 
 
-def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
+def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "style.Figure":
     """Draw the hardest images on a contact sheet, with their classes."""
     shown = table.head(most)
     pictures = []

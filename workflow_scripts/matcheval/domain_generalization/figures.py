@@ -3,24 +3,24 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers
+from matcheval.accuracy_prediction.plots import COLORS, colors_and_markers, draw_line
+from matcheval.accuracy_prediction.predicting import titles
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM
 from matcheval.figures import forms, style
 from matcheval.figures.forms import Series, drawing, panels, point_options
 from matcheval.figures.saving import save_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from matcheval.io.text_tables import signed
+from matcheval.statistics.lines import rank_correlations
 
 _ROW = 0.17  # inches per algorithm
 _MOST_PANELS = 3  # beside each other
+_PANEL, _LINE = 2.25, 0.12  # inches: side of a panel, an algorithm in its legend
+_FEW = 4  # algorithms; of more, one legend has the names, and tables the correlations
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Tables:
     algorithm: str
 
 
-def gain_by_set(data: Tables) -> "Figure":
+def gain_by_set(data: Tables) -> "style.Figure":
     """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
     chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
@@ -68,7 +68,7 @@ def gain_by_set(data: Tables) -> "Figure":
     return figure
 
 
-def gain_by_algorithm(data: Tables) -> "Figure":
+def gain_by_algorithm(data: Tables) -> "style.Figure":
     """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
     means = tables.overall(data.results)
     selections = list(dict.fromkeys(("default", data.selection)))
@@ -96,7 +96,7 @@ def gain_by_algorithm(data: Tables) -> "Figure":
     return figure
 
 
-def by_sources(data: Tables) -> "Figure":
+def by_sources(data: Tables) -> "style.Figure":
     """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
@@ -120,7 +120,7 @@ def by_sources(data: Tables) -> "Figure":
     return figure
 
 
-def learning_curves(data: Tables) -> "Figure":
+def learning_curves(data: Tables) -> "style.Figure":
     """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
@@ -146,7 +146,48 @@ def learning_curves(data: Tables) -> "Figure":
     return figure
 
 
-def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
+def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
+    """Plot label-free scores against accuracies on target sets (Sun et al. 2024, Figure 5B)."""
+    rows = scored[(scored["selection"] == selection) & np.isfinite(scored["score"])]
+    keys = ["block", "method", "variant", "algorithm", "dataset"]
+    means = rows.groupby(keys, sort=False)[["score", "accuracy"]].mean().reset_index()
+    means["title"] = titles(means)
+    blocks, methods = (list(dict.fromkeys(means[name])) for name in ("block", "title"))
+    algorithms = list(dict.fromkeys(means["algorithm"]))
+    few = len(algorithms) <= _FEW
+    height = _PANEL + few * _LINE * len(algorithms)
+    size = _PANEL * max(2, len(methods)), 0.2 + height * max(1, len(blocks))
+    title = "" if few else "Scores against accuracies on target sets"
+    with drawing(*size, title, legend_columns=0 if few else 5) as figure:
+        panels = figure.subplots(max(1, len(blocks)), max(1, len(methods)), squeeze=False)
+        for row, block in zip(panels, blocks, strict=False):
+            for axes, method in zip(row, methods, strict=True):
+                part = means[(means["block"] == block) & (means["title"] == method)]
+                _draw_panel(axes, part, algorithms, with_rank=few)
+                title = f"{style.shortened(str(block), 20)}: {method}"
+                if few:
+                    style.legend_above(axes, title=title, title_fontsize=style.LABEL_SIZE)
+                else:
+                    axes.set_title(title)
+                axes.set_xlabel("Score")
+                axes.set_ylabel("Accuracy (%)")
+    return figure
+
+
+def _draw_panel(
+    axes: "style.Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
+) -> None:
+    looks = colors_and_markers(algorithms)
+    for name, rows in part.groupby("algorithm", sort=False):
+        color, marker = looks[str(name)]
+        x, y = rows["score"].to_numpy(), 100 * rows["accuracy"].to_numpy()
+        rank = rank_correlations(x, y)[0]
+        label = tables.TITLES[str(name)] + f", ρ = {signed(rank, 2)}" * with_rank
+        axes.plot(x, y, marker, color=color, label=label, **point_options(len(part), 3.0))
+        draw_line(axes, x, y, color)
+
+
+def _density(axes: "style.Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
     """Draw a kernel density estimate of values beside a panel; nothing if all are equal."""
     from scipy.stats import gaussian_kde
 
@@ -160,7 +201,7 @@ def _density(axes: "Axes", values: Sequence[float] | np.ndarray, *, upright: boo
     fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
-KINDS: Mapping[str, Callable[[Tables], "Figure"]] = {
+KINDS: Mapping[str, Callable[[Tables], "style.Figure"]] = {
     "gain_by_set": gain_by_set,
     "gain_by_algorithm": gain_by_algorithm,
     "by_sources": by_sources,

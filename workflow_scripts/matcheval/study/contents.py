@@ -51,7 +51,7 @@ class StudyPart:
 
     @property
     def report_section(self) -> Section:
-        """Its section of the study's report."""
+        """Its section of the study's report; every analysis has one."""
         raise NotImplementedError
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +25,6 @@ from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, DUPLICATES_SC
 from matcheval.warehouse.images import PROBLEMS, blur, decode_again, fit_square
 from matcheval.warehouse.manifest import KEPT, LICENCE, PENDING, REJECTED, STATUSES, Box, Warehouse
 from matcheval.warehouse.settings import WarehouseSettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _count(name: str, meaning: str, unit: str = "images") -> Column:
@@ -369,7 +366,7 @@ SAMPLE_SIDE = 64  # pixels
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
 
-def plot_classes(table: pd.DataFrame) -> "Figure":
+def plot_classes(table: pd.DataFrame) -> "style.Figure":
     """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B."""
     groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
     note = "Boxes are quartiles over the sets of a group; kept images."
@@ -395,7 +392,7 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def plot_origins(table: pd.DataFrame) -> "Figure":
+def plot_origins(table: pd.DataFrame) -> "style.Figure":
     """Draw how many images come from each origin: Sun et al. (2024), Figure 6."""
     from matplotlib.ticker import MaxNLocator
 
@@ -416,7 +413,7 @@ def plot_origins(table: pd.DataFrame) -> "Figure":
     return figure
 
 
-def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "Figure":
+def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "style.Figure":
     """Draw a sheet of samples, with a row per set: Sun et al. (2024), Figure 1C."""
     filled = set(kept["set"])
     sets = warehouse.sets

@@ -18,7 +18,7 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.files import files_below, readable
 from matcheval.io.self_digests import digest_of
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, text
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
 from matcheval.warehouse import WAREHOUSE_VERSION
@@ -27,15 +27,15 @@ from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings
 PLAN_SCHEMA = TableSchema(
     "query plan",
     (
-        Column("set", pa.string(), "", "name of the set"),
-        Column("group", pa.string(), "", "group of sets that it belongs to"),
-        Column("source", pa.string(), "", "search engine, photo site or generator"),
-        Column("style", pa.string(), "", "style of the images"),
+        text("set", "name of the set"),
+        text("group", "group of sets that it belongs to"),
+        text("source", "search engine, photo site or generator"),
+        text("style", "style of the images"),
         Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
                nullable=True),
-        Column("template", pa.string(), "", "text of the query, with its placeholders"),
-        Column("class", pa.string(), "", "class to search for"),
-        Column("text", pa.string(), "", "text of the query"),
+        text("template", "text of the query, with its placeholders"),
+        text("class", "class to search for"),
+        text("text", "text of the query"),
     ),
 )  # fmt: skip
 _NAMES = "Use letters, digits, '.', '_' and '-'"

@@ -273,21 +273,13 @@ Finder = Callable[[Sequence[str], Sequence[str]], Iterable[tuple[Image, Image]]]
 
 
 @dataclass(frozen=True)
-class Round:
-    """The counts of one round of sampling."""
-
-    n_new: int
-    n_duplicates: int
-
-
-@dataclass(frozen=True)
 class Sampled:
     """A sample without near duplicates."""
 
     drawn_for: dict[str, str]
     came_in: dict[str, int]
     duplicates: dict[str, tuple[str, int]]
-    rounds: list[Round]
+    rounds: list[dict[str, int]]  # numbers of new images, and of duplicates found among them
 
 
 def sample_in_rounds(
@@ -299,7 +291,7 @@ def sample_in_rounds(
     duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()
-    rounds: list[Round] = []
+    rounds: list[dict[str, int]] = []
     while True:
         number = len(rounds) + 1
         drawn_for = _sample(pool, settings, duplicates, came_in, number)
@@ -311,7 +303,7 @@ def sample_in_rounds(
         n_before = len(duplicates)
         for name, of in duplicates_among(edges, candidates).items():
             duplicates.setdefault(name, (of, number))
-        rounds.append(Round(len(new), len(duplicates) - n_before))
+        rounds.append({"n_new": len(new), "n_duplicates": len(duplicates) - n_before})
         if not duplicates.keys() & drawn_for.keys():
             return Sampled(drawn_for, came_in, duplicates, rounds)
         came_in = {name: r for name, r in came_in.items() if name not in duplicates}
