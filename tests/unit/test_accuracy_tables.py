@@ -107,16 +107,14 @@ def test_a_model_has_tables_of_its_own(tmp_path):
     names = (
         "predicted", "errors", "correlations", "group_gaps", "rankings", "counts", "differences",
     )  # fmt: skip
-    of_models = {
-        f"{table}_of_models": [tmp_path / table / f"{model}.parquet" for model in "mn"]
-        for table in ("errors", "counts")
-    }
+    of_models = [tmp_path / "errors" / f"{model}.parquet" for model in "mn"]
     tables.write_predictions(
         scores=[tmp_path / "scores.parquet"], agreement=[], rotation=[], calibrations=[],
         leave_one_out=True, regressors=["linear"], clip=False, confidence=0.95,
         places=places[["group", "subgroup", "severity"]].to_dict("index"),
         settings={"base": "b"}, pool={"models": 1}, excluded_from_mean=["n"],
-        **{name: [tmp_path / f"{name}.parquet"] for name in names}, **of_models,
+        errors_of_models=of_models, counts_of_models=[],
+        **{name: [tmp_path / f"{name}.parquet"] for name in names},
     )  # fmt: skip
     predicted = PREDICTED.read(tmp_path / "predicted.parquet").to_pandas()
     found = predicted.drop_duplicates("dataset").set_index("dataset")
@@ -125,24 +123,9 @@ def test_a_model_has_tables_of_its_own(tmp_path):
     whole = errors.ERRORS.read(tmp_path / "errors.parquet").to_pandas()
     expected = errors.tabulate_errors(predicted[predicted["model"] == "m"])  # n is in no mean
     pd.testing.assert_frame_equal(whole, expected)
-    for model in "mn":
-        own = predicted[predicted["model"] == model]
-        expected = errors.tabulate_errors(own)
-        found = errors.ERRORS.read(tmp_path / "errors" / f"{model}.parquet").to_pandas()
-        pd.testing.assert_frame_equal(found, expected)
-        found = tables.COUNTS.read(tmp_path / "counts" / f"{model}.parquet").to_pandas()
-        pd.testing.assert_frame_equal(found, tables.tabulate_counts(expected, own))
-
-
-def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
-    predicted = predictions()
-    predicted.loc[predicted["method"] == "mmd", ["predicted", "error"]] = np.nan
-    found = cells(error_columns(errors_of(predicted)))
-    assert found["Syn: fog"] == ["2.00**", "3.00*", "–", "5.00", "3.33"]
-    assert found["n/a"] == ["", "", "8", "", ""]
-    equal = (("a", "g", "", 10, (2, 2, 3, 4)),)
-    found = cells(error_columns(errors_of(predictions(equal))))
-    assert found["g"][:4] == ["2.00**", "2.00**", "3.00*", "4.00"]
+    for model, file in zip("mn", of_models, strict=True):
+        expected = errors.tabulate_errors(predicted[predicted["model"] == model])
+        pd.testing.assert_frame_equal(errors.ERRORS.read(file).to_pandas(), expected)
 
 
 def test_a_mean_over_what_no_method_flags_stands_beside_the_published_mean():

@@ -7,8 +7,7 @@ import pytest
 import matcheval as me
 from matcheval.cli.main import main
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.formats import set_names
-from matcheval.predictions.layout import Layout, columns_given
+from matcheval.predictions.layout import Layout
 
 N = 60
 
@@ -68,34 +67,6 @@ def test_two_models_on_the_same_images_are_noticed(folder, caplog):
     assert "`matched-eval compare-models` compares two models" in caplog.text
     with pytest.warns(me.InputWarning, match=r"`me.compare_models` compares two models"):
         me.compare("old_a.csv", "old_b.csv", seeds=1)
-    by_class = table(2).sort_values("target")  # as of folders of images: no evidence
-    for name in ("old_a.csv", "old_b.csv"):
-        by_class.assign(pred=np.roll(by_class["pred"], len(name))).to_csv(name, index=False)
-    by_class.assign(pred=0).to_csv("old_b.csv", index=False)
-    caplog.clear()
-    main(["compare", "old_a.csv", "old_b.csv", "--seeds", "1"])
-    assert "same images" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("patterns", "names"),
-    [
-        (("out_{model}_big.npz", "out_{model}_small.npz"), ("out_big", "out_small")),
-        (("old/{model}.csv", "new/{model}.csv.gz"), ("old", "new")),
-        (("runs/{model}/val.csv", "runs/{model}/test.csv"), ("val", "test")),
-        (("{model}.csv", "{model}.npz"), None),
-    ],
-)
-def test_names_of_sets(patterns, names):
-    assert set_names(*patterns) == names
-
-
-def test_columns_are_named_by_any_of_their_names(folder):
-    assert columns_given({"labels": "t", "preds": "p", "conf": "c"}, "f", "columns") == {
-        "label": "t", "prediction": "p", "probability": "c",
-    }  # fmt: skip
-    with pytest.raises(me.InputError, match="name a column twice"):
-        columns_given({"label": "a", "target": "b"}, "f", "columns")
 
 
 def test_labels_beside_are_for_files_that_need_them(folder):
@@ -127,9 +98,3 @@ def test_a_wildcard_takes_scores_only(tmp_path, wildcard):
     assert found.label.tolist() == [0, 2, 1, 0]
     assert found.prediction.tolist() == [0, 2, 1, 1]
     assert found.metadata["n_classes"] == "3"
-
-
-@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
-def test_two_equal_candidates_are_one():
-    same = table(1).assign(gt=lambda t: t["target"])
-    assert me.compare(same, table(1, 50), seeds=1).original

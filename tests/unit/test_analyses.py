@@ -8,12 +8,10 @@ import pytest
 
 from drawings import draw
 from helpers import accuracies
-from image_sets import encoded_dataset, jpeg, photo
 from matcheval.analyses import (
     class_balanced,
     groups,
     human_accuracy,
-    near_duplicates,
     revisions,
     selection_frequency,
     shared_errors,
@@ -40,17 +38,6 @@ def known(rows, labels=None):
     return Correctness(names, np.arange(n, dtype=np.int64), labels, right)
 
 
-def reviewed(path):
-    """Duplicates of a review, as the analysis reads them."""
-    return near_duplicates.tabulate(known(["110010"]), "set", str(path))
-
-
-def networks(study):
-    """The models that the paper has in its figures."""
-    left_out = study.analyses["replication"].settings.left_out(Scale.LINEAR)
-    return [model for model in study.models if model not in left_out]
-
-
 def images(n, seed=0, name="set"):
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 17, (n, 8, 8, 1)).astype(np.uint8)
@@ -75,6 +62,7 @@ def test_hard_images_come_with_their_ties():
     table = hard.tabulate(models, "set", share=0.6)
     assert table["index"].tolist() == [1, 4, 6, 8, 9, 5, 7]
     assert table.n_right.tolist() == [0] * 5 + [2] * 2
+    draw(hard.plot_hard_images(table, images(10), most=2))
 
 
 def test_balanced_subsets_are_exactly_balanced():
@@ -117,14 +105,10 @@ def test_accuracy_by_frequency_by_hand(tmp_path):
     [
         (read_counts, "index,n_annotations\n0,1\n", "no column n_selected"),
         (read_counts, "index,n_annotations,n_selected\n0,1,2\n", "selected by 2 of 1 annotators"),
-        (read_counts, "index,n_annotations,n_selected\n0,1,0.5\n", "whole number"),
         (read_groups, "index,group\n0,a\n0,b\n", "twice"),
         (read_groups, "index,group\n-1,a\n", "index '-1'"),
-        (read_groups, "index,group\n0,\n", "group ''"),
         (read_annotations, "participant,set,index,answer\nann,original,0,1\nann,original,0,2\n",
          "'ann' annotated image 0 of the original twice"),
-        (read_annotations, "participant,set,index,answer\nann,new,0,1\n", "'new' is none of"),
-        (reviewed, "image\n3\n", "no column index"),
     ],
 )  # fmt: skip
 def test_bad_files_are_refused(tmp_path, read, text, message):
@@ -150,8 +134,7 @@ def test_human_accuracies_by_hand(tmp_path):
     assert (ann.models_original, ann.models_replication) == (0.75, 1.0)
     assert ann.gap == -0.5
     assert np.isnan(table.iloc[0].gap)  # bob saw no images of the new set
-    *_, gaps = human_accuracy.SCHEMA.text_columns(table)
-    assert gaps.cells == ["–", "−50.0", "−50.0 (0 better on the original, 1 on the new)"]
+
     path.write_text("participant,set,index,answer\nann,original,7,1\n")
     with pytest.raises(InputError, match="not datapoints of the dataset, such as 7"):
         human_accuracy.tabulate(read_annotations(path), sets, "pair")
@@ -206,27 +189,12 @@ def test_near_duplicates_table_and_sheet(tmp_path):
     assert (copy.reference, copy.distance, copy.ssim_rank) == (7, 0, 1)
     assert copy.ssim == pytest.approx(1)
     assert (copy.query_name, copy.reference_name) == ("test/4", "train/7")
-    for _, of_query in frame.groupby("query"):
-        assert (np.diff(of_query.distance) >= 0).all()
-        by_ssim = of_query.sort_values("ssim_rank").ssim
-        assert (np.diff(by_ssim) <= 0).all()
     assert search.most_alike(frame, 3)[0] == 4
     draw(search.plot_near_duplicates(frame, *sets, rows=3))
     within = search.find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()
     with pytest.raises(InputError, match=r"values up to 16 cannot be compared .* up to 255"):
         search.find_near_duplicates(queries, replace(references, max_value=255), 1)
-
-
-def test_the_sheet_of_hard_images_shows_them_in_order():
-    table = hard.tabulate(known(["110010", "110110"]), "set", share=0.5)
-    # Files of different sizes: each is drawn in its own shape.
-    files = encoded_dataset([jpeg(photo(10 + 100 * i, 50)) for i in range(6)], n_classes=3)
-    for drawn in (images(6), files):
-        figure = hard.plot_hard_images(table, drawn, most=2)
-        draw(figure)
-        assert [axes.get_title()[0] for axes in figure.axes] == ["2", "5"]
-    assert figure.axes[0].images[0].get_array().shape == (50, 210, 3)
 
 
 NEW, OLD = "digits-new-writers", "digits-known"
@@ -237,19 +205,13 @@ PAIR = {"pairs": ["new-writers"]}
 @pytest.mark.parametrize(
     ("analysis", "block", "message"),
     [
-        ("effective_robustness", {"sets": {NEW: "digits-knwon"}}, "sets.*digits-knwon'"),
         ("effective_robustness", {"sets": {NEW: [OLD, NEW]}}, "'digits-new-writers' is its own"),
         ("effective_robustness", NEW_OLD | {"standard": ["resnet50"]}, "unknown model 'resnet50'"),
-        ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce"], "without": ["mlp-64-ce"]},
-         "is also under"),
         ("effective_robustness", NEW_OLD | {"standard": ["mlp-64-ce", "cnn-16-ce", "resnet-8-ce"]},
          "3 standard models, but the fit to 1 base set needs 4, one of which it leaves out. Name"),
         ("score_comparison", PAIR | {"validation": OLD}, "'digits-known' is a set of pair 'new-wr"),
         ("score_comparison", PAIR | {"ensembles": {"linear-ce": ["linear-ce"]}}, "is a model, too"),
-        ("score_comparison", PAIR | {"ensembles": {"e": ["linear-ce"]}, "without": ["linear-ce"]},
-         "'linear-ce' is left out"),
         ("paired_gaps", PAIR, "'new-writers' is not declared as paired"),
-        ("severity", {"suites": {"t": OLD}}, "unknown suite 't'"),
         ("severity", {"suites": {"s": OLD}}, "no set has a severity"),
     ],
 )  # fmt: skip
@@ -257,13 +219,6 @@ def test_settings_are_checked(analysis, block, message):
     suites = {"s": {"members": [NEW]}}
     with pytest.raises(InputError, match=message):
         load(configuration("digits") | {"suites": suites, analysis: block})
-
-
-def test_gaps_by_severity_are_of_all_classes():
-    members = [{"dataset": NEW, "severity": 1, "classes": ["1", "2"]}]
-    given = {"suites": {"s": {"members": members}}, "severity": {"suites": {"s": OLD}}}
-    with pytest.raises(InputError, match="some classes"):
-        load(configuration("digits") | given)
 
 
 # Published predictions -------------------------------------------------------
@@ -285,7 +240,9 @@ def test_accuracy_rises_with_the_agreement_of_annotators(tmp_path):
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
     pair = imagenet.pairs["matched-frequency"]
-    right = dataset_correctness(imagenet.datasets[pair.original], networks(imagenet))
+    left_out = imagenet.analyses["replication"].settings.left_out(Scale.LINEAR)
+    networks = [model for model in imagenet.models if model not in left_out]  # of its figures
+    right = dataset_correctness(imagenet.datasets[pair.original], networks)
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
     numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)

@@ -44,18 +44,11 @@ def test_yaml_and_csv_catalogues_say_the_same(tmp_path):
     assert json.loads(found.recipe_json)["options"] == options
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
-        ("model,top1,pretrained\nresnet18.a1_in1k,70.1,True\nvit_tiny_r_s16_p8_224,0,false\n",
-         ["timm", "random"]),
-        ("resnet18.a1_in1k\nresnet50.a1_in1k\n", ["timm", "timm"]),
-    ],
-)  # fmt: skip
-def test_a_list_of_timms_models(tmp_path, text, kinds):
+def test_a_list_of_timms_models(tmp_path):
+    text = "model,top1,pretrained\nresnet18.a1_in1k,70.1,True\nvit_tiny_r_s16_p8_224,0,false\n"
     (tmp_path / "m.csv").write_text(text)
     found = read_catalogue(tmp_path / "m.csv")
-    assert [one.source.kind for one in found.values()] == kinds
+    assert [one.source.kind for one in found.values()] == ["timm", "random"]
     assert [one.source.source for one in found.values()] == list(found)
     (tmp_path / "m.csv").write_text("model,pretrained\nresnet18,maybe\n")
     with pytest.raises(InputError, match="line 2: 'pretrained': 'maybe' is neither true nor"):
@@ -66,12 +59,8 @@ def test_a_list_of_timms_models(tmp_path, text, kinds):
     ("given", "message"),
     [
         ({"algorithm": "emr"}, r"'algorithm': unknown value 'emr'\. Did you mean 'erm'\?"),
-        ({"optimizer": "adam", "options": {"beta": 1}},
-         r"'options': unknown option 'beta' of algorithm erm with optimizer adam\. .* 'betas'"),
         ({"optimizer": "adam", "options": {"betas": [0.5, 1]}},
          r"'options': 'betas\[1\]': 1 must be below 1"),
-        ({"options": "{"}, r"'options': cannot read '\{'\. Give a JSON object"),
-        ({"optimizer": "adam", "momentum": 0.5}, "'momentum': is 0.5, but optimizer adam has no"),
         ({"train": "a b a"}, "'train': 'a' is named twice"),
     ],
 )  # fmt: skip
@@ -82,20 +71,6 @@ def test_what_is_unknown_is_named_with_its_place(tmp_path, given, message):
         with pytest.raises(InputError, match=message) as caught:
             read_catalogue(path)
         assert str(caught.value).startswith(f"{path}, {place} ('m')")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: 1", "is not a list. Begin every entry with '- '"),
-        ("- {name: a}", "entry 1: 'kind': missing"),
-        ("- {name: a, kind: timm, source: r.a, options: {b: 1}}", "do not use options"),
-    ],
-)
-def test_yaml_catalogues_that_are_none(tmp_path, text, message):
-    (tmp_path / "m.yaml").write_text(text)
-    with pytest.raises(InputError, match=message):
-        read_catalogue(tmp_path / "m.yaml")
 
 
 def evaluated(tmp_path, *rows):
@@ -121,19 +96,10 @@ def test_rows_are_read(tmp_path):
         assert model.source is None or ModelSource.from_json(model.source.to_json()) == model.source
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ("a,timm,resnet50.a1_in1k,resnet,,,", "do not use architecture"),
-        ("a,checkpoint,weights.pth,,,,", r"something like 'weights/mine.safetensors'"),
-        ("a,checkpoint,w.safetensors,resnet_a,16,20,mnist", "Known: none, cifar10, cifar10_per_im"),
-        ("a,oracle,,,,,", "unknown kind of model 'oracle'. Known: trained, timm, torchvision"),
-    ],
-)
-def test_invalid_rows_are_rejected_with_their_line(tmp_path, row, message):
-    with pytest.raises(InputError, match=message) as caught:
-        evaluated(tmp_path, row)
-    assert "models.csv, line 2" in str(caught.value)
+def test_invalid_rows_are_rejected_with_their_line(tmp_path):
+    message = r"models.csv, line 2.*unknown kind of model 'oracle'. Known: trained, timm, torchv"
+    with pytest.raises(InputError, match=message):
+        evaluated(tmp_path, "a,oracle,,,,,")
 
 
 def test_the_catalogue_of_cifar10_is_what_its_script_writes(tmp_path, monkeypatch):

@@ -52,24 +52,12 @@ class TestCompareModels:
         assert table["wrong_probability"].tolist() == pytest.approx([0.9, 0.8, 0.75, 0.75, 0.7])
         assert table.loc[3, ["label", "first", "second"]].tolist() == ["cat", "dog", "emu"]
 
-    def test_the_command_has_the_same(self, models, capsys):
-        found = printed(capsys, "compare-models", *models, "--output", "found")
-        result = me.compare_models(*models)
-        expected = result.to_pandas(all=True).to_dict("records")[0]
-        assert {name: found[name] for name in expected} == pytest.approx(expected)
-        written = pd.read_csv("found/disagreements.csv")
-        assert written[["datapoint", "wrong"]].equals(
-            result.to_pandas("datapoints")[["datapoint", "wrong"]]
-        )
-        assert "d.png       cat  cat (75.0 %)  dog (90.0 %)" in str(result)
-
     def test_groups_are_what_is_sampled(self, models):
         tables = [pd.read_csv(name).sort_values("file_name") for name in models]
         result = me.compare_models(*(t.assign(group=list("aabbccdd")) for t in tables))
         # Sums of groups less their means of 0.5: -0.5, 1.5, -0.5, -0.5; 3 degrees of freedom.
         error = (4 / 3 * (3 * 0.5**2 + 1.5**2)) ** 0.5 / 8
         assert result.difference.high == pytest.approx(0.25 + 3.182446 * error)
-        assert "paired by 4 groups" in str(result)
 
     def test_other_datapoints_are_refused_and_equal_predictions_noticed(self, models):
         one = pd.read_csv("old.csv")
@@ -78,7 +66,6 @@ class TestCompareModels:
         with pytest.warns(me.InputWarning, match="compared with itself"):
             result = me.compare_models(one, one)
         assert np.isnan(result.difference.low)
-        assert "no standard error" in str(result)
         assert result.to_pandas("datapoints").empty
 
 
@@ -95,23 +82,22 @@ def difference(only_first, only_second, n=40, **options):
 
 
 @pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
-class TestStrength:
-    @pytest.mark.parametrize(
-        ("only", "strength"),
-        [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "inconclusive")],
-    )
-    def test_no_surer_than_the_exact_test(self, only, strength):
-        """Of 4 : 0, the interval excludes 0, and p = 0.125; of 6 : 0, p = 0.031."""
-        assert difference(*only).verdict.startswith(strength)
+@pytest.mark.parametrize(
+    ("only", "strength"),
+    [((4, 0), "suggested"), ((6, 0), "established"), ((1, 0), "inconclusive")],
+)
+def test_no_surer_than_the_exact_test(only, strength):
+    """Of 4 : 0, the interval excludes 0, and p = 0.125; of 6 : 0, p = 0.031."""
+    assert difference(*only).verdict.startswith(strength)
 
-    def test_the_interval_of_groups_is_taken_once(self):
-        """Student's factor widens it already: an interval that excludes 0 establishes."""
-        found = difference(11, 0, group=np.arange(40) % 12)
+
+@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
+def test_the_interval_of_groups_is_taken_once():
+    """Student's factor widens it already: an interval that excludes 0 establishes."""
+    for n_groups, strength in ((12, "established"), (9, "suggested")):
+        found = difference(11, 0, group=np.arange(40) % n_groups)
         assert found.difference.low > 0
-        assert found.verdict.startswith("established")
-        few = difference(11, 0, group=np.arange(40) % 9)
-        assert few.difference.low > 0
-        assert few.verdict.startswith("suggested")
+        assert found.verdict.startswith(strength)
 
 
 class TestFailIf:
@@ -127,11 +113,6 @@ class TestFailIf:
     def test_a_percentage_is_not_above_itself(self):
         assert 100 * 0.07 > 7
         assert not Condition.read("gap > 7", ["gap"]).is_met(100 * 0.07)
-
-    def test_what_is_not_defined_fails(self, models, capsys, caplog):
-        compare = ["compare-models", "old.csv", "old.csv"]
-        printed(capsys, *compare, "--fail-if", "difference-high < -99", code=3)
-        assert "difference-high is not defined, which counts" in caplog.text
 
     def test_any_model_fails_by_either_criterion(self, tmp_path, monkeypatch, capsys, caplog):
         monkeypatch.chdir(tmp_path)
@@ -154,7 +135,7 @@ class TestFailIf:
 
 @pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("seeds", "are_too_few"), [(3, True), (300, False)])
-def test_too_few_seeds_are_told(tmp_path, seeds, are_too_few):
+def test_too_few_seeds_are_told(seeds, are_too_few):
     """Where random picks move the mean by more than a tenth of the half-width of the interval."""
 
     def table(n, seed, **options):
@@ -167,16 +148,8 @@ def test_too_few_seeds_are_told(tmp_path, seeds, are_too_few):
     spread = (result.to_pandas("accuracies", all=True)["matched_gap_sem"] ** 2).sum() ** 0.5 / 2
     gap = result.gaps["probability"].matched_gap
     excess = spread / ((gap.high - gap.low) / 20)
-    result.save(tmp_path)
-    for text in (describe(result, full=True), (tmp_path / "report.html").read_text("utf-8")):
-        words = " ".join(text.split())
-        told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
-        assert bool(told) == (excess > 1) == are_too_few
-        if told:
-            assert told.groups() == (f"{100 * spread:.2f}", f"{np.ceil(seeds * excess**2):.0f}")
-
-
-def test_confident_and_wrong_datapoints_of_a_comparison(models):
-    result = me.compare("old.csv", "new.csv", epsilon=0.5, seeds=1)
-    text = " ".join(describe(result, full=True).split())
-    assert "e.png (cat as emu, 80.0 %), c.png (cat as dog, 70.0 %), h.png (cat as emu, 50" in text
+    words = " ".join(describe(result, full=True).split())
+    told = re.search(r"varies by ([\d.]+) points .* about ([\d,]+) seeds bring it", words)
+    assert bool(told) == (excess > 1) == are_too_few
+    if told:
+        assert told.groups() == (f"{100 * spread:.2f}", f"{np.ceil(seeds * excess**2):.0f}")

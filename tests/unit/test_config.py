@@ -10,17 +10,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError
-from matcheval.inference.settings import InferenceSettings
 from matcheval.io.user_files import read_yaml
-from matcheval.protocol.settings import MatchingSettings
-from matcheval.replication.fits import ReplicationSettings
-from matcheval.settings import Settings, read_settings
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_custom_images, open_samples
-from matcheval.study.configuration import CoreConfiguration
-from matcheval.training.settings import TrainingSettings
+from matcheval.study.checks import check_custom_images
 from studies import configuration, load
 
 ROOT = Path(__file__).parents[2]
@@ -64,84 +57,46 @@ SETS = ("old", "new")
 DIGITS = (ROOT / "studies" / "digits-models.csv").read_text()
 
 
-class TestDefaultStudy:
-    def test_values_from_the_command_line_change_it(self):
-        """They come as text, as do numbers like 1e-3 from YAML."""
-        study = load({
-            "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
-            "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
-            "training": {"channels_last": "true"},
-        })  # fmt: skip
-        settings = study.analyses["matching"].settings
-        assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
-        assert (study.formats, study.training.channels_last) == (("png",), True)
-        assert study.analyses["replication"].settings.top == (1, 5)
-
-    def test_the_file_shows_the_default_values(self):
-        """What config.yaml has of a block is all of it and the default, but for the digits' own."""
-        config = yaml.safe_load(DEFAULTS.read_text())
-        own = {"train", "validation", "reliability_models"}
-        # In comments, so that a variant of the study can give either form.
-        commented = {"matching": {"criteria", "epsilon", "matchings"}}
-        for block, model in {
-            "training": TrainingSettings, "inference": InferenceSettings,
-            "matching": MatchingSettings, "replication": ReplicationSettings,
-        }.items():  # fmt: skip
-            assert set(config[block]) == set(model.model_fields) - commented.get(block, set())
-            shown = model.model_validate(config[block])
-            for key, field in model.model_fields.items():
-                if key not in own:
-                    assert getattr(shown, key) == field.get_default(), f"{block}.{key}"
-        assert config["confidence"] == CoreConfiguration.model_fields["confidence"].default
+def test_values_from_the_command_line_change_it():
+    """They come as text, as do numbers like 1e-3 from YAML."""
+    study = load({
+        "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
+        "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
+        "training": {"channels_last": "true"},
+    })  # fmt: skip
+    settings = study.analyses["matching"].settings
+    assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
+    assert (study.formats, study.training.channels_last) == (("png",), True)
+    assert study.analyses["replication"].settings.top == (1, 5)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
-        ({"mcnemar": {"pairs": ["nope"]}}, "'mcnemar.pairs': unknown pair 'nope'"),
-        ({"severity": {"suites": {"nope": "old"}}}, "'severity.suites': unknown suite 'nope'"),
-        ({"revisions": {"series": {"s": ["nope"]}}}, "'revisions.series.s': unknown dataset"),
-        ({"near_duplicates": {"searches": [{"of": "old", "among": "new"}]}},
-         "'near_duplicates.searches.of': 'old' has predictions only, no images"),
-        ({"mcnemar": {"pairs": ["both"], "without": ["m.v1", "n"]}}, "all models are left out"),
-    ],
-)  # fmt: skip
-def test_references_to_what_the_study_has(mine, given, message):
-    refuse(mine(**given), message)
+def test_takes_the_settings_but_not_the_contents_of_the_default(mine):
+    study = load(mine())
+    assert list(study.datasets) == ["old", "new"]
+    assert list(study.pairs) == ["both"]
+    matching = study.analyses["matching"]
+    assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
+    assert matching.inputs_with_groups("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
+    given = matching.files("both", ["m.v1"])
+    assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
+    assert study.analyses["replication"].fitted_scales == []  # two models determine no line
 
 
-class TestCustomStudy:
-    def test_takes_the_settings_but_not_the_contents_of_the_default(self, mine):
-        study = load(mine())
-        assert list(study.datasets) == ["old", "new"]
-        assert list(study.pairs) == ["both"]
-        matching = study.analyses["matching"]
-        assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
-        assert matching.inputs_with_groups("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
-        given = matching.files("both", ["m.v1"])
-        assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
-        assert study.analyses["replication"].fitted_scales == []  # two models determine no line
-
-    def test_how_to_train_is_inherited_and_what_on_is_not(self, mine):
-        digits = {"datasets/d": {"kind": "digits", "part": "train"}}
-        config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
-        training = load(config).training
-        assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
-        del config["training"]["validation"]
-        with pytest.raises(InputError, match=r"'training': .*validation missing"):
-            load(config)
+def test_how_to_train_is_inherited_and_what_on_is_not(mine):
+    digits = {"datasets/d": {"kind": "digits", "part": "train"}}
+    config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
+    training = load(config).training
+    assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
+    del config["training"]["validation"]
+    with pytest.raises(InputError, match=r"'training': .*validation missing"):
+        load(config)
 
 
 BAD = [
     ({"matching": {"epsilom": 0.1}}, "'matching': unknown key 'epsilom'. Did you mean 'epsilon'?"),
     ({"matching": {"epsilon": float("nan")}}, "'matching.epsilon': nan is not a finite number"),
-    ({"matching": {"epsilon": "small"}}, "'matching.epsilon': 'small' is not a number"),
     ({"matching": {"seeds": 0, "epsilon": 2}}, "at most 1; 'matching.seeds': 0 must be at"),
-    ({"models": "missing.csv"}, "missing.csv: no such model catalogue"),
     ({"replication": {"top": [1, 5]}}, "which 1 class is kept. Put 'top' among inference.outputs"),
-    ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
-    ({"replication": {"fit_range": [0.9, 0.1]}}, "'replication.fit_range': 0.9 is not below 0.1"),
     ({"accuracy_prediction": {"view_methods": []}}, "'view_methods' is no more: leave it out"),
 ]
 
@@ -158,29 +113,20 @@ def test_bad_values_in_the_default_study(given, message):
 ARCHIVE = {"kind": "label_archive", "file": "all.npz", "predictions": "p", "labels": "y"}
 CINIC10 = {"kind": "cinic10", "part": "test"}
 BAD_CUSTOM = [
-    ({"groups/datasets/old": "f.csv"}, "f.csv: no column group in the header ['index', 'writer']"),
+    ({"groups": {"without": ["nope"]}}, "'groups.without': unknown model 'nope'"),
+    ({"mcnemar": {"pairs": ["nope"]}}, "'mcnemar.pairs': unknown pair 'nope'"),
+    ({"near_duplicates": {"searches": [{"of": "old", "among": "new"}]}},
+     "'near_duplicates.searches.of': 'old' has predictions only, no images"),
     ({"datasets/old/files": "m.csv"}, "'datasets.old.files': 'm.csv' has no '{model}'"),
-    ({"datasets/old/files": "no/{model}.csv"}, "no predictions of model 'm.v1' at no/m.v1.csv"),
     ({"pairs/both/replication": "newer"}, "'pairs.both.replication': unknown dataset 'newer'"),
     ({"datasets/new/files": "old/{model}.csv"}, "'old' is compared with itself, as 'new'"),
     ({"datasets/OLD": CINIC10}, "'old' and 'OLD' differ only in upper and lower case"),
     ({"datasets/new": {"kind": "digits", "part": "known"}},
      "model 'm.v1' is of kind 'predictions' and cannot be run on it"),
-    # Errors name the key inside a dataset, also where a key is called like the kind.
-    ({"datasets/old": {"kind": "labels", "labels": "x.npy"}}, "'datasets.old': files missing"),
-    ({"datasets/old": ARCHIVE | {"classes": 10}, "datasets/new": ARCHIVE | {"classes": 1000}},
-     "'pairs.both': 'old' has 10 classes, 'new' 1000"),
     ({"datasets/old": ARCHIVE, "datasets/new": ARCHIVE, "matching": {"save_pairs": ["n"]}},
      "'matching.save_pairs': no pair can be matched"),
     ({"datasets/new": {"kind": "accuracies", "file": "t.csv", "unit": "correct",
                        "columns": {"model": "name", "top1": "k"}}}, "'datasets.new': n missing"),
-    # Sets of a pair have one label space.
-    ({"datasets/old": CINIC10, "datasets/new": {"kind": "digits", "part": "known"}},
-     "different classes: 'airplane'"),
-    ({"datasets/old/classes": ["a", "b\nc"]},
-     "'b\\nc' has a line break or a control character, or over 300 characters"),
-    *(({f"pairs/{name}": {"original": "old", "replication": "new"}}, "pairs")
-      for name in ("a b", "-a", "a\n", "n" * 101)),
 ]  # fmt: skip
 
 
@@ -201,9 +147,7 @@ def test_training_and_test_set_have_one_label_space(mine):
 HEADER = "name,kind\n"
 BAD_CATALOGUES = {
     HEADER + "m,predictions\nM,predictions\n": "line 3: model 'M' is named twice",
-    "name;kind\nm;predictions\n": "no column name and kind in the header ['name;kind']",
     HEADER + "m.logits,predictions\n": "'m.logits' cannot be a name",
-    HEADER + "m\n": "not as many cells as the header",
     "name,kind,loss\nm,predictions,focal\n": "'m' is known by its predictions only, yet loss is",
 }
 
@@ -215,22 +159,16 @@ def test_bad_catalogues(tmp_path, text, message):
         read_catalogue(tmp_path / "models.csv")
 
 
-class TestGenerated:
-    def test_schema_and_page_are_those_of_the_settings(self):
-        """Where this fails: `make settings`, and look at what changed."""
-        for file, text in make_settings.generated().items():
-            assert file.read_text(encoding="utf-8") == text, file
+def test_schema_and_page_are_those_of_the_settings():
+    """Where this fails: `make settings`, and look at what changed."""
+    for file, text in make_settings.generated().items():
+        assert file.read_text(encoding="utf-8") == text, file
 
-    @pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
-    def test_studies_fit_the_schema(self, study):
-        schema = json.loads(SCHEMA.read_text())
-        Draft202012Validator(schema).validate(yaml.safe_load(study.read_text()))
 
-    def test_the_schema_refuses_what_the_settings_refuse(self):
-        validator = Draft202012Validator(json.loads(SCHEMA.read_text()))
-        config = yaml.safe_load(DEFAULTS.read_text())
-        for wrong in ({"matching": {"epsilon": 0}}, {"pairs": {"p": {}}}, {"followups": {}}):
-            assert not validator.is_valid(config | wrong)
+@pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
+def test_studies_fit_the_schema(study):
+    schema = json.loads(SCHEMA.read_text())
+    Draft202012Validator(schema).validate(yaml.safe_load(study.read_text()))
 
 
 PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}
@@ -242,8 +180,6 @@ OF_SIZE = {name: PHOTOS | {"resize": size} for name, size in (("8", 8), ("16", 1
     [
         ({"training": {"train": "photos", "validation": "digits-validation"}},
          "'datasets.photos': the images of 'photos' are files"),
-        ({"datasets/x": {"kind": "restyled", "of": "photos", "style": "inverted"}},
-         "'datasets.x.of'"),
         ({"datasets/digits-known": OF_SIZE["8"], "datasets/digits-train": OF_SIZE["16"]},
          "'datasets.digits-known': has images of 8 × 8 pixels, 3 channel(s), values up to 255, and "
          "models are trained on 'digits-train', of 16 × 16"),
@@ -256,13 +192,6 @@ def test_image_files_where_pixels_of_one_size_are_needed(changes, message):
     refuse(
         changed(configuration("digits-sampling"), {"datasets/photos": PHOTOS} | changes), message
     )
-
-
-def test_networks_that_need_larger_images(tmp_path):
-    (tmp_path / "m.csv").write_text(DIGITS.replace(",linear,0,0,", ",vgg,8,11,", 1))
-    config = configuration("digits") | {"models": str(tmp_path / "m.csv")}
-    with pytest.raises(InputError, match=r"digits-train': the architecture of .*linear.* 8 × 8"):
-        load(config)
 
 
 def test_class_folders_of_images(tmp_path):
@@ -288,67 +217,24 @@ def test_class_folders_of_images(tmp_path):
     [
         ("def make():\n    ...\n", "there is no 'build' in .*own.py. Known: make"),
         ("def make(\n", "own.py: not readable as Python"),
-        ("from models import *\n", None),
-        ("if True:\n    def build(): ...\n", None),
     ],
-)  # fmt: skip
+)
 def test_a_function_that_builds_a_model_must_be_there(tmp_path, monkeypatch, text, message):
     monkeypatch.chdir(tmp_path)
     Path("own.py").write_text(text)
     Path("models.csv").write_text("name,kind,source\nm,callable,own:build\n")
     config = configuration("digits") | {"models": "models.csv"}
     del config["training"], config["matching"]
-    if message is None:
-        load(config)
-        return
     with pytest.raises(InputError, match=message):
         load(config)
+    Path("own.py").write_text("if True:\n    def build(): ...\n")
+    load(config)
 
 
 def test_a_key_that_is_there_twice(tmp_path):
-    (tmp_path / "s.yaml").write_text(
-        "a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b}\nd: *b\ne: {1: 1, '1': 2}\n"
-    )
+    (tmp_path / "s.yaml").write_text("a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b}\n")
     found = read_yaml(tmp_path / "s.yaml")
-    assert found["b"] == found["c"] == found["d"] == {"x": 2}
-    assert found["e"] == {1: 1, "1": 2}
+    assert found["b"] == found["c"] == {"x": 2}
     (tmp_path / "s.yaml").write_text("a: 1\nb: {x: 1, x: 2}\n")
     with pytest.raises(InputError, match=r"line 2, column 11: key 'x' is there twice\. Keep one"):
         read_yaml(tmp_path / "s.yaml")
-
-
-def test_no_number_may_be_infinite_or_nan():
-    kinds = [Settings]
-    for kind in kinds:  # grows while it is read
-        kinds += kind.__subclasses__()
-    assert len(kinds) > 60
-    assert not any(kind.model_config.get("allow_inf_nan", True) for kind in kinds)
-
-
-def test_an_empty_optional_key_and_a_default_count_as_left_out():
-    """Jobs are repeated when options change: the same meaning must have the same options."""
-    given = {"kind": "parquet", "files": "a.parquet", "per_class": None, "unreadable": "fail"}
-    options = read_settings(KINDS["parquet"], given).options
-    assert (
-        options
-        == read_settings(KINDS["parquet"], {"kind": "parquet", "files": "a.parquet"}).options
-    )
-    assert options == {"files": ["a.parquet"]}
-
-
-def test_predictions_are_opened_with_the_classes_of_the_study(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("m.csv").write_text("name,kind\nm,predictions\n")
-    sets = {}
-    for name in "ab":
-        Path(name).mkdir()
-        Path(name, "m.csv").write_text("label,prediction,probability\n0,0,0.5\n2,1,0.6\n")
-        sets[name] = {
-            "kind": "predictions",
-            "files": f"{name}/{{model}}.csv",
-            "classes": ["x", "y"],
-        }
-    pairs = {"p": {"original": "a", "replication": "b"}}
-    study = load({"study": "s", "models": "m.csv", "datasets": sets, "pairs": pairs})
-    with pytest.raises(InputError, match=r"a/m\.csv: 'label': row 1: 2 is too large; the maximum"):
-        open_samples(study)

@@ -8,7 +8,6 @@ import matcheval as me
 from helpers import written
 from matcheval.api.pairs import PairOptions, read_pair
 from matcheval.datasets.suites import Pair
-from matcheval.errors import InputError
 from matcheval.predictions.datapoints import copied_rows, copies_warning
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import PairFiles
@@ -30,26 +29,14 @@ def test_copies_are_found():
     assert (first == np.arange(1000) // 2 * 2).all()
     (text,) = copies_warning(first)
     assert text.startswith("500 of 1,000 rows have the scores of an earlier one")
-    assert text.endswith("rows that are equal for all models count as one group in intervals")
-    logits = np.repeat(rng.normal(size=(99, 3)), 5, axis=0)
-    (text,) = copies_warning(copied_rows(logits, are_probabilities=False))
-    assert text.startswith("396 of 495")
-
-
-HALF_ARE_1 = softmaxed(np.random.default_rng(7), 10_000)
-HALF_ARE_1[::2] = np.eye(10, dtype=np.float32)[np.random.default_rng(7).integers(10, size=5_000)]
 
 
 @pytest.mark.parametrize(
     "scores",
     [
-        HALF_ARE_1,
-        softmaxed(np.random.default_rng(1), 10_000),
         np.round(softmaxed(np.random.default_rng(2), 10_000, 3, 4.0, np.float64), 6),  # a CSV file
-        softmaxed(np.random.default_rng(3), 10_000, 3, 4.0, np.float16),
         softmaxed(np.random.default_rng(4), 10_000, 10, 60.0),  # nearly all are 1 and 0
         np.repeat(softmaxed(np.random.default_rng(5), 5_000, 2), 2, axis=0),
-        np.concatenate([softmaxed(np.random.default_rng(6), 9_990), np.full((10, 10), 0.1)]),
     ],
 )
 def test_what_is_no_evidence(scores):
@@ -62,20 +49,12 @@ ORIGINS = ("original", "replication")
 METHODS = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
 
 
-def logits_of(seed, repeats, n=N):
-    """Logits and labels of a set in which every image stands several times."""
-    rng = np.random.default_rng(seed)
-    labels = np.random.default_rng(0).integers(0, 5, n)
-    logits = rng.normal(size=(n, 5)) + 2 * np.eye(5)[labels]
-    return np.repeat(labels, repeats), np.repeat(logits, repeats, axis=0)
-
-
-def by_model(seeds, repeats=2, n=N, **columns):
-    """A table of each model, of logits."""
-    found = {}
+def by_model(seeds, n=N):
+    """A table of each model, of logits of a set in which every image stands twice."""
+    found, labels = {}, np.random.default_rng(0).integers(0, 5, n)
     for model, seed in zip("ab", seeds, strict=True):
-        labels, logits = logits_of(seed, repeats, n)
-        found[model] = {"label": labels, "logits": logits, **columns}
+        logits = np.random.default_rng(seed).normal(size=(n, 5)) + 2 * np.eye(5)[labels]
+        found[model] = {"label": np.repeat(labels, 2), "logits": np.repeat(logits, 2, axis=0)}
     return found
 
 
@@ -87,8 +66,8 @@ def gaps(original, replication, **options):
     return table.means, compared.blocks
 
 
-def grouped(models, repeats=2):
-    names = [f"{row // repeats:04d}" for row in range(2 * N)]
+def grouped(models):
+    names = [f"{row // 2:04d}" for row in range(2 * N)]
     return {m: one | {"group": names[: len(one["label"])]} for m, one in models.items()}
 
 
@@ -111,22 +90,6 @@ def test_of_models_that_differ_only_common_copies_are_groups():
     sure["probabilities"] = np.exp(sure["logits"] - sure.pop("logits").max(axis=1, keepdims=True))
     sure["probabilities"] /= sure["probabilities"].sum(axis=1, keepdims=True)
     assert gaps(OLD | {"b": sure}, NEW)[1].n_source == N
-    # Without scores, a model may only tell apart what others show to be copies.
-    p = np.random.default_rng(6).uniform(0.3, 1, N)
-    plain = {"label": OLD["b"]["label"], "prediction": OLD["b"]["label"] // 2 * 2}
-    for unlike, n in ((0, N), (2 * N, 2 * N)):
-        confidence = np.repeat(p, 2)
-        confidence[:unlike:2] -= 0.01
-        assert gaps(OLD | {"b": plain | {"probability": confidence}}, NEW)[1].n_source == n
-    without = plain | {"probability": np.repeat(p, 2)}
-    assert gaps({"b": without}, {"b": without | {"prediction": plain["label"]}})[1] is None
-
-
-def test_given_groups_are_left_as_they_are():
-    blocks = gaps(grouped(OLD, 4), NEW)[1]
-    assert (blocks.n_source, blocks.n_target) == (N // 2, 200)
-    with pytest.raises(InputError, match="names other groups than"):
-        gaps(OLD | {"a": grouped(OLD)["a"]}, NEW)
 
 
 def test_paired_copies_are_copies_in_both_sets():
@@ -134,8 +97,7 @@ def test_paired_copies_are_copies_in_both_sets():
     assert gaps(OLD, noisy, paired=True)[1].n == N
     for one in noisy.values():
         one["logits"] = np.random.default_rng(7).normal(size=one["logits"].shape)
-    blocks = gaps(OLD, noisy, paired=True)[1]
-    assert (blocks.n, blocks.grouped) == (2 * N, False)
+    assert gaps(OLD, noisy, paired=True)[1].n == 2 * N
 
 
 def test_copies_are_groups_in_studies(tmp_path):
@@ -146,11 +108,8 @@ def test_copies_are_groups_in_studies(tmp_path):
         order = np.random.default_rng(8).permutation(len(models["a"]["label"]))
         paths[origin] = []
         for m, one in models.items():
-            table = {
-                "index": order,
-                "label": one["label"][order],
-                "logits": list(one["logits"][order]),
-            }
+            table = {"index": order, "label": one["label"][order]}
+            table["logits"] = list(one["logits"][order])
             paths[origin].append(written(tmp_path / origin / f"{m}.parquet", table))
     files = PairFiles(
         Pair("pair", "old", "new"), "ab", **paths, layouts=dict.fromkeys(ORIGINS, Layout()),
@@ -167,13 +126,3 @@ def test_copies_in_two_models_on_one_set():
     found, expected = (me.compare_models(one["a"], one["b"]) for one in (OLD, grouped(OLD)))
     assert found._n_groups == expected._n_groups == N
     assert found.difference == expected.difference
-
-
-@pytest.mark.filterwarnings("ignore::matcheval.InputWarning")
-def test_a_file_of_copies_is_told():
-    scores = [np.repeat(softmaxed(np.random.default_rng(n), 200), 2, axis=0) for n in (8, 9)]
-    sets = [{"label": p.argmax(axis=1) // 2, "probabilities": p} for p in scores]
-    with pytest.warns(me.InputWarning, match="200 of 400 rows have the scores of an earlier one"):
-        me.compare(*sets, seeds=2)
-    result = me.compare(*(one | {"group": np.arange(400) // 2} for one in sets), seeds=2)
-    assert "earlier one" not in " ".join(result.warnings)

@@ -157,9 +157,8 @@ def test_grey_and_black_as_the_formulas_have_them():
     brighter = corrupt(image, "brightness", 2, [0])
     np.testing.assert_array_equal(brighter[0, 0], [[25] * 3, [125] * 3])
     # Grey has the hue of red: saturation 0.2 leaves red, and green and blue are 80 %.
-    np.testing.assert_array_equal(
-        corrupt(image, "saturate", 5, [0])[0, 0], [[0] * 3, [100, 80, 80]]
-    )
+    redder = corrupt(image, "saturate", 5, [0])
+    np.testing.assert_array_equal(redder[0, 0], [[0] * 3, [100, 80, 80]])
 
 
 FILES = {
@@ -198,13 +197,9 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
         corrupt(np.zeros((1, 320, 320, 3), np.uint8), "frost", 1, [0], textures=textures)
     path = tmp_path / "a.whl"
     eps = encode(Image.new("RGB", (8, 8)), "EPS")  # for which Pillow starts Ghostscript
-    for content, told in (
-        (archive({n: FILES[n] for n in TEXTURES[:4]}), "no frost5.jpg for 'frost'. Name the"),
-        (archive(FILES | {"frost2.png": eps}), "a.whl.*frost2.png: not a readable .*identify"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(InputError, match=told):
-            load_textures(path)
+    path.write_bytes(archive(FILES | {"frost2.png": eps}))
+    with pytest.raises(InputError, match=r"a.whl.*frost2.png: not a readable .*identify"):
+        load_textures(path)
 
 
 @pytest.mark.parametrize("name", C_BAR)
@@ -222,17 +217,3 @@ def test_every_pixel_is_that_of_a_literal_reference(name, side):
     found = corruption.apply(images if scale == 1 else images / scale, *generators, level)
     found = scale * np.clip(found, 0, 255 // scale).astype(float)
     assert np.allclose(found, expected, rtol=0, atol=1e-6)
-
-
-def test_images_of_224_pixels_have_25_discs():
-    image = np.random.default_rng(1).random((1, 224, 224, 3))
-    moved = CORRUPTIONS["pinch_and_twirl"].apply(image, [np.random.default_rng(0)], 10) != image
-    y, x = np.indices((224, 224))
-    squared = (y % 44 - 22) ** 2 + (x % 44 - 22) ** 2
-    inside = (squared > 0) & (squared < 22**2) & (np.maximum(y, x) < 220)
-    assert np.array_equal(moved[0].any(axis=-1), inside)
-
-
-def test_images_that_are_not_square_are_refused():
-    with pytest.raises(InputError, match="images of 4 × 5 pixels to corrupt; C-bar"):
-        corrupt(np.zeros((1, 4, 5, 3), np.uint8), "ripple", 1, [0])

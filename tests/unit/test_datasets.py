@@ -1,10 +1,7 @@
 """Datasets in memory and on disk: the digits, arrays, image files; sets derived from others."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
@@ -16,12 +13,7 @@ from matcheval.datasets.decoding import UnreadableImageError, decode_rgb, inspec
 from matcheval.datasets.derived import Derivation, balanced_parts, derive, part, rest, union
 from matcheval.datasets.folders import read_dataset, write_datapoints, write_dataset
 from matcheval.datasets.prepare import build_dataset
-from matcheval.datasets.published import Digits
 from matcheval.errors import InputError
-from matcheval.io.self_digests import read_json, write_json
-from matcheval.settings import read_settings
-
-STUDIES = Path(__file__).parents[2] / "studies"
 
 
 @pytest.fixture
@@ -44,23 +36,6 @@ def test_the_split_is_the_published_one():
     assert np.array_equal(digits["new-writers"].labels, original.target[1300:])
 
 
-def test_new_writers_are_divided_where_the_same_digits_are_copied_anew():
-    """Each sheet has the labels of the first one, in their order, but for some that are missing."""
-    labels = load_digits().target
-    study = yaml.safe_load((STUDIES / "digits-shifts.yaml").read_text(encoding="utf-8"))
-    blocks = {name: block for name, block in study["datasets"].items() if "sheet" in name}
-    ends = [0]
-    for name, block in blocks.items():
-        start, stop = read_settings(Digits, block, file=name).rows
-        assert start == ends[-1]
-        ends.append(stop)
-        # The eleventh sheet begins 13 digits before the new writers' part.
-        sheet = labels[1300 + (start or -13) : 1300 + stop]
-        copied = iter(labels[:130])
-        assert all(digit in copied for digit in sheet)
-    assert ends[-1] == 497
-
-
 def test_written_datasets_are_read_back_and_have_the_same_bytes(small, tmp_path):
     for folder in ("one", "two"):
         write_dataset(small, tmp_path / folder)
@@ -77,14 +52,9 @@ def test_written_datasets_are_read_back_and_have_the_same_bytes(small, tmp_path)
 
 
 @pytest.mark.parametrize("file", ["images.npy", "datapoints.parquet", "dataset.json"])
-@pytest.mark.parametrize("damage", ["remove", "truncate"])
-def test_missing_and_truncated_files_are_named(small, tmp_path, file, damage):
+def test_truncated_files_of_a_dataset_are_named(small, tmp_path, file):
     write_dataset(small, tmp_path)
-    path = tmp_path / file
-    if damage == "remove":
-        path.unlink()
-    else:
-        path.write_bytes(path.read_bytes()[:-10])
+    (tmp_path / file).write_bytes((tmp_path / file).read_bytes()[:-10])
     with pytest.raises(InputError, match=file):
         read_dataset(tmp_path)
 
@@ -94,21 +64,16 @@ def test_changed_contents_are_refused(small, tmp_path):
     np.save(tmp_path / "images.npy", small.images[::-1])
     with pytest.raises(InputError, match="sha256"):
         read_dataset(tmp_path)
-    assert len(read_dataset(tmp_path, verify=False)) == 3
     write_datapoints(tmp_path, np.array([0, 1]), ["a", "b"])
     with pytest.raises(InputError, match="3 images, 2 labels"):
         read_dataset(tmp_path)
     write_datapoints(tmp_path, np.array([0, 2, 1]), ["a", "b", "c"])
     with pytest.raises(InputError, match=r"row 1 \(from 0\): 2 is not one of 2 classes"):
         read_dataset(tmp_path)
-    description = read_json(tmp_path / "dataset.json")
-    write_json(description | {"max_value": None}, tmp_path / "dataset.json")
-    with pytest.raises(InputError, match=r"dataset\.json.*max_value"):
-        read_dataset(tmp_path)
 
 
-def noise(height, width, seed=0):
-    values = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+def noise(height, width):
+    values = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
     return Image.fromarray(values)
 
 
@@ -172,24 +137,21 @@ def test_every_pixel_format_becomes_rgb_as_the_common_loaders_make_it(encoded, t
     assert np.array_equal(decoded, ImageDataset(str(tmp_path))[0][0])
 
 
-@pytest.mark.parametrize("encoded", FILES, ids=["png", "jpeg", "webp"])
-def test_truncated_files_are_refused(encoded):
-    inspect_image(encoded)
-    for read in (inspect_image, decode_rgb):
-        for cut in (encoded[:-30], encoded[: len(encoded) // 2], encoded[:20], b""):
-            with pytest.raises(UnreadableImageError) as caught:
-                read(cut)
-            assert "BytesIO" not in str(caught.value)
-        for other in (b"<html>404</html>", b"\x00" + encoded):
+def test_truncated_files_are_refused():
+    for encoded in FILES:
+        inspect_image(encoded)
+        for read in (inspect_image, decode_rgb):
+            for cut in (encoded[:-30], encoded[:20], b""):
+                with pytest.raises(UnreadableImageError):
+                    read(cut)
             with pytest.raises(UnreadableImageError, match=r"it is not a JPEG, PNG.* TIFF file"):
-                read(other)
+                read(b"\x00" + encoded)
 
 
 @pytest.mark.parametrize(
     ("lossless", "kind", "options"),
     [
-        (True, "PNG", {}), (True, "BMP", {}), (True, "WEBP", {"lossless": True}),
-        (True, "WEBP", {"lossless": True, "exif": b"Exif\0\0abc"}), (False, "WEBP", {}),
+        (True, "PNG", {}), (True, "WEBP", {"lossless": True, "exif": b"Exif\0\0abc"}),
         (False, "WEBP", {"exif": b"Exif\0\0abc"}), (False, "JPEG", {"quality": 100}),
     ],
 )  # fmt: skip
@@ -202,8 +164,6 @@ def test_arrays_are_converted_to_rgb_images():
     rgb = np.asarray(dataset(grey, max_value=16).image(0))
     assert rgb.shape == (1, 17, 3)
     assert rgb[0, [0, 8, 16]].tolist() == [[0] * 3, [128] * 3, [255] * 3]
-    pixels = np.asarray(noise(4, 5))[None]
-    assert np.array_equal(dataset(pixels).image(0), pixels[0])
 
 
 def numbered(name, labels, *, classes=("cat", "dog", "ship"), first=0, side=2):
@@ -240,17 +200,15 @@ def test_a_part_and_the_rest_are_the_whole():
     assert values(derive(part("all", 2, 5, seed=4), [source])) != values(one)
 
 
-@pytest.mark.parametrize(
-    ("other", "named"),
-    [({"classes": ("cat", "dog", "truck")}, "classes"), ({"side": 3}, "image_shape")],
-)
-def test_sets_that_do_not_match_are_refused(other, named):
-    with pytest.raises(InputError, match=named):
-        derive(union("one", "two"), [numbered("one", [0, 1]), numbered("two", [0, 1], **other)])
+def test_sets_that_do_not_match_are_refused():
+    for other in ({"classes": ("cat", "dog", "truck")}, {"side": 3}):
+        sets = [numbered("one", [0, 1]), numbered("two", [0, 1], **other)]
+        with pytest.raises(InputError, match="classes" if "classes" in other else "image_shape"):
+            derive(union("one", "two"), sets)
 
 
-def origins(role, per_set=30, seed=0):
-    options = {"per_set": per_set, "role": role, "test_fraction": 0.2, "seed": seed}
+def origins(role):
+    options = {"per_set": 30, "role": role, "test_fraction": 0.2, "seed": 0}
     return Derivation("origins", ("one", "two"), options)
 
 
@@ -270,7 +228,3 @@ def test_a_class_with_too_few_images_is_named_with_its_shortfall():
     sources = [numbered("one", [0] * 12 + [1] * 7 + [2] * 9), numbered("two", [0, 1, 2] * 12)]
     with pytest.raises(InputError, match=r"one.*'dog' has 7, 3 too few; 'ship' has 9, 1 too few"):
         derive(origins("train"), sources)
-    with pytest.raises(InputError, match="'dog' has 7, 1 too few"):
-        derive(part("one", 1, 8, seed=0), sources[:1])
-    with pytest.raises(InputError, match="per_set"):
-        derive(origins("test", per_set=6), sources)

@@ -5,7 +5,6 @@ SLURM's commands are replaced by scripts that print its answers; tests/cluster u
 
 import os
 from types import SimpleNamespace
-from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -15,22 +14,6 @@ from matcheval import __version__, health, slurm_checks
 from matcheval.cli.main import main
 from matcheval.health import NOTE, OK, PROBLEM
 from studies import ROOT
-
-
-def states(findings):
-    return [one.state for one in findings]
-
-
-def ended(capsys, *arguments):
-    with pytest.raises(SystemExit) as caught:
-        main(list(arguments))
-    return caught.value.code, capsys.readouterr()
-
-
-def test_the_version(capsys):
-    code, told = ended(capsys, "--version")
-    assert code == 0
-    assert told.out.splitlines()[0].split() == ["matched-eval", __version__]
 
 
 class TestDoctor:
@@ -45,16 +28,11 @@ class TestDoctor:
 
     def test_a_problem_is_said_with_its_remedy_and_a_code(self, capsys, tmp_path):
         (tmp_path / "file").touch()
-        code, told = ended(capsys, "doctor", "--results", str(tmp_path / "file" / "results"))
-        assert code == 1
-        assert "problem   results: " in told.out
-        assert "-> Name another one: `results:` in the study file" in told.out
-        assert "\n1 problem, " in told.out
-
-    @pytest.mark.parametrize(("free", "state"), [(10**10, OK), (10**9, NOTE), (10**8, PROBLEM)])
-    def test_disk_space(self, tmp_path, monkeypatch, free, state):
-        monkeypatch.setattr(health.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-        assert states(health.check_folders(tmp_path)) == [state, state]
+        with pytest.raises(SystemExit, match="1"):
+            main(["doctor", "--results", str(tmp_path / "file" / "results")])
+        told = capsys.readouterr().out
+        assert "problem   results: " in told
+        assert "-> Name another one: `results:` in the study file" in told
 
     def test_packages(self, monkeypatch):
         declared = ["numpy>=2.1", "pandas>=99", "nowhere-to-be-found; extra == 'workflow'"]
@@ -67,31 +45,25 @@ class TestDoctor:
 class FakeTorch:
     """As much of torch as is asked for the devices."""
 
-    def __init__(self, cuda=None, error=None, mps=False):
-        count = Mock(side_effect=error, return_value=0)
-        self.version, self.cuda = SimpleNamespace(cuda=cuda), SimpleNamespace(device_count=count)
-        self.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: mps))
+    def __init__(self, cuda):
+        self.version = SimpleNamespace(cuda=cuda)
+        self.cuda = SimpleNamespace(device_count=lambda: 0)
+        self.backends = SimpleNamespace(mps=SimpleNamespace(is_available=lambda: False))
 
 
-class TestGpus:
-    @pytest.mark.parametrize(
-        ("torch", "files", "environment", "state", "said"),
-        [
-            (FakeTorch(None), ["nvidia0"], {}, PROBLEM, "built for CPUs only"),
-            (FakeTorch("13.0"), ["nvidia0"], {}, PROBLEM, "it is built for CUDA 13.0"),
-            (FakeTorch("13.0"), [], {"CUDA_VISIBLE_DEVICES": ""}, NOTE, "hidden"),
-            (FakeTorch("13.0", RuntimeError("driver too old\nmore")), [], {}, PROBLEM, "too old"),
-        ],
-    )
-    def test_what_torch_can_use(
-        self, tmp_path, monkeypatch, torch, files, environment, state, said
-    ):
-        for name in files:
-            (tmp_path / name).touch()
-        monkeypatch.setattr(health, "DEVICES", tmp_path)
-        found, told, remedy = health._gpus(torch, {"PATH": "", **environment})
-        assert (found, said in told) == (state, True)
-        assert bool(remedy) == (state != OK)
+@pytest.mark.parametrize(
+    ("torch", "environment", "state", "said"),
+    [
+        (FakeTorch(None), {}, PROBLEM, "built for CPUs only"),
+        (FakeTorch("13.0"), {}, PROBLEM, "it is built for CUDA 13.0"),
+        (FakeTorch("13.0"), {"CUDA_VISIBLE_DEVICES": ""}, NOTE, "hidden"),
+    ],
+)
+def test_what_torch_can_use(tmp_path, monkeypatch, torch, environment, state, said):
+    (tmp_path / "nvidia0").touch()
+    monkeypatch.setattr(health, "DEVICES", tmp_path)
+    found, told, remedy = health._gpus(torch, {"PATH": "", **environment})
+    assert (found, said in told, bool(remedy)) == (state, True, True)
 
 
 PARTITIONS = "cpu|1-00:00:00\ngpu|2:00:00\nlong|infinite"
@@ -141,16 +113,6 @@ def test_time_limits_of_partitions(commands):
     assert slurm_checks.partitions() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
     commands("sinfo", "echo 'a|30:00\nb|1-12:30:00\nc|0:30'")
     assert slurm_checks.partitions() == {"a": 30, "b": 2190, "c": 0.5}
-
-
-def test_whether_there_is_a_cluster(commands, profile, monkeypatch):
-    commands("sinfo", "echo 'Unable to contact slurm controller' >&2; exit 1")
-    (found,) = slurm_checks.check_presence()
-    assert (found.state, "Unable to contact" in found.found) == (NOTE, True)
-    monkeypatch.setenv("PATH", "/nowhere")
-    (found,) = slurm_checks.check_presence()
-    assert found.state == OK  # jobs run on this machine
-    assert profile()["SLURM"][0] == PROBLEM
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
@@ -10,10 +9,7 @@ import trainings
 from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.networks import as_network, as_trained_network, build_model
-from matcheval.training import algorithms
-from matcheval.training.algorithm import Minibatch, Optimizer, Setup
 from matcheval.training.loop import train
-from matcheval.training.losses import cross_entropy
 from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains
@@ -45,90 +41,6 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-def built(recipe, n_domains):
-    """An algorithm with the network of a layer, batch norm and a head, from the same weights."""
-    torch.manual_seed(0)
-    network = torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Tanh(),
-        torch.nn.Linear(5, 3),
-    )  # fmt: skip
-    setup = Setup(n_domains, torch.Generator().manual_seed(1))
-    return algorithms.IMPLEMENTATIONS[recipe.algorithm](network, recipe, setup).train()
-
-
-def minibatches(n_domains, n=6, seed=0):
-    torch.manual_seed(seed)
-    labels = [torch.randint(3, (n,)) for _ in range(n_domains)]
-    return [
-        Minibatch(i + torch.randn(n, 1, 2, 2), torch.eye(3)[own]) for i, own in enumerate(labels)
-    ]
-
-
-@pytest.mark.parametrize("name", ["vrex", "group_dro", "coral", "fishr"])
-def test_gradients_with_one_domain_are_those_of_erm(name):
-    """Before the burn-in ends, and after it."""
-    options = {"burn_in_steps": 1} if name in EARLY else {}
-    algorithm, erm = built(recipe_of(name, **options), 1), built(recipe_of("erm"), 1)
-    for seed in range(2):
-        batches = minibatches(1, seed=seed)
-        assert torch.equal(algorithm.update(batches, 1.0).loss, erm.update(batches, 1.0).loss)
-        both = zip(algorithm.network.parameters(), erm.network.parameters(), strict=True)
-        assert all(torch.equal(found.grad, expected.grad) for found, expected in both)
-
-
-@pytest.mark.parametrize(("name", "rate"), [("vrex", 0.01), ("fishr", 0.01), ("eqrm", 1e-6)])
-def test_the_optimiser_begins_anew_after_the_burn_in(name, rate):
-    algorithm = built(recipe_of(name, burn_in_steps=2), 2)
-    batches, optimizers, sizes = minibatches(2), [], []
-    for _ in range(4):
-        before = torch.nn.utils.parameters_to_vector(algorithm.network.parameters()).detach()
-        algorithm.update(batches, 1.0)
-        optimizers.append(algorithm.optimizers["network"])
-        after = torch.nn.utils.parameters_to_vector(algorithm.network.parameters())
-        sizes.append((after - before).abs().max().item())
-    first, second, third, fourth = optimizers
-    assert first is second is not third is fourth
-    # The first step of Adam changes a weight by the learning rate.
-    assert [sizes[0], sizes[2]] == [pytest.approx(0.01, rel=0.01), pytest.approx(rate, rel=0.2)]
-
-
-def test_sagnet_equals_three_optimisers():
-    """DomainBed's: of the layers before the head, of the head, of the style head."""
-    recipe = replace(recipe_of("sagnet", weight=0.5), weight_decay=0.01)
-    algorithm, other = built(recipe, 2), built(recipe, 2)
-    network, style_head = other.network, other.style_head
-    body = network[:-1]
-    steps = [Optimizer(part, recipe)._optimizer for part in (body, network[-1], style_head)]
-    generator = torch.Generator().manual_seed(1)
-
-    def style_logits():
-        permutation = torch.randperm(len(images), generator=generator)
-        return style_head(algorithms.randomized_content(body(images), permutation))
-
-    def update(loss, *optimizers):
-        for optimizer in steps:
-            optimizer.zero_grad()
-        loss.backward()
-        for optimizer in optimizers:
-            optimizer.step()
-
-    for seed in range(3):
-        batches = minibatches(2, seed=seed)
-        images, targets = (torch.cat(part) for part in zip(*batches, strict=True))
-        own = torch.rand(len(images), generator=generator)
-        permutation = torch.randperm(len(images), generator=generator)
-        styled = algorithms.randomized_style(body(images), own, permutation)
-        update(cross_entropy(network[-1](styled), targets), *steps[:2])
-        update(cross_entropy(style_logits(), targets), steps[2])
-        update(0.5 * algorithms.cross_entropy_to_uniform(style_logits()), steps[0])
-        algorithm.update(batches, 1.0)
-    pairs = zip(
-        [*algorithm.network.state_dict().values(), *algorithm.style_head.parameters()],
-        [*network.state_dict().values(), *style_head.parameters()], strict=True,
-    )  # fmt: skip
-    assert all(torch.allclose(found, expected, atol=1e-6) for found, expected in pairs)
-
-
 def test_every_architecture_ends_in_a_head():
     """Its input are the features that algorithms work with."""
     for name, (width, depth, groups, side) in SIZES.items():
@@ -142,9 +54,6 @@ def test_every_architecture_ends_in_a_head():
         logits, features = as_network(model.eval(), features=True, name=name)(images)
         assert torch.allclose(head(features), logits, atol=1e-5), name
         assert features.shape == (3, head.in_features)
-    scaled = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Softmax(dim=1))
-    with pytest.raises(InputError, match="m: the model's logits are not the output of its last"):
-        as_trained_network(scaled, "m")[0](torch.rand(3, 2))
 
 
 def test_groups_of_hyper_parameters():
@@ -155,8 +64,6 @@ def test_groups_of_hyper_parameters():
         assert hyper_parameter_groups(name, 2) == groups[:2]
         for group in groups:
             _ = recipe_of(name, **group).typed_options
-    values = [group["weight"] for group in hyper_parameter_groups("sd", 300)[1:]]
-    assert np.quantile(values, [0, 0.5, 1]) == pytest.approx([1e-5, 1e-3, 1e-1], rel=0.5)
 
 
 def test_sources_that_cannot_be_trained_on_are_named(sets):
@@ -166,9 +73,6 @@ def test_sources_that_cannot_be_trained_on_are_named(sets):
     small = a_set("small", 7, side=6)
     with pytest.raises(InputError, match="'batch_size': is 8, but small has 7 images"):
         train("m", recipe_of("coral"), [known[0], small], validation)
-    alike = replace(known[1], labels=np.ones_like(known[1].labels))
-    with pytest.raises(InputError, match="bright has images of class 'b' only"):
-        train("m", recipe_of("coral"), [known[0], alike], validation)
 
 
 VARIANTS = [("eqrm", "implicit"), ("selfreg", "domainbed_compat"), ("rcs", "fixed_width")]
@@ -210,5 +114,3 @@ def test_divergence_names_the_step_and_the_saved_state(sets, tmp_path):
     recipe, path = recipe_of("vrex", weight=1e300), tmp_path / "m.partial"
     with pytest.raises(InputError, match=r"epoch 2, step \d of 4.*epoch 1 is in .*m\.partial"):
         train("m", recipe, *sets, engine=Engine(save_minutes=0), resume_file=path)
-    with pytest.raises(InputError, match=r"epoch 1, step 2 of 4: .*; no state was saved"):
-        train("m", recipe_of("vrex", weight=1e300, burn_in_steps=1), *sets)

@@ -3,14 +3,12 @@
 import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from safetensors.numpy import save
 
-import matcheval as me
 from helpers import run_python, simulate
 from image_sets import npz
 from matcheval.downloads import fetching
@@ -82,7 +80,6 @@ BUSY = [("status", 503), ("status", 429, {"Retry-After": "7"}), ("status", 500)]
 YEARS_AGO = {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}
 
 
-@pytest.mark.parametrize("etags", [True, False])
 @pytest.mark.parametrize(
     ("failures", "answers", "waits"),
     [
@@ -96,9 +93,8 @@ YEARS_AGO = {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}
     ],
 )  # fmt: skip
 def test_a_server_that_fails_is_asked_again_for_what_is_missing(
-    get, server, etags, failures, answers, waits
+    get, server, failures, answers, waits
 ):
-    server.etags = etags
     server.failures["data.bin"] = list(failures)
     assert get() == DATA
     assert [(request.status, request.sent) for request in server.requests] == answers
@@ -123,7 +119,6 @@ def test_a_later_process_continues_a_download(get, server, tmp_path):
     [
         (True, DATA[::-1], [200, 200]),  # the server sends the new file from the start
         (False, DATA[::-1], [200, 206, 200]),  # the checksum differs
-        (False, DATA + b"more", [200, 206, 200]),  # the length has changed
     ],
 )
 def test_versions_of_a_file_are_not_mixed(get, server, etags, older, statuses):
@@ -138,28 +133,16 @@ def test_versions_of_a_file_are_not_mixed(get, server, etags, older, statuses):
     assert server.requests[-1].sent == len(DATA)
 
 
-def test_wrong_bytes_are_refused(get, server, tmp_path):
+def test_wrong_bytes_are_refused_and_errors_say_what_to_do_by_hand(get, server, tmp_path):
     server.files["data.bin"] = WRONG
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=f"{hashlib.sha256(WRONG).hexdigest()}.*{SHA256}"):
         get()
-    path, digest = str(tmp_path / "data.bin"), hashlib.sha256(WRONG).hexdigest()
-    for part in (digest, SHA256, server.url("data.bin"), path):
-        assert part in str(caught.value)
     assert left(tmp_path) == []
-
-
-def test_errors_say_what_to_do_by_hand(get, server, tmp_path, monkeypatch):
     server.files.clear()
-    with pytest.raises(InputError) as caught:
+    server.requests.clear()
+    with pytest.raises(InputError, match=rf"HTTP 404.*SHA-256 {SHA256}.*by hand"):
         get()
     assert len(server.requests) == 1  # a second request would not help
-    by_hand = f"put the file at {tmp_path}/data.bin by hand"
-    for part in ("data.bin", "HTTP 404", f"SHA-256 {SHA256}", by_hand, "'mirror'"):
-        assert part in str(caught.value)
-    monkeypatch.setattr(server, "address", "http://127.0.0.1:1")
-    with pytest.raises(InputError, match=r"127.0.0.1:1/data.bin: .*refused.*MD5 .* by hand"):
-        get(Expected(md5=MD5))
-    assert get.waits == [1, 2, 4, 8]
 
 
 @pytest.mark.parametrize(
@@ -178,22 +161,13 @@ def test_another_address_continues_an_interrupted_download(get, server, expected
     assert asked == ["bytes=2000000-" if part else None for part in continued]
 
 
-def test_without_a_checksum_a_warning_is_logged(get, caplog):
-    for _ in ("downloaded", "found"):
-        get(UNKNOWN)
-        assert "data.bin: no checksum is published; the file is not verified" in caplog.text
-        caplog.clear()
-
-
 def test_a_folder_or_a_server_can_be_the_mirror(server, tmp_path):
     url, folder = "https://nowhere.invalid/a/b?download=1", tmp_path / "mirror"
     with pytest.raises(InputError, match=r"my data.bin: could not be downloaded .*no such file"):
         download(url, tmp_path / "my data.bin", PUBLISHED, mirror=str(folder))
     folder.mkdir()
     (folder / "my data.bin").write_bytes(DATA)
-    for i, mirror in enumerate((str(folder), f"file://{folder}")):
-        path = tmp_path / str(i) / "my data.bin"
-        assert download(url, path, PUBLISHED, mirror=mirror) == SHA256
+    assert download(url, tmp_path / "a" / "my data.bin", PUBLISHED, mirror=str(folder)) == SHA256
     assert server.requests == []
     path = tmp_path / "to" / "data.bin"
     assert download(url, path, PUBLISHED, mirror=f"{server.address}/") == SHA256
@@ -230,7 +204,6 @@ def test_the_list_of_published_files_is_complete():
         ([("cut", 1000), ("status", 206, {"Content-Range": f"bytes 5-9/{N}"})] * 100, {},
          "could not be downloaded", 5),
         ([], {"hours": 0}, "the time for this download is over", 1),
-        ([("status", 503)] * 9, {"hours": 3 / 3600}, "HTTP 503", 3),  # no wait beyond the end
     ],
 )  # fmt: skip
 def test_downloads_end(get, server, failures, options, message, n_requests):
@@ -248,19 +221,10 @@ def test_versions_that_nobody_tells_apart_are_not_mixed(get, server):
     assert [request.range for request in server.requests] == [None] * 3
 
 
-@pytest.mark.parametrize("headers", [True, False])
-def test_a_larger_file_is_not_received(get, server, headers):
-    server.lengths = headers
-    with pytest.raises(InputError, match=r"has (more than 1,000|3,000,000) bytes"):
+def test_a_larger_file_is_not_received(get, server):
+    server.lengths = False
+    with pytest.raises(InputError, match="has more than 1,000 bytes"):
         get(Expected(SHA256, size=1000))
-
-
-def test_too_slow_a_server(get, monkeypatch):
-    monkeypatch.setattr(fetching, "_RATE_WINDOW_S", 0.0)
-    monkeypatch.setattr(fetching, "LEAST_RATE", 1e15)
-    with pytest.raises(InputError, match=r"it sent [\d,]+ bytes in 0 s"):
-        get()
-    assert get.waits == [1, 2, 4, 8]
 
 
 FORMATS = {
@@ -284,7 +248,6 @@ def test_only_whole_files_of_the_right_format_pass_without_checksum(tmp_path, na
             check_format(path, name)
 
 
-ROOT = Path(__file__).parents[2]
 COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
@@ -317,14 +280,10 @@ def test_the_command_reads_predictions_of_the_hub(hub, run, tmp_path):
     local = run(*command, "old.csv", "new.csv")
     done = run(*command, *addresses)
     assert done.stderr == ""
-    assert done.stdout == local.stdout
     assert "old (original) against new" in done.stdout
     hub.requests.clear()
     assert run(*command, *addresses, HF_HUB_OFFLINE="1").stdout == local.stdout  # of the cache
     assert not hub.requests
-    missing = run(*command, addresses[0], "hf://user/model/none.csv")
-    assert missing.returncode == 1
-    assert missing.stderr.startswith("error: hf://user/model/none.csv: the hub gave no such file (")
 
 
 MODEL = """
@@ -336,7 +295,6 @@ from matcheval.models.rows import ModelSource
 images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
 loader = [(images[:4], np.arange(4)), (images[4:], np.arange(4))]
 print(me.evaluate("hf://user/net", loader, device="cpu")["logits"].tolist())
-print(me.compare("hf://user/net", loader, loader[:1], seeds=1).models)
 row = ModelSource.from_row("mine", "timm", {"source": "hf://user/net"})
 found = describe_published([row], "descriptions")["mine"]
 print(found.file_name, found.url, found.n_classes)
@@ -361,13 +319,10 @@ def test_a_model_of_the_hub_in_three_lines(hub, run, tmp_path):
     weights.write_bytes(save(other.state_dict()))
     done = run("-W", "ignore", "-c", MODEL, weights)
     assert not done.returncode, done.stderr
-    logits, models, described, loaded = done.stdout.splitlines()
+    logits, described, loaded = done.stdout.splitlines()
     images = torch.rand(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
         for found, model in ((logits, net), (loaded.rpartition("]]")[0] + "]]", other)):
             torch.testing.assert_close(torch.tensor(json.loads(found)), model(images))
     url = f"{hub.address}/user/net/resolve/main/model.safetensors"
     assert described == f"hf_user_net.safetensors {url} 4"
-    assert models == "('user/net',)"
-    with pytest.raises(me.InputError, match=r"^resnet_of_nobody: timm has no such model"):
-        me.evaluate("resnet_of_nobody", [])

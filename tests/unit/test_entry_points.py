@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +18,8 @@ from snakemake.scheduling.job_scheduler import JobScheduler
 
 from helpers import run_python
 from matcheval.datasets.suites import Pair
-from matcheval.execution import entry_points, run_summary
-from matcheval.execution.entry_points import job_arguments, run_command, run_job, run_script
+from matcheval.execution import run_summary
+from matcheval.execution.entry_points import job_arguments, run_job
 from matcheval.execution.jobs import set_job_environment
 from matcheval.protocol.settings import Criterion
 from sigterm import end_at_any_moment
@@ -33,25 +32,16 @@ def main(
     """Stand in for a script's function."""
 
 
-GIVEN = {"pair": {"name": "p", "original": "a", "replication": "b", "source": None},
-         "size": None, "options": {"share": 0.05}}  # fmt: skip
-
-
-def job(parameters=GIVEN, **changes):
-    """A job as Snakemake hands it to a script; `code` is there to repeat it when code changes."""
-    places = {
-        "params": {"job": json.dumps(parameters), "code": "1a2b"},
-        "input": {"tables": ["x.csv", "y.csv"]},
-        "output": {"page": "z.md"},
-        "wildcards": {"pair": "p", "criterion": "probability", "dataset": "d"},
-    }
-    places = {name: one | changes.get(name, {}) for name, one in places.items()}
-    return SimpleNamespace(**places, threads=2)
-
-
 def test_arguments_are_found_by_name_and_converted():
     """The pair is also a wildcard, its name, which the rule's parameter overrides."""
-    assert job_arguments(main, job()) == {
+    pair = {"name": "p", "original": "a", "replication": "b", "source": None}
+    given = {"pair": pair, "size": None, "options": {"share": 0.05}}
+    job = SimpleNamespace(
+        params={"job": json.dumps(given), "code": "1a2b"}, input={"tables": ["x.csv", "y.csv"]},
+        output={"page": "z.md"}, threads=2,
+        wildcards={"pair": "p", "criterion": "probability", "dataset": "d"},
+    )  # fmt: skip
+    assert job_arguments(main, job) == {
         "pair": Pair("p", "a", "b"),
         "criterion": Criterion.PROBABILITY,
         "tables": [Path("x.csv"), Path("y.csv")],
@@ -59,46 +49,6 @@ def test_arguments_are_found_by_name_and_converted():
         "options": {"share": 0.05},
         "page": Path("z.md"),
     }
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (job(GIVEN | {"sise": 3}), "the rule passes sise, which its script does not take"),
-        (job({"pair": GIVEN["pair"], "options": {}}), "passes 'size' 0 times"),
-        (job(params={"tables": []}), "passes 'tables' 2 times"),
-    ],
-)
-def test_a_rule_and_a_script_that_do_not_fit_together(given, message):
-    with pytest.raises(TypeError, match=message):
-        job_arguments(main, given)
-
-
-@dataclass
-class Machine:
-    """Fields that are options."""
-
-    device: str = "cpu"
-    n_threads: int = 1
-    exact: bool = True
-
-
-def test_options_of_a_script_are_the_parameters_of_its_function():
-    seen = []
-
-    def work(name: str, machine: Machine, files: Sequence[Path] = (), again: bool = False) -> None:
-        seen.append((name, machine, files, again))
-
-    given = ["--name", "a", "--n-threads", "2", "--no-exact", "--files", "x", "y", "--again"]
-    run_script(work, given)
-    run_script({"work": work, "rest": print}, ["work", "--name", "a"])
-    assert seen == [
-        ("a", Machine("cpu", 2, False), [Path("x"), Path("y")], True),
-        ("a", Machine(), (), False),
-    ]
-    for argv in ([], ["--name", "a", "--other", "b"]):
-        with pytest.raises(SystemExit):
-            run_script(work, argv)
 
 
 def test_names_cannot_command_the_terminal():
@@ -110,28 +60,6 @@ def test_names_cannot_command_the_terminal():
         "run_command(fail)"
     )
     assert run_python("-c", code).stderr == "of \\x1b[2J\nerror: no \\x9b1m\\x07é\n"
-
-
-def test_compiled_code_that_a_full_disk_cut_off_is_deleted(tmp_path, monkeypatch, capsys):
-    (tmp_path / "cut_off.py").write_text("NAMES = ['a', 'b', 'c']\nprint('imported')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    monkeypatch.setattr(entry_points, "__file__", str(tmp_path / "matcheval/execution/x.py"))
-
-    def function():
-        import cut_off  # noqa: F401
-
-    run_command(function)
-    (compiled,) = tmp_path.rglob("*.pyc")
-    os.truncate(compiled, compiled.stat().st_size - 9)
-    del sys.modules["cut_off"]
-    with pytest.raises(SystemExit):
-        run_command(function)
-    told = capsys.readouterr().err
-    assert f"{compiled}: compiled code of Python was cut off" in told
-    assert "Run the same command again" in told
-    run_command(function)  # and now it goes
-    del sys.modules["cut_off"]
 
 
 def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory(
@@ -158,12 +86,10 @@ Traceback (most recent call last):
 @pytest.mark.parametrize(
     ("log", "reason"),
     [
-        ("epoch 1\nerror: x.csv: no such file\n", "x.csv: no such file"),
         (TRACEBACK + "matcheval.errors.InputError: b.csv: row 0\nc.csv: row 1\n",
          "b.csv: row 0 c.csv: row 1"),
         ("slurmstepd: error: *** JOB 7 CANCELLED DUE TO TIME LIMIT ***\n",
          "*** JOB 7 CANCELLED DUE TO TIME LIMIT ***"),
-        ("", ""),
     ],
 )  # fmt: skip
 def test_the_error_in_a_log(log, reason):
@@ -188,31 +114,19 @@ def told(tmp_path, text, began=0.0) -> list[str]:
     return run_summary.failure_table(tmp_path / "run.log", began).splitlines()
 
 
-@pytest.mark.parametrize(
-    ("log", "code", "reason"),
-    [
-        ("error: a\n", 1, "a"),
-        (
-            "error: caught\n",
-            137,
-            "killed by SIGKILL, perhaps because the machine ran out of memory",
-        ),
-        ("error: " + "long " * 100, 1, ("long " * 100)[:299] + "…"),
-        (None, 1, "it has left no message"),
-    ],
-)
-def test_the_reason_of_a_failure(tmp_path, log, code, reason):
+def test_the_reason_of_a_failure(tmp_path):
     file = tmp_path / "job.log"
-    if log is not None:
-        file.write_text(log)
-        os.utime(file, (1000, 1000))
-    text = f"{STATUS.format('train mlp > log')} status {code}.\n" + error(
-        4, file, "    shell:", "        train mlp > log"
-    )
-    assert told(tmp_path, text, 1000)[3].endswith(f" {file}  {reason}")
-    # A log of an earlier run tells nothing.
-    if code == 1:
-        assert told(tmp_path, text, 2000)[3].endswith("  it has left no message")
+    file.write_text("error: a\n")
+    os.utime(file, (1000, 1000))
+
+    def reason(code, began):
+        text = f"{STATUS.format('train mlp > log')} status {code}.\n"
+        text += error(4, file, "    shell:", "        train mlp > log")
+        return told(tmp_path, text, began)[3].split("  ")[-1]
+
+    assert reason(1, 1000) == "a"
+    assert reason(1, 2000) == "it has left no message"  # the log is of an earlier run
+    assert reason(137, 1000) == "killed by SIGKILL, perhaps because the machine ran out of memory"
 
 
 def test_the_table_of_failed_jobs(tmp_path):
@@ -236,8 +150,6 @@ def test_the_table_of_failed_jobs(tmp_path):
         " files",
         "count Counting old c.log it has left no message",
     ]
-    lines = told(tmp_path, "".join(error(number, "a.log") for number in range(30)))
-    assert f"... and 10 more: {tmp_path}/run.log" in lines
 
 
 def divide() -> None:

@@ -71,31 +71,26 @@ def vectors(n=60, name="vectors", shift=0.0, seed=0, folder=None):
     return dataset(values, labels, name, ("cat", "dog"), 1, folder)
 
 
-class TestExtraction:
-    def test_by_hand(self, network):
-        of = images()
-        found = extract_features("features", source("make"), of, CONFIG)
-        pixels = of.pixels / 255
-        halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
-        np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
-        assert (found.names, found.classes) == (of.names, of.classes)
-        assert (found.labels == of.labels).all()
-        assert found.provenance["dataset_sha256"] == of.sha256
+def test_by_hand(network):
+    of = images()
+    found = extract_features("features", source("make"), of, CONFIG)
+    pixels = of.pixels / 255
+    halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
+    np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
+    assert (found.names, found.classes) == (of.names, of.classes)
+    assert (found.labels == of.labels).all()
+    assert found.provenance["dataset_sha256"] == of.sha256
 
-    def test_the_networks_transform_or_the_images_as_they_are_stored(self, network):
-        of = images()
-        resized = extract_features("f", source("with_transform"), of, CONFIG)
-        stored = extract_features("f", source("with_transform"), of, CONFIG, as_stored=True)
-        plain = extract_features("f", source("make"), of, CONFIG)
-        assert "centre 16" not in stored.provenance["transform"]
-        normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
-        np.testing.assert_allclose(stored.images, normalised, rtol=1e-4, atol=1e-4)
-        assert np.abs(resized.images - stored.images).max() > 1e-3
 
-    def test_a_network_without_features(self, network, tmp_path):
-        (tmp_path / "headless.py").write_text("import torch\nmake = torch.nn.Identity\n")
-        with pytest.raises(InputError, match="no linear layer"):
-            extract_features("f", ModelSource("n", "callable", "headless:make"), images(), CONFIG)
+def test_the_networks_transform_or_the_images_as_they_are_stored(network):
+    of = images()
+    resized = extract_features("f", source("with_transform"), of, CONFIG)
+    stored = extract_features("f", source("with_transform"), of, CONFIG, as_stored=True)
+    plain = extract_features("f", source("make"), of, CONFIG)
+    assert "centre 16" not in stored.provenance["transform"]
+    normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
+    np.testing.assert_allclose(stored.images, normalised, rtol=1e-4, atol=1e-4)
+    assert np.abs(resized.images - stored.images).max() > 1e-3
 
 
 class TestStoring:
@@ -139,44 +134,31 @@ RECIPE = recipe(
 ).to_mapping()  # fmt: skip
 
 
-def train(folder, **changes):
-    for seed, name in enumerate(("one", "two", "three")):
-        vectors(name=name, shift=seed / 4, seed=seed, folder=folder)
-    return train_to_checkpoint(
-        "m", json.dumps(RECIPE | changes), [folder / "one", folder / "two"], [folder / "three"],
-        folder / "m.safetensors", folder / "m.csv",
+@pytest.mark.parametrize("algorithm", ["erm", "sagnet"])
+def test_heads_are_trained_on_several_sets(tmp_path, algorithm):
+    names = ("one", "two", "three")
+    for seed, name in enumerate(names):
+        vectors(name=name, shift=seed / 4, seed=seed, folder=tmp_path)
+    one, two, three = (tmp_path / name for name in names)
+    found = train_to_checkpoint(
+        "m", json.dumps(RECIPE | {"algorithm": algorithm}), [one, two], [three],
+        tmp_path / "m.safetensors", tmp_path / "m.csv",
     )  # fmt: skip
+    assert found.validation_accuracy > 0.9
 
 
-class TestTraining:
-    @pytest.mark.parametrize("algorithm", ["erm", "sagnet"])
-    def test_heads_are_trained_on_several_sets(self, tmp_path, algorithm):
-        assert train(tmp_path, algorithm=algorithm).validation_accuracy > 0.9
-
-    def test_augmentations_of_images_are_refused(self, tmp_path):
-        with pytest.raises(InputError, match="'augmentation': is basic, but one consists of vec"):
-            train(tmp_path, augmentation="basic")
-
-
-def study(**block):
-    given = configuration("digits")
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ({"of": "digits-known"}, "either 'package' or 'callable'"),
+        ({"of": "digits-known", "package": "absent_package:resnet18"}, "not installed"),
+    ],
+)
+def test_what_cannot_be_computed_is_refused(network, block, message):
+    given = configuration("digits") | {"suites": {"all": {"members": ["features"]}}}
     given["datasets"] = given["datasets"] | {"features": {"kind": "features", **block}}
-    given["suites"] = {"all": {"members": ["features"]}}
-    return given
-
-
-class TestStudy:
-    @pytest.mark.parametrize(
-        ("block", "message"),
-        [
-            ({"of": "digits-known"}, "either 'package' or 'callable'"),
-            ({"of": "features", "callable": "own_network:make"}, "consists of features itself"),
-            ({"of": "digits-known", "package": "absent_package:resnet18"}, "not installed"),
-        ],
-    )
-    def test_refused(self, network, block, message):
-        with pytest.raises(InputError, match=message):
-            load(study(**block))
+    with pytest.raises(InputError, match=message):
+        load(given)
 
 
 @pytest.mark.skipif(find_spec(PACKAGE) is None, reason=f"the package {PACKAGE} is not installed")
@@ -190,6 +172,3 @@ def test_the_study_of_pacs_leaves_out_every_domain_by_every_algorithm(tmp_path):
     # Four targets, ten seeds, three groups; ERM has no options and is trained once.
     assert len(plan.trained) == 4 * 10 * (3 * (len(ALGORITHMS) - 1) + 1)
     assert set(study.analyses["features"].sets) == {f"{name}-features" for name in DOMAINS}
-    # Of vectors, unlike images, small networks are trained in seconds: many by one job.
-    assert study.trainings.with_own_job == []
-    assert len(study.trainings.batches) < len(plan.trained) / 15

@@ -8,14 +8,11 @@ import pytest
 from test_accuracy_tables import LEFT_OUT
 
 from drawings import draw, lines_of
-from matcheval.accuracy_prediction import errors, figures, predicting
+from matcheval.accuracy_prediction import errors, predicting
 from matcheval.accuracy_prediction.errors import tabulate_errors
 from matcheval.accuracy_prediction.figures import KINDS
 from matcheval.accuracy_prediction.plots import Results
-from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scoring import SCORES
-from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
-from matcheval.datasets.suites import Member, Suite
 
 CALIBRATED = ("calibrated", "linear", "Syn")
 METHODS = ("base_accuracy", "ac", "doc", "mmd", "entropy")
@@ -51,7 +48,7 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(**options):
     every = scores(**options)
-    found = predicting.predict_accuracies(every, [predicting.Calibration(("Syn",))])
+    found = predicting.predict_accuracies(every, [(("Syn",), ())])
     table = tabulate_errors(found[found["model"] != "both"], resamples=20)
     return Results(found, table, errors.tabulate_correlations(every), ("both",))
 
@@ -140,17 +137,3 @@ def test_sizes_and_missing_classes_compare_the_same_sets():
     change = means[["without ape", "without ape+bee"]] - means["all"]
     shown = laid_out("missing_classes", lacking).axes[0].images[0].get_array()
     np.testing.assert_allclose(shown, [change])
-
-
-def test_every_figure_of_a_suite_is_of_a_known_kind_and_named_by_its_procedure():
-    suite = Suite("s", (Member("a", "Syn", "fog"), Member("c", "Syn+x"), Member("d", "Nat")))
-    histogram = {"model": "both", "dataset": "a"}
-    settings = AccuracyPredictionSettings(
-        suites={"s": {"base": "b", "calibrations": [{"fit": ["Syn"]}], "histograms": [histogram]}},
-        regressors=("linear", "mlp"), figure_models=("both",), test_sizes=(10,),
-    )  # fmt: skip
-    chosen = [score for score in ALL_SCORES.values() if not score.variant]
-    found = figures.figures_of_suite(settings, suite, chosen)
-    assert {kind for kind, _ in found.values()} == {*KINDS, "confidences"} - {"missing_classes"}
-    assert found["errors-calibrated-Syn-mlp"][1]["procedure"] == ("calibrated", "mlp", "Syn")
-    assert found["confidences-of-both-on-a"] == ("confidences", histogram)

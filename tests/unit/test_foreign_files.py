@@ -28,16 +28,10 @@ COMMAND = Layout(caller="command")
 # What is said of some files that are read: which columns were taken for what.
 NOTES = {
     "pandas_index.csv": "label = `y_true`, prediction = `y_pred`, probability = `confidence`",
-    "pandas.csv.gz": "label = `gt`, logits = 3 class columns",
-    "pandas_shuffled.jsonl": "probability = `confidence`, datapoints = `image`",
     "excel_german.csv": "semicolons between columns, Latin-1, decimal commas",
-    "excel_unicode.txt": "tabs between columns, UTF-16",
-    "polars_bars.csv": "vertical bars between columns",
-    "numpy_two/val_logits.npy": "label = `val_labels.npy`", "h5py.h5": "label = `test/labels`",
+    "numpy_two/val_logits.npy": "label = `val_labels.npy`",
     "sklearn_binary.csv": "prediction = `y_pred`, probability of class 1 = `y_prob`",
     "timm/top1.csv": "label = `labels.csv`, by `filename`, prediction = `label`",
-    "timm/top2.json":
-        "label = `labels.csv`, by `filename`, prediction = `label[0]`, probability = `prob[0]`",
 }  # fmt: skip
 EITHER = "If it is the prediction, .* --columns prediction=label label=TRUTH, .* as labels.csv"
 ORDER = "which class has which number is not known: .* in order of their labels: --classes FILE"

@@ -1,7 +1,5 @@
 """Tables of gaps, for models and their means, and the words that follow from them."""
 
-import copy
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +11,8 @@ import pytest
 from compared import BOTH, compared, models, swapped
 from drawings import draw
 from helpers import predictions, simulate
-from matcheval.errors import InputError
-from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import write_predictions
 from matcheval.protocol import decomposition
-from matcheval.protocol.compared_models import PairFiles
-from matcheval.protocol.comparisons import GroupSource, groups, paired_images
+from matcheval.protocol.comparisons import groups, paired_images
 from matcheval.protocol.gap_figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
@@ -27,7 +21,6 @@ from matcheval.protocol.words import write_summary
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {name: method.title(name) for name, method in BOTH.items()}
 KNOWN = models(900, 500, n_models=3, seeds=4, accuracies=(0.9, 0.75))
-APART = predictions([0.1] * 40), predictions([0.9] * 40)  # nothing can be matched
 
 
 @pytest.fixture(scope="module")
@@ -37,32 +30,6 @@ def found():
 
 def only(tables, name="probability"):
     return tables.models[name].iloc[0], tables.means.set_index("matching").loc[name]
-
-
-def none(models, *_, **__):
-    """Stand in for resamples, whose memory would hide other memory."""
-    return np.empty((0, len(models), 3))
-
-
-def growth(known):
-    """Memory of gaps of six models beyond that of two, predictions made when they are asked for."""
-
-    def peak(n_models):
-        of_models = map(fresh, known.comparisons[:n_models])
-        tracemalloc.start()
-        gaps_of_models(of_models, {"probability": BOTH["probability"]}, known.seeds, None)
-        bytes_ = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return bytes_
-
-    peak(2)  # imports
-    return peak(6) - peak(2)
-
-
-def fresh(comparison):
-    """The same, in memory of its own."""
-    sets = [copy.deepcopy(one) for one in (comparison.original, comparison.replication)]
-    return replace(comparison, original=sets[0], replication=sets[1])
 
 
 class TestTables:
@@ -91,13 +58,6 @@ class TestTables:
             assert row.fraction_unmatched == pytest.approx(one.fractions_unmatched.mean())
             assert row.matched_gap_se > one.matched_gaps.std(ddof=1)  # no spread over seeds
 
-    def test_a_byte_per_datapoint_is_held_of_each_model(self, monkeypatch):
-        """Their predictions, which are read one by one, have 12 bytes."""
-        monkeypatch.setattr(decomposition, "resampled_gaps", none)
-        n_original, n_replication = 40_000, 10_000
-        known = models(n_original, n_replication, n_models=6, seeds=1)
-        assert growth(known) < 4 * 3 * (n_original + n_replication)
-
     def test_results_do_not_depend_on_the_number_of_threads(self, found, monkeypatch):
         monkeypatch.setattr(decomposition, "_MODELS", 1)
         for threads in (2, 5):
@@ -107,25 +67,6 @@ class TestTables:
             pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
             for name, table in found.models.items():
                 pd.testing.assert_frame_equal(again.models[name], table, check_exact=True)
-
-    def test_models_are_read_from_files_one_by_one(self, found, tmp_path):
-        origins, names = ("original", "replication"), [one.model for one in KNOWN.comparisons]
-        paths = {o: [tmp_path / o / f"{name}.parquet" for name in names] for o in origins}
-        for i, one in enumerate(KNOWN.comparisons):
-            for origin in origins:
-                write_predictions(getattr(one, origin), paths[origin][i])
-        files = PairFiles(
-            KNOWN.pair, names, **paths, layouts=dict.fromkeys(origins, Layout()),
-            matchings=KNOWN.methods, seeds=KNOWN.seeds,
-            groups=dict.fromkeys(origins, GroupSource()),
-        )  # fmt: skip
-        comparisons, blocks = files.streamed()
-        again = gaps_of_models(comparisons, files.matchings, files.seeds, blocks)
-        pd.testing.assert_frame_equal(again.means, found.means, check_exact=True)
-        for bad in (paths["original"][1], paths["replication"][2]):
-            bad.write_bytes(b"none")
-        with pytest.raises(InputError, match=f"{names[1]}.*; .*{names[2]}"):  # in one message
-            files.streamed()
 
     def test_means_are_over_models_and_have_errors_of_their_own(self, found):
         for name in BOTH:
@@ -137,6 +78,9 @@ class TestTables:
             assert (mean.n_models, mean.n_left_out, mean.n_groups) == (3, 0, 0)
             width = mean.matched_gap_high - mean.matched_gap_low
             assert width == pytest.approx(2 * 1.96 * mean.matched_gap_se)
+            ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
+            assert mean.reference_narrowing == pytest.approx(1 - ratio)
+            assert mean.excess_narrowing == mean.same_size_narrowing - mean.reference_narrowing
 
     def test_a_model_has_the_same_numbers_alone_as_among_others(self, found):
         alone = estimate_gaps(replace(KNOWN, comparisons=KNOWN.comparisons[:1]))
@@ -145,14 +89,6 @@ class TestTables:
             mean = alone.means[alone.means.matching == name].reset_index()
             shown = [column.name for column in GAP_QUANTITIES]
             pd.testing.assert_frame_equal(mean[shown], among.iloc[:1][shown], rtol=1e-12)
-
-    def test_the_reference_of_means_is_of_sums(self, found):
-        for name in BOTH:
-            table, mean = found.models[name], only(found, name)[1]
-            ratio = table.reference_matched_gap.sum() / table.reference_gap.sum()
-            assert mean.reference_narrowing == pytest.approx(1 - ratio)
-            assert mean.excess_narrowing == mean.same_size_narrowing - mean.reference_narrowing
-            assert mean.n_reference == 3
 
     def test_groups_and_pairs(self):
         known = models(600, 600)
@@ -185,12 +121,8 @@ class TestUndefined:
              ["matched_gap_se"], "all predictions on new are right or wrong"),
             (right(50, 50, 0.1), right(40, 40, 0.9), ["matched_gap", "matched_gap_se"],
              "no target is matched"),
-            (right(200, 160), right(100, 70), ["unmatched_accuracy_target"],
-             "every target is matched"),
             (simulate(400, 3, 1), simulate(400, 3, 1), ["confidence_share", "narrowing"],
              "the gap is not positive"),
-            (simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.86), ["reference_narrowing"],
-             "reference: the gap does not exceed twice its standard error"),
         ],
     )  # fmt: skip
     def test_in_words(self, original, replication, undefined, why):
@@ -198,8 +130,6 @@ class TestUndefined:
         assert row[undefined].isna().all()
         assert why in row.remarks
         assert (row.fraction_unmatched == 1) == np.isnan(row.matched_gap)
-        if np.isnan(row.unmatched_accuracy_target):
-            assert (row.fraction_unmatched, row.dropped_targets) == (0, 0)
 
     def test_a_single_group(self):
         blocks = groups(np.zeros(900), np.arange(500) % 9)
@@ -221,22 +151,14 @@ class TestUndefined:
             assert mean[column] == pytest.approx(both[column].mean())
         assert both["gap"].nunique() == 2
         assert mean.narrowing == pytest.approx(1 - model.matched_gap / model.gap)
-        page = write_summary("s", tables.means, TITLES, [])
-        assert " | 1 of 2 | 2 | " in page
 
 
-class TestSummary:
-    def test_nothing_matched_at_all(self):
-        page = write_summary("s", estimate_gaps(compared(APART)).means, TITLES, [])
-        assert "No target was matched in any run of 1 model" in page
-        assert "| undefined |" in page
-
-    def test_the_digits_page_in_the_documentation(self):
-        """docs/digits/summary.md is what its table gives."""
-        means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
-        judged = [make_readme.verdict_of(make_readme.DIGITS)]
-        page = write_summary("Study `digits`", means, TITLES, judged)
-        assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
+def test_the_digits_page_in_the_documentation():
+    """docs/digits/summary.md is what its table gives."""
+    means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
+    judged = [make_readme.verdict_of(make_readme.DIGITS)]
+    page = write_summary("Study `digits`", means, TITLES, judged)
+    assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
 
 
 def test_the_figure_shows_the_mean_and_models_by_decreasing_accuracy(found):
@@ -250,13 +172,3 @@ def test_the_figure_shows_the_mean_and_models_by_decreasing_accuracy(found):
     for bars, column in zip(figure.axes[0].containers, ("gap", "matched_gap"), strict=True):
         expected = 100 * np.array([mean[column], *table[column]])
         np.testing.assert_allclose(bars[0].get_xdata(), expected)
-        bounds = [100 * mean[f"{column}_{end}"] for end in ("low", "high")]
-        np.testing.assert_allclose(bars[2][0].get_segments()[0][:, 0], bounds)
-
-
-def test_the_figure_leaves_out_what_is_not_defined():
-    no_gap = [predictions([0.1, 0.9] * 30)] * 2
-    for known in (compared(APART), compared(no_gap, no_gap)):
-        tables = estimate_gaps(known)
-        gaps, (_, mean) = tables.models["probability"], only(tables)
-        draw(plot_gaps(gaps[["model"]].assign(accuracy_original=0.9), gaps, mean, "criterion 2"))

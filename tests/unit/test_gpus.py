@@ -62,21 +62,11 @@ def test_without_the_driver_there_are_numbers(tmp_path, caplog):
 COMMUNICATE = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        (f'echo "{COMMUNICATE}"; exit 9', f"nvidia-smi -L: {COMMUNICATE}"),
-        ("echo gibberish", "nvidia-smi -L: gibberish"),
-    ],
-)  # fmt: skip
-def test_a_driver_that_cannot_be_asked_is_told_and_gpus_are_counted(
-    driver, tmp_path, caplog, script, said
-):
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+def test_a_driver_that_cannot_be_asked_is_told_and_gpus_are_counted(driver, tmp_path, caplog):
+    (tmp_path / "nvidia-smi").write_text(f'#!/bin/sh\necho "{COMMUNICATE}"; exit 9\n')
     (tmp_path / "nvidia0").touch()
     assert visible_gpus(driver, tmp_path) == ["0"]
-    assert said in caplog.text
-    assert "GPUs are known by number only" in caplog.text
+    assert f"nvidia-smi -L: {COMMUNICATE}" in caplog.text
     (tmp_path / "nvidia-smi").write_text("#!/bin/sh\necho No devices were found; exit 6\n")
     (tmp_path / "nvidia0").unlink()
     assert visible_gpus(driver, tmp_path) == []  # as on the login node of a cluster

@@ -1,19 +1,15 @@
 """`matched-eval init`: what it writes, and what it refuses."""
 
-import csv
-import json
 import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
-from PIL import Image
 
 from helpers import error_of, printed, simulate
 from image_sets import encode, write_files
 from matcheval.cli.main import main
-from matcheval.init import as_name
 from matcheval.predictions.records import write_predictions
 from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study
@@ -74,25 +70,13 @@ class TestImages:
         }
         assert study["pairs"]["old-new"]["replication"] == "old-new-replication"
         assert study["training"]["train"] == "old-new-train"
-        assert described["report"] == "results/old-new/report.html"
-        # Other studies in the folder of results may have models of the same kinds.
-        rows = csv.DictReader(Path("old-new-models.csv").read_text().splitlines())
-        assert [row["name"] for row in rows][-1] == "old-new-resnet"
 
-    def test_custom_models_are_not_trained(self, capsys, caplog, photos):
+    def test_custom_models_are_not_trained(self, capsys, photos):
         Path("nets.py").write_text("def make(): ...\n")
         Path("nets.csv").write_text("name,kind,source\nmine,callable,nets:make\n")
         described = init(capsys, "old", "new", "--models", "nets.csv")
-        study = written("old-new")
         assert described["files"] == ["old-new.yaml"]
-        assert "training" not in study
-        assert "resize" not in study["datasets"]["old-new-original"]
-        Image.new("RGB", (8, 9)).save("new/cat/9.png")
-        init(capsys, "old", "new", "--models", "nets.csv", "--name", "sizes")
-        assert "sizes-replication: images have several sizes (8 × 8, 9 × 8 pixels)" in caplog.text
-        Path("nets.csv").write_text("name,kind,source\nmine,callable,nowhere:make\n")
-        assert "nowhere" in refused(capsys, "old", "new", "--models", "nets.csv", "--name", "x")
-        assert not Path("x.yaml").exists()
+        assert "training" not in written("old-new")
 
     def test_strange_names_stay_texts(self, capsys):
         """No name of a folder can become a key, a comment or a second line of the study."""
@@ -139,58 +123,37 @@ class TestPredictions:
         assert (block["columns"], block["classes"]) == ({"label": "truth"}, ["cat", "dog"])
 
 
-class TestTemplates:
-    def test_sets_and_rows_of_catalogues_are_those_of_the_studies(self, capsys):
-        """With the same rows, checkpoints and predictions are those of the longer studies."""
-        pytest.importorskip("timm")
-        for name in ("cifar10", "imagenet"):
-            described = init(capsys, name)
-            study = written(f"{name}-small")
-            whole = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
-            assert study["datasets"].items() <= whole["datasets"].items()
-        assert "no such file or folder: data/imagenet" in described["missing"]
-        for name in ("cifar10", "digits", "imagenet"):
-            rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
-            whole = (ROOT / "studies" / f"{name}-models.csv").read_text().splitlines()
-            assert set(rows) < set(whole)
-
-    def test_examples(self, capsys):
-        for name in ("digits", "shifts", "predictions", "images"):
-            described = init(capsys, "--example", name)
-            assert (described["missing"], described["study"]) == (None, f"example-{name}")
-            written(f"example-{name}")
-        assert len(list(Path("example-images/new-writers").glob("*/*.png"))) == 497
+def test_sets_and_rows_of_catalogues_are_those_of_the_studies(capsys):
+    """With the same rows, checkpoints and predictions are those of the longer studies."""
+    pytest.importorskip("timm")
+    for name in ("cifar10", "imagenet"):
+        described = init(capsys, name)
+        study = written(f"{name}-small")
+        whole = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
+        assert study["datasets"].items() <= whole["datasets"].items()
+    assert "no such file or folder: data/imagenet" in described["missing"]
+    for name in ("cifar10", "digits", "imagenet"):
+        rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
+        whole = (ROOT / "studies" / f"{name}-models.csv").read_text().splitlines()
+        assert set(rows) < set(whole)
 
 
-class TestFiles:
-    def test_nothing_is_overwritten_unasked(self, capsys):
-        Path("results/mine").mkdir(parents=True)
-        mine = ("--example", "digits", "--name", "mine")
-        assert "there already: results/mine" in refused(capsys, *mine)
-        Path("results/mine").rmdir()
-        init(capsys, *mine)
-        Path("mine.yaml").write_text("precious")
-        assert "there already: mine.yaml, mine-models.csv" in refused(capsys, *mine)
-        assert Path("mine.yaml").read_text() == "precious"
-        init(capsys, *mine, "--force")
-        assert written("mine")["study"] == "mine"
-        Path("example-predictions").mkdir()
-        Path("example-predictions/mine.txt").write_text("precious")
-        assert "example-predictions" in refused(capsys, "--example", "predictions")
-        init(capsys, "--example", "predictions", "--force")
-        assert Path("example-predictions/mine.txt").read_text() == "precious"
+def test_examples(capsys):
+    for name in ("digits", "shifts", "predictions", "images"):
+        described = init(capsys, "--example", name)
+        assert (described["missing"], described["study"]) == (None, f"example-{name}")
+        written(f"example-{name}")
+    assert len(list(Path("example-images/new-writers").glob("*/*.png"))) == 497
 
-    def test_a_catalogue_is_not_overwritten_by_the_study(self, capsys, photos):
-        Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
-        told = refused(capsys, "old", "new", "--models", "m.yaml", "--file", "m.yaml", "--force")
-        assert "is the catalogue of models, too" in told
-        assert "name: a" in Path("m.yaml").read_text()
 
-    def test_another_study_of_the_name_with_other_sets(self, capsys):
-        Path("results/studies").mkdir(parents=True)
-        there = {"dataset": {"digits-known": {"kind": "digits", "part": "train"}}, "model": {}}
-        Path("results/studies/other.json").write_text(json.dumps(there))
-        assert "differs from that of study 'other'" in refused(capsys, "--example", "digits")
+def test_nothing_is_overwritten_unasked(capsys):
+    mine = ("--example", "digits", "--name", "mine")
+    init(capsys, *mine)
+    Path("mine.yaml").write_text("precious")
+    assert "there already: mine.yaml, mine-models.csv" in refused(capsys, *mine)
+    assert Path("mine.yaml").read_text() == "precious"
+    init(capsys, *mine, "--force")
+    assert written("mine")["study"] == "mine"
 
 
 def test_what_is_refused(capsys):
@@ -203,32 +166,15 @@ def test_what_is_refused(capsys):
     Path("bad/cat/0.png").write_bytes(b"no image")
     for name, models in (("p", "ab"), ("q", "bc")):
         predictions(name, models)
-    images("loop", ["cat", "dog"])
-    Path("loop/cat/again").symlink_to("..")
     for arguments, said in (
         ("old new", "new: has other classes than old: fox, owl"),
-        ("old p", "p: is not a folder with images of two classes or more"),
-        ("old one", "one: is not a folder with images of two classes or more"),
         ("few few2", "few: has a class with one image, too few"),
-        ("loop few", "loop/cat/again: is a link to "),
         ("bad few2", "0.png"),
         ("old old/../old", "compared with itself"),
-        (f"{'x' * 5000} old", "is not a folder"),
         ("p/{model}.csv q/{model}.csv", "models without files on both sets: a, c"),
-        ("x/{model}.csv q/{model}.csv", "there are no files of this name"),
         ("{model}/{model}.csv q/{model}.csv", "must hold {model} once"),
-        ("p/{model}.csv old", "must hold {model} once"),
         ("cifar10 --name ../x", "not a valid name"),
-        ("--example predictions --name ../x", "not a valid name"),
     ):
         assert said in refused(capsys, *arguments.split(" ")), arguments
     assert "name two sets" in refused(capsys, "digits", code=2)
-    assert "name two sets" in refused(capsys, "p", "--example", "digits", code=2)
     assert not list(Path().glob("*.yaml"))
-
-
-@pytest.mark.parametrize(
-    ("text", "name"), [("Ä b/ć", "b"), ("..", "study"), ("-x", "x"), ("x" * 300, "x" * 50)]
-)
-def test_names(text, name):
-    assert as_name(text) == name

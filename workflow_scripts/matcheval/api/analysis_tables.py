@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from matcheval.errors import InputError, check_known
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.io.text_tables import TABLE_SUFFIXES, markdown
 from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.registry import ANALYSES
