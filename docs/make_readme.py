@@ -72,7 +72,7 @@ def verdict_of(folder: Path, model: str = "") -> Verdict:
     of_pair = with_accuracies(models, pd.read_csv(folder / "accuracies.csv"))
     if model:
         of_pair = of_pair.loc[[model]]
-        means = of_pair.rename(columns={"criterion": "matching"})
+        means = of_pair.rename(columns={"criterion": "matching"}).assign(n_left_out=0)
     first = means.assign(remarks=means["remarks"].astype(object).fillna("")).iloc[0]
     return verdicts([first], {(first["pair"], first["matching"]): of_pair})[0]
 

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
 
-from matcheval.datasets.label_spaces import label_space
+from matcheval.datasets.label_spaces import CIFAR10
 from matcheval.warehouse.images import dominant_colour, image_id, perceptual_hash, pixel_digest
 
 SEED = 0
@@ -31,7 +31,6 @@ DISTANCE = 4
 LARGEST, SMALLEST = 200, 40  # images of a set
 PACS = {0: "dog", 4: "horse"}
 ELEPHANT = 1
-CLASSES = label_space("cifar10")
 N = {
     "exact": 12, "near": 12, "two classes": 6, "across": 8, "leaked": 15, "leaked train": 5,
     "wrong class": 20, "noise": 10,
@@ -97,13 +96,13 @@ def collect(data: Path) -> tuple[list[Picture], list[Picture], dict[str, list[Pi
             elif label == ELEPHANT and domain == "photo":
                 elephants.append(picture(content, ".webp", "PACS-photo", f"e{i:05d}", "dog"))
     for i, content, label in rows_of(data / "cifar10" / "test_jpeg.parquet", 0, 2000):
-        candidates.append(picture(content, ".jpg", "CIFAR-jpeg", f"{i:05d}", CLASSES[label]))
+        candidates.append(picture(content, ".jpg", "CIFAR-jpeg", f"{i:05d}", CIFAR10[label]))
     references = {}
     for name, file, start, stop in (
         ("cifar10-base", "test", 2000, 10_000), ("cifar10-train", "train", 0, 10_000),
     ):  # fmt: skip
         references[name] = [
-            picture(content, ".webp", "", f"{i:05d}", CLASSES[label])
+            picture(content, ".webp", "", f"{i:05d}", CIFAR10[label])
             for i, content, label in rows_of(data / "cifar10" / f"{file}.parquet", start, stop)
         ]
     return candidates, elephants, references

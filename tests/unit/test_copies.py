@@ -6,10 +6,9 @@ import pytest
 
 import matcheval as me
 from helpers import written
-from matcheval.api.pairs import ModelInputs, PairOptions, read_compared
+from matcheval.api.pairs import PairOptions, read_pair
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.datapoints import copied_rows, copies_warning
-from matcheval.predictions.inputs import source_of
 from matcheval.predictions.layout import Layout
 from matcheval.protocol.compared_models import PairFiles
 from matcheval.protocol.comparisons import GroupSource
@@ -61,11 +60,8 @@ def by_model(seeds, n=N):
 
 def gaps(original, replication, **options):
     """Means over models with their intervals, as of `compare`."""
-    models = [
-        ModelInputs(model, source_of(original[model], "old"), source_of(replication[model], "new"))
-        for model in original
-    ]
-    compared = read_compared(models, PairOptions("probability", 0.005, 2, **options), Layout())
+    asked = PairOptions("probability", 0.005, 2, names=("old", "new"), **options)
+    compared = read_pair(original, replication, asked)
     table = gaps_of_models(compared.comparisons, METHODS, range(2), compared.blocks)
     return table.means, compared.blocks
 

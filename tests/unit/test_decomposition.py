@@ -27,7 +27,7 @@ def scored(confidence, correct) -> Scored:
 
 
 def decompose(source: Scored, target: Scored, n_bins=20, **options):
-    return decompose_models([bin_sets(source, target, n_bins)], **options).mean
+    return decompose_models([bin_sets(source, target, n_bins)], **options)[1]
 
 
 def parts_of(source: Scored, target: Scored, n_bins: int):
@@ -215,13 +215,14 @@ class TestIntervals:
     def test_the_mean_of_models_keeps_what_they_share(self):
         """Ten equal models have the standard error of one; so do their means."""
         pair = two_sets()
-        found = decompose_models([bin_sets(*pair)] * 10)
-        assert found.models == (found.models[0],) * 10
-        assert found.mean.gap_se == pytest.approx(found.models[0].gap_se)
+        models, mean = decompose_models([bin_sets(*pair)] * 10)
+        assert models == [models[0]] * 10
+        assert mean.gap_se == pytest.approx(models[0].gap_se)
         inverse = tuple(Scored(s.confidence, ~s.correct) for s in pair)
-        opposite = decompose_models([bin_sets(*pair), bin_sets(*inverse)], source_is_original=False)
-        assert opposite.models[0].gap < 0 < opposite.models[1].gap
-        assert opposite.mean.gap_se == pytest.approx(0, abs=1e-12)
+        pairs = [bin_sets(*pair), bin_sets(*inverse)]
+        models, mean = decompose_models(pairs, source_is_original=False)
+        assert models[0].gap < 0 < models[1].gap
+        assert mean.gap_se == pytest.approx(0, abs=1e-12)
 
 
 def test_no_share_of_a_gap_that_may_be_none():

@@ -89,7 +89,7 @@ def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
     found = me.evaluate(limited, (IMAGES, LABELS), progress=False)
     assert sizes == [10, 5, 2, 2, 2, 2, 2]
     np.testing.assert_allclose(found["logits"], expected, atol=1e-6)
-    with pytest.raises(me.InputError, match="image 0 alone exceeds the memory"):
+    with pytest.raises(me.InputError, match="image 0 of data alone exceeds"):
         me.evaluate(lambda x: limited(x.repeat(9, 1, 1, 1)), (IMAGES, LABELS), progress=False)
 
 

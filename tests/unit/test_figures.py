@@ -19,7 +19,7 @@ from matcheval.protocol.reliability import (
     Role,
     plot_reliability,
     reliability_curve,
-    reliability_data,
+    subsets_of,
 )
 from matcheval.protocol.schemas import GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingMethod
@@ -127,7 +127,7 @@ def data_of(original, replication, seeds=(0, 1, 2), pairs=None):
         table = MatchedModel.of(comparison, METHOD, seeds).pairs()
     else:
         table = PAIRS.table({name: [row[i] for row in pairs] for i, name in enumerate(PAIRS.names)})
-    return reliability_data(comparison, table, METHOD.title(), 0.005, seeds)
+    return comparison, table, METHOD.title(), 0.005, seeds
 
 
 def test_bins_by_hand():
@@ -164,7 +164,8 @@ def test_subsets_by_hand():
     source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
     target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
     pairs = [(4, 5, 3), (4, 7, 8), (6, 7, 8)]  # no match with seed 2
-    subsets = data_of(source, target, [2, 4, 6], pairs).subsets
+    comparison, table, _, _, seeds = data_of(source, target, [2, 4, 6], pairs)
+    subsets = subsets_of(comparison, table, seeds)
     expected = [
         ("Known", 1, 3, [0.6, 0.9, 0.3], [True, True, False]),  # in order of index
         ("New-Writers", 1, 2, [0.6, 0.9], [False, True]),
@@ -183,12 +184,12 @@ def test_subsets_by_hand():
 @pytest.mark.parametrize(("row", "datapoint"), [((0, 2, 0), 2), ((0, 0, 5), 5)])
 def test_pairs_of_other_predictions(row, datapoint):
     with pytest.raises(InputError, match=f"datapoint {datapoint}, which has no"):
-        data_of(predictions([0.5, 0.6]), predictions([0.5]), [0], [row])
+        plot_reliability(*data_of(predictions([0.5, 0.6]), predictions([0.5]), [0], [row]))
 
 
 @pytest.mark.parametrize("target", [[0.9] * 40, [0.2] * 40], ids=["all matched", "none"])
 def test_reliability_without_unmatched_or_without_matched_points(target):
-    draw(plot_reliability(data_of(predictions([0.9] * 60), predictions(target))))
+    draw(plot_reliability(*data_of(predictions([0.9] * 60), predictions(target))))
 
 
 # Replication against original accuracy

@@ -106,7 +106,7 @@ def test_descriptions_that_do_not_fit_are_rejected(tmp_path, changes, message):
     path = tmp_path / "m.safetensors"
     save_checkpoint(checkpoint(**changes), path)
     with pytest.raises(InputError, match=message):
-        load_checkpoint(path)
+        load_checkpoint(path).build(path)
 
 
 # Exact counts as published with reference implementations for CIFAR-10: K. Liu's pytorch-cifar (1),

@@ -10,10 +10,7 @@ from helpers import simulate
 from matcheval.datasets.suites import Pair
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored
-from matcheval.protocol.matching import named_sequence
 from matcheval.protocol.no_warning import (
-    N_SPLITS,
-    cross_fitted,
     error_ratio,
     flip_probability,
     no_warning_reference,
@@ -68,27 +65,6 @@ class TestReference:
         ]
         assert {other.same_size_gap for other in others} == {found.same_size_gap}
         assert len({other.same_size_matched_gap for other in (found, *others)}) == 4
-
-    def test_a_fit_on_the_other_half_is_chosen_by_name(self):
-        sets = simulate(600, 3, 1), simulate(400, 3, 2, accuracy=0.75)
-        scored = Scored(sets[0].probability, sets[0].correct)
-        pair = Comparison("m", Pair("p", "o", "r"), *sets)
-        method = MatchingMethod(criterion="probability", no_warning_fit="cross")
-        rng = np.random.default_rng(named_sequence("p", "no-warning reference", child=N_SPLITS))
-        crossed = cross_fitted(scored, rng)
-        found = no_warning_reference(pair, method, isotonic_accuracy(scored))
-        assert found == reference(*sets, method) == no_warning_reference(pair, METHOD, crossed)
-        whole = reference(*sets)
-        assert found.same_size_matched_gap == whole.same_size_matched_gap
-        assert found.reference_matched_gap != whole.reference_matched_gap
-        other = scored.correct.copy()
-        other[3] = not other[3]  # which does not change its own fit
-        again, first = (
-            cross_fitted(Scored(scored.confidence, correct), np.random.default_rng(0))
-            for correct in (other, scored.correct)
-        )
-        assert again[3] == first[3]
-        assert (again != first).any()
 
     def test_a_real_pair_without_warning_has_no_excess(self):
         """The replication is a degraded draw of the original's population."""

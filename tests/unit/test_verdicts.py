@@ -26,7 +26,8 @@ def gaps(gap=0.0, part=0.0, matched=0.0, left=None, *, old=0.0, se=SE, **others)
     }  # fmt: skip
     row = {"pair": "p", "matching": "probability", "original": "old", "replication": "new"}
     row |= {"source": "old", "n_original": 2000, "n_replication": 1000, "n_groups": 0}
-    row |= {"paired": False, "tied_share": 0.0, "unshared_bound": 0.0}
+    row |= {"paired": False, "tied_share": 0.0, "unshared_bound": 0.0, "n_left_out": 0}
+    row |= {"groups_in_one": False}
     row |= {"binning_bound": 0.0, "fraction_unmatched": 0.1, "remarks": "", "matched_gap_se": se}
     row |= {
         f"{name}_se": se

@@ -14,13 +14,13 @@ from matcheval.version import __version__
 # Where the public names are defined; their types are in `__init__.pyi`.
 _NAMES = {
     "matcheval.api.comparing": ("MatchResult", "compare", "match"),
-    "matcheval.api.comparison": ("ComparisonResult", "GapEstimate"),
+    "matcheval.api.comparison": ("ComparisonResult",),
     "matcheval.api.evaluating": ("evaluate",),
     "matcheval.few_labels.accuracy": ("AccuracyEstimate", "estimate_accuracy"),
     "matcheval.few_labels.differences": (
         "AccuracyDifference", "estimate_difference", "estimate_gap",
     ),
-    "matcheval.predictions.inputs": ("Estimate",),
+    "matcheval.predictions.inputs": ("Estimate", "GapEstimate"),
     "matcheval.few_labels.plans": ("LabelPlan", "label_plan"),
     "matcheval.api.comparing_models": ("ModelComparison", "compare_models"),
     "matcheval.api.predicting": ("AccuracyPredictions", "PredictedAccuracy", "predict_accuracy"),

@@ -5,7 +5,6 @@ from matcheval.api.comparing import match as match
 from matcheval.api.comparing_models import ModelComparison as ModelComparison
 from matcheval.api.comparing_models import compare_models as compare_models
 from matcheval.api.comparison import ComparisonResult as ComparisonResult
-from matcheval.api.comparison import GapEstimate as GapEstimate
 from matcheval.api.evaluating import evaluate as evaluate
 from matcheval.api.predicting import AccuracyPredictions as AccuracyPredictions
 from matcheval.api.predicting import PredictedAccuracy as PredictedAccuracy
@@ -23,6 +22,7 @@ from matcheval.few_labels.differences import estimate_gap as estimate_gap
 from matcheval.few_labels.plans import LabelPlan as LabelPlan
 from matcheval.few_labels.plans import label_plan as label_plan
 from matcheval.predictions.inputs import Estimate as Estimate
+from matcheval.predictions.inputs import GapEstimate as GapEstimate
 from matcheval.protocol.verdicts import Claim as Claim
 from matcheval.protocol.verdicts import Verdict as Verdict
 from matcheval.version import __version__ as __version__

@@ -29,7 +29,7 @@ from matcheval.protocol.analysis import PairTableAnalysis, PairTableSettings
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Scored, decompose
-from matcheval.protocol.matching import plan_measured
+from matcheval.protocol.matching import SortedSets
 from matcheval.protocol.no_warning import no_warning_reference
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.settings import MatchingMethod, Score, matching_label
@@ -305,8 +305,8 @@ def _quantities(
 ) -> dict[str, Any]:  # fmt: skip
     """Match one model once per seed, with the random numbers of the study's runs."""
     measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
-    plan = plan_measured(comparison.source, comparison.target, method.criterion, measured)
-    matched = MatchedModel.of(comparison, method, compared.seeds, name, plan)
+    sets = SortedSets.of_scores(comparison.source, comparison.target, method.criterion, measured)
+    matched = MatchedModel.of(comparison, method, compared.seeds, name, sets.plan)
     source = Scored(measured.source, comparison.source.correct)
     target = Scored(measured.target, comparison.target.correct)
     terms = error_terms(source, target, matched.rows)

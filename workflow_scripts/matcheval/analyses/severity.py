@@ -104,7 +104,7 @@ def tabulate(
 def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
     """Rows of all models and of their mean, by matching."""
     binned = [bin_sets(*scored(comparison)) for comparison in compared.comparisons]
-    parts = decompose_models(
+    parts, mean = decompose_models(
         binned, source_is_original=compared.sign == 1, blocks=compared.blocks,
         level=compared.pair.confidence,
     )  # fmt: skip
@@ -117,7 +117,7 @@ def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
         errors = [compared_models.error_of_model(model, compared.blocks) for model in matched]
         error_of_mean = compared_models.error_of_mean(matched, compared.blocks)
         for model, gap, error, share in zip(
-            [*(model.comparison.model for model in matched), MEAN], [*parts.models, parts.mean],
+            [*(model.comparison.model for model in matched), MEAN], [*parts, mean],
             [*errors, error_of_mean], [*unmatched, float(np.mean(unmatched))], strict=True,
         ):  # fmt: skip
             reasons = gap.reason if np.isnan(gap.gap_se) else "", error.reason

@@ -14,7 +14,7 @@ from matcheval.errors import InputError, check_known, in_words_of_caller
 from matcheval.io.tables import write_table
 from matcheval.io.terminal import tracked
 from matcheval.names import Origin
-from matcheval.predictions.inputs import Data, Shown, columns_of, is_number, warn_each
+from matcheval.predictions.inputs import Data, GapEstimate, Shown, columns_of, is_number, warn_each
 from matcheval.protocol.criteria import EPSILON, MARGIN, N_SEEDS, N_SEEDS_COMPARED, Criterion
 from matcheval.protocol.schemas import RUNS
 
@@ -106,9 +106,9 @@ class MatchResult(Shown):
 
     def plot(self) -> "Figure":
         """Draw accuracy against confidence in bins, of both sets and their matched subsets."""
-        from matcheval.api.comparison import reliability_figure
+        from matcheval.protocol.reliability import plot_reliability_of
 
-        return reliability_figure(self._matched)
+        return plot_reliability_of(self._matched)
 
     def save(self, folder: str | os.PathLike[str], *, pairs: bool = False) -> list[Path]:
         """Write `runs.parquet` and `runs.csv` to a folder, and return their paths.
@@ -269,7 +269,11 @@ def compare(
     if not is_number(margin) or not 0 < margin < 1:
         remedy = "Give a fraction between 0 and 1, such as 0.01 for one percentage point"
         raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
-    kinds = _chosen_analyses(analyses)
+    kinds: Sequence[type[PairTableAnalysis]] = ()
+    if analyses:  # those of studies are imported only if there are any
+        from matcheval.api.analysis_tables import AnalysisTable, chosen_analyses
+
+        kinds = chosen_analyses([analyses] if isinstance(analyses, str) else analyses)
     if model and _is_images(original):
         network = pretrained_model(model) if isinstance(model, str) else model
         original, replication = (
@@ -279,7 +283,7 @@ def compare(
         original, replication, options, columns, classes, first_label, labels_are_true,
         progress=progress,
     )  # fmt: skip
-    from matcheval.api.comparison import AnalysisTable, ComparisonResult, GapEstimate
+    from matcheval.api.comparison import ComparisonResult
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.jobs import tabulate_runs
     from matcheval.protocol.verdicts import verdicts, with_accuracies
@@ -326,23 +330,6 @@ def _is_images(data: object) -> bool:
     """Whether data are images to run a model on, and no predictions."""
     is_table = hasattr(data, "__arrow_c_stream__")
     return not (is_table or isinstance(data, str | os.PathLike | Mapping))
-
-
-def _chosen_analyses(names: str | Sequence[str]) -> "list[type[PairTableAnalysis]]":
-    """Find analyses by their names; those of studies are imported only if there are any."""
-    names = [names] if isinstance(names, str) else [*names]
-    if not names:
-        return []
-    from matcheval.protocol.analysis import PairTableAnalysis
-    from matcheval.registry import ANALYSES
-
-    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
-    for name in names:
-        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
-            remedy = f"Here there are {', '.join(of_pairs)}"
-            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
-    check_known("analysis", names, of_pairs)
-    return [of_pairs[name] for name in dict.fromkeys(names)]
 
 
 def _title(compared: "ComparedModels") -> str:

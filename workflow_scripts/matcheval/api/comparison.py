@@ -8,11 +8,9 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -24,9 +22,9 @@ from matcheval.figures.style import save_figure, shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
+from matcheval.io.text_tables import aligned, counted
 from matcheval.predictions.datapoints import datapoint_names
-from matcheval.predictions.inputs import Estimate, Shown, columns_of
+from matcheval.predictions.inputs import GAP_PARTS, GapEstimate, Shown, columns_of
 from matcheval.predictions.layout import class_name
 from matcheval.protocol import words
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel
@@ -42,8 +40,8 @@ from matcheval.statistics.intervals import LEVEL
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.protocol.analysis import PairTableAnalysis
-    from matcheval.report.sections import Section, ShownFile
+    from matcheval.api.analysis_tables import AnalysisTable
+    from matcheval.report.sections import ShownFile
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
 _KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
@@ -51,8 +49,7 @@ _ACCURACIES = (
     "accuracy_original", "accuracy_replication", "confidence_original", "confidence_replication"
 )  # fmt: skip
 _SIZES = ("n_original", "n_replication")
-_ESTIMATES = ("gap", "confidence_part", "conditional_part", "matched_gap")
-_GAPS = [f"{name}{end}" for name in _ESTIMATES for end in ("", "_low", "_high")]
+_GAPS = [f"{name}{end}" for name in GAP_PARTS for end in ("", "_low", "_high")]
 _FEW = {  # columns that tables have unless all are asked for
     "gaps": ("criterion", *_SIZES, *_ACCURACIES, *_GAPS, "fraction_unmatched"),
     "models": ("criterion", "model", *_ACCURACIES, *_GAPS, "fraction_unmatched"),
@@ -64,82 +61,10 @@ _FEW = {  # columns that tables have unless all are asked for
 _WIDTH = 100
 _MAX_SHOWN = 10  # models that are all shown
 _N_FIRST = 5  # of more
-_MAX_ROWS = 20  # of a table on the terminal: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
 _FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
 Row = tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class GapEstimate(Shown):
-    """A matched gap under one matching criterion, of one model or of the mean over several models.
-
-    All quantities are fractions, not percent.
-
-    Attributes
-    ----------
-    criterion : str
-        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
-    gap : Estimate
-        Accuracy on the original minus accuracy on the replication.
-    matched_gap : Estimate
-        The same of the matched subsets, mean over seeds.
-    confidence_part, conditional_part : Estimate
-        The part of the gap that confidence explains, and the part at equal confidence; no
-        matching is used.
-    narrowing : float
-        1 minus matched gap over gap; NaN for a gap of 0.
-    reference_narrowing : float
-        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
-    fraction_unmatched : float
-        Share of the targets without a match, mean over seeds and models.
-    remarks : str
-        Why values are NaN, and what else to know; most often empty.
-    """
-
-    criterion: str
-    gap: Estimate
-    matched_gap: Estimate
-    confidence_part: Estimate
-    conditional_part: Estimate
-    narrowing: float
-    reference_narrowing: float
-    fraction_unmatched: float
-    remarks: str
-
-    def __str__(self) -> str:
-        """Return the gaps in percentage points."""
-        return (
-            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
-            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
-        )
-
-    @classmethod
-    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
-        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in _ESTIMATES}
-        values |= {name: float(row[name]) for name in numbers}
-        return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
-
-
-@dataclass(frozen=True, eq=False)
-class AnalysisTable:
-    """The table of a further analysis of a pair, made with default settings."""
-
-    kind: "type[PairTableAnalysis]"
-    table: pd.DataFrame
-
-    @property
-    def module(self) -> ModuleType:
-        """With `SCHEMA`, `tabulate` and `plot`; no field, as a module has no copy."""
-        return import_module(self.kind.__module__)
-
-    def figure(self) -> "Figure":
-        """Draw its figure, if the analysis has one."""
-        if not self.kind.has_figure:
-            raise InputError(f"the analysis '{self.kind.name}' has no figure")
-        return self.module.plot(self.table)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +104,7 @@ class ComparisonResult(Shown):
     _compared: ComparedModels = field(repr=False)
     _estimates: GapTables = field(repr=False)
     _tables: Mapping[Criterion, pd.DataFrame] = field(repr=False)  # of `MODEL_TABLE`
-    _analyses: Mapping[str, AnalysisTable] = field(repr=False)
+    _analyses: "Mapping[str, AnalysisTable]" = field(repr=False)
     _margin: float = field(repr=False)
     _asked: str = field(repr=False)
 
@@ -257,7 +182,7 @@ class ComparisonResult(Shown):
         check_known("kind of figure", [kind], (*_KINDS, *self.analyses))
         check_known("criterion", [criterion] if criterion else [], self.gaps)
         from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-        from matcheval.protocol.reliability import plot_confidence
+        from matcheval.protocol.reliability import plot_confidence, plot_reliability_of
 
         chosen = Criterion(criterion or next(iter(self.gaps)))
         table, gaps = self._tables[chosen], self._estimates.models[chosen.value]
@@ -272,7 +197,7 @@ class ComparisonResult(Shown):
         if (n := len(self.models)) > 1:
             problem = f"a reliability diagram is of one model, not of {n}"
             raise InputError(problem, remedy="Compare the model alone")
-        return reliability_figure(self._matched[chosen])
+        return plot_reliability_of(self._matched[chosen])
 
     def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
         """Write report, tables and figures to a folder, and return the paths of all files.
@@ -342,16 +267,6 @@ class ComparisonResult(Shown):
         )
 
 
-def reliability_figure(matched: MatchedModel) -> "Figure":
-    """Draw accuracy against confidence in bins, for the subsets of a matching of one model."""
-    from matcheval.protocol.reliability import plot_reliability, reliability_data
-
-    title, epsilon = matched.method.criterion.description, matched.method.epsilon
-    seeds = tuple(matched.rows)
-    data = reliability_data(matched.comparison, matched.pairs(), title, epsilon, seeds)
-    return plot_reliability(data)
-
-
 def describe(
     result: ComparisonResult, where: str = "to_pandas(...) has all", *, full: bool = False
 ) -> str:
@@ -376,12 +291,8 @@ def describe(
             lines += ["", *_notes(result, criterion)]
         is_one = len(result.models) == 1
         lines += ["", *([confident_errors(result)] if is_one else _models(result, where))]
-    for name, analysis in result._analyses.items():
-        schema = analysis.module.SCHEMA
-        head, rule, *rows = markdown(schema.text_columns(analysis.table)).splitlines()
-        lines += ["", f"{name} (docs/analyses.md#{name})", "", head, rule, *rows[:_MAX_ROWS]]
-        if (more := len(rows) - _MAX_ROWS) > 0:
-            lines.append(f"... and {more:,} more rows: {where}")
+    for analysis in result._analyses.values():
+        lines += ["", *analysis.lines(where)]
     return "\n".join([*lines, ""])
 
 
@@ -509,14 +420,8 @@ def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...])
     for name, table in _tables(result):
         write_table(table, folder / name)
         yield folder / name
-    for name, analysis in result._analyses.items():
-        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        analysis.module.SCHEMA.write(analysis.table, paths)
-        yield from paths
-        if analysis.kind.has_figure:
-            paths = [folder / "figures" / name / f"{pair}.{end}" for end in formats]
-            save_figure(analysis.figure(), *paths)
-            yield from paths
+    for analysis in result._analyses.values():
+        yield from analysis.write(folder, pair, formats)
     titles = {criterion.value: criterion.description for criterion in result._tables}
     texts = {
         "summary.md": words.write_summary(
@@ -586,19 +491,9 @@ def _report(
         "matching", "Gaps before and after matching", "matcheval.protocol", tuple(figures), data,
         values,
     )  # fmt: skip
-    sections = [gaps, *(_section(table, pair, folder) for table in result._analyses.values())]
+    sections = [gaps, *(table.section(folder, pair) for table in result._analyses.values())]
     inputs = [file.path for of_model in result._compared.files for file in of_model.values()]
     provenance = Provenance(
         software_versions(*PACKAGES), result._asked, [digests(inputs, "Prediction files")]
     )
     return render_report(result.title, sections, provenance)
-
-
-def _section(analysis: AnalysisTable, pair: str, folder: Path) -> "Section":
-    from matcheval.report.sections import Section, ShownFile
-
-    kind, name, title = analysis.kind, analysis.kind.name, analysis.kind.title()
-    shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
-    if kind.has_figure:
-        shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
-    return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))

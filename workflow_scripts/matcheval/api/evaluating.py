@@ -98,10 +98,7 @@ def evaluate(
             def compute(begin: int, end: int, images: "Tensor" = images) -> "Tensor":
                 return network(images[begin:end].to(forward.device))[0]
 
-            def named(row: int, before: int = n) -> str:
-                return f"image {before + row}"
-
-            parts = forward.in_parts(len(images), compute, named)
+            parts = forward.in_parts(len(images), compute, n, "data")
             logits = np.concatenate([part.float().cpu().numpy() for _, part in parts])
             _check_logits(logits, len(images), n, name)
             outputs.append(logits)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 
 if TYPE_CHECKING:
@@ -230,6 +231,21 @@ def make_dataset(
     return Dataset(
         name, images, labels, names, tuple(classes), max_value, source, digest, provenance or {}
     )
+
+
+def check_alike(datasets: Sequence[Dataset], file: object) -> None:
+    """Check that datasets have the same classes, and images of one shape and range."""
+    first, *others = datasets
+    for other in others:
+        for name in ("classes", "image_shape", "max_value"):
+            ours, theirs = getattr(first, name), getattr(other, name)
+            if ours != theirs:
+                problem = f"is {theirs} in {other.name}, but {ours} in {first.name}"
+                if name == "classes":
+                    problem = f"{other.name} compared with {first.name}: "
+                    problem += compare_classes(theirs, ours)
+                remedy = "Use sets that do not differ in it"
+                raise InputError(problem, file=file, field=name, remedy=remedy)
 
 
 def image_shape(dataset: Dataset) -> tuple[int, int, int]:

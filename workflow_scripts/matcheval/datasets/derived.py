@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.dataset import Dataset, make_dataset, take_images
+from matcheval.datasets.dataset import Dataset, check_alike, make_dataset, take_images
 from matcheval.errors import ErrorCollector, InputError
 
 # Raised by hand when an edit changes the derived datasets, so that they are built again.
@@ -81,7 +81,7 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
         rows = np.flatnonzero(is_chosen)
         text = f"{len(rows)} of the {len(source)} images of {source.name}"
         return take_images(source, rows, name=derivation.name, source=text, provenance=provenance)
-    _check_alike(sources)
+    check_alike(sources, derivation.name)
     if derivation.kind == "union":
         chosen = [np.arange(len(source)) for source in sources]
         labels = np.concatenate([source.labels for source in sources])
@@ -139,17 +139,6 @@ def _rows_by_origin(
         chosen.append(np.sort(np.concatenate(rows)))
     problems.raise_any()
     return per_class, chosen
-
-
-def _check_alike(sources: Sequence[Dataset]) -> None:
-    for name in ("image_shape", "max_value", "classes"):
-        ours, theirs = (getattr(source, name) for source in sources)
-        if ours != theirs:
-            raise InputError(
-                f"is {theirs} in {sources[1].name}, but {ours} in {sources[0].name}",
-                file=f"{sources[0].name} and {sources[1].name}", field=name,
-                remedy="Use sets that do not differ in it",
-            )  # fmt: skip
 
 
 def _check_classes(source: Dataset, needed: int, why: str) -> None:

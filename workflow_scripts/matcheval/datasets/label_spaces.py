@@ -17,6 +17,7 @@ CIFAR10 = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
 )  # fmt: skip
 DIGITS = tuple("0123456789")
+LABEL_SPACES = ("cifar10", "imagenet")
 
 # Subsets of ImageNet's classes by name, and the number of their classes.
 SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
@@ -50,18 +51,13 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
     return classes
 
 
-def label_space(name: str) -> tuple[str, ...]:
-    """Return the classes of a named label space."""
-    if name not in ("cifar10", "imagenet"):
-        remedy = "Known: cifar10, imagenet; or give a list of class names"
-        raise InputError(f"unknown label space '{name}'", field="classes", remedy=remedy)
-    return CIFAR10 if name == "cifar10" else imagenet_classes()
-
-
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Return the classes that are set in a configuration."""
+    """Return the classes that are set in a configuration, as a list or by name."""
     if isinstance(classes, str):
-        return label_space(classes)
+        if classes not in LABEL_SPACES:
+            remedy = "Known: cifar10, imagenet; or give a list of class names"
+            raise InputError(f"unknown label space '{classes}'", field="classes", remedy=remedy)
+        return CIFAR10 if classes == "cifar10" else imagenet_classes()
     names = tuple(map(str, classes))
     if twice := sorted(name for name, n in Counter(names).items() if n > 1):
         raise InputError(f"{_quoted(twice)} given twice", field="classes")

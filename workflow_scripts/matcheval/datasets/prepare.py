@@ -8,9 +8,8 @@ them once more for the digest. Only a few images are in memory at a time.
 
 import json
 import logging
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -26,13 +25,13 @@ from matcheval.datasets.kind import DatasetKind, Decoded, Subset
 from matcheval.datasets.sources import ImageStream, LabelledFile, Sources
 from matcheval.errors import InputError, listed
 from matcheval.io.files import atomic_file, file_lock
+from matcheval.io.terminal import map_in_order
 from matcheval.settings import read_settings
 
 # Kinds that are built; not those that have predictions only.
 KINDS = tuple(name for name, kind in kinds.KINDS.items() if kind.has_images)
 
 _A = TypeVar("_A")
-_B = TypeVar("_B")
 
 log = logging.getLogger(__name__)
 
@@ -234,18 +233,3 @@ def _decode(
     with atomic_file(path) as decoded:
         parts = map_in_order(pixels, range(len(images)), n_threads)
         folders.write_array(decoded, (len(images), *size, 3), parts)
-
-
-def map_in_order(
-    function: Callable[[_A], _B], items: Iterable[_A], n_workers: int,
-    pool_of: Callable[[int], Executor] = ThreadPoolExecutor,
-) -> Iterator[_B]:  # fmt: skip
-    """Map by several workers, in order, reading few items ahead; `Executor.map` reads them all."""
-    waiting: deque[Future[_B]] = deque()
-    with pool_of(n_workers) as pool:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > 4 * n_workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

@@ -1,10 +1,8 @@
 """What datasets are built from: published files, the user's files, and other datasets."""
 
 import math
-import os
 import pickle
 import re
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +19,14 @@ from matcheval.datasets.label_spaces import labels_of_folders
 from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
-from matcheval.io.files import BROKEN, file_digest, files_below, readable, unpacked_chunks
+from matcheval.io.files import (
+    BROKEN,
+    disk_errors,
+    file_digest,
+    files_below,
+    readable,
+    unpacked_chunks,
+)
 
 
 @dataclass(frozen=True)
@@ -133,29 +138,15 @@ def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
         return
-    chosen = os.environ.get("TMPDIR")
-    if chosen and not os.access(chosen, os.W_OK):  # Python would use another folder, unasked
-        remedy = "Create it, or name another one"
-        raise InputError(
-            "no folder that can be written to", file=chosen, field="TMPDIR", remedy=remedy
-        )
-    folder, packed = tempfile.gettempdir(), path.stat().st_size
-    remedy = "Free space, set TMPDIR to a folder on another disk, or unpack it yourself"
+    place = Path(tempfile.gettempdir(), path.name)  # for messages
+    elsewhere = "set TMPDIR to a folder on another disk, or unpack it yourself"
     with tempfile.TemporaryFile() as unpacked:
         try:
-            for chunk in unpacked_chunks(path):
-                needed = max(packed, unpacked.tell() + len(chunk))
-                free = unpacked.tell() + shutil.disk_usage(folder).free
-                if needed > free:
-                    problem = f"unpacks to {needed:,} bytes or more; {folder} has room for {free:,}"
-                    raise InputError(problem, file=path, remedy=remedy)
-                unpacked.write(chunk)
-            unpacked.seek(0)
+            with disk_errors(place, path.stat().st_size, elsewhere):
+                unpacked.writelines(unpacked_chunks(path))
         except (OSError, *BROKEN) as error:
-            if isinstance(error, OSError) and error.errno is not None:  # of the disk
-                problem = f"cannot be unpacked into {folder} ({error.strerror})"
-                raise InputError(problem, file=path, remedy=remedy) from error
             raise tarfile.ReadError(str(error)) from error
+        unpacked.seek(0)
         yield unpacked
 
 

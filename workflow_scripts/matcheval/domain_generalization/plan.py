@@ -258,7 +258,7 @@ def check_images(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
     """Check prepared sources and targets, before any training."""
-    from matcheval.training.data import check_sets
+    from matcheval.datasets.dataset import check_alike
 
     problems = ErrorCollector()
     for name in dict.fromkeys(name for block in blocks for name in block.sources):
@@ -267,7 +267,7 @@ def check_images(
     for block in blocks:
         sources, targets = ([sets[n] for n in names] for names in (block.sources, block.targets))
         with problems.collected():
-            check_sets(f"domain_generalization, block {block.name}", sources, targets)
+            check_alike([*sources, *targets], f"domain_generalization, block {block.name}")
     problems.raise_any()
 
 

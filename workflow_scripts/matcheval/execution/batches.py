@@ -1,7 +1,7 @@
 """Jobs that make several results, of which only those that are missing or outdated.
 
-Results are made at the place where they are kept (`io.kept`), one after the other or in processes:
-a killed or failed job goes on with what is left.
+Results are made at the place where they are kept (`io.provenance`), one after the other or in
+processes: a killed or failed job goes on with what is left.
 """
 
 import json

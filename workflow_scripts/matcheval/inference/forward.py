@@ -88,9 +88,12 @@ class ForwardModel:
         return self._networks[features]
 
     def in_parts(
-        self, n: int, compute: Callable[[int, int], Result], named: Callable[[int], str]
+        self, n: int, compute: Callable[[int, int], Result], first: int, of: str
     ) -> Iterator[tuple[int, Result]]:
-        """Compute n rows from start to end, in parts if they do not fit in memory together."""
+        """Compute n rows from start to end, in parts if they do not fit in memory together.
+
+        For messages, these are images of a set from the `first` on.
+        """
         done = 0
         while done < n:
             size = min(self.batch_size or n, n - done)
@@ -99,7 +102,8 @@ class ForwardModel:
             except RuntimeError as error:
                 if not devices.is_out_of_memory(error):
                     raise
-                self._shrink(size, named(done), str(error).splitlines()[0])
+                image = f"image {first + done} of {of}"
+                self._shrink(size, image, str(error).splitlines()[0])
                 continue
             yield done, result
             done += size
@@ -137,8 +141,8 @@ class ModelPass:
     def update(self, start: int, pixels: Tensor) -> None:
         """Compute a batch; on a GPU, it is still computed while the previous one is written."""
         parts = self._model.in_parts(
-            len(pixels), lambda begin, end: self._network(self._input(pixels[begin:end])),
-            lambda row: f"image {start + row} of {self._dataset.name}",
+            len(pixels), lambda begin, end: self._network(self._input(pixels[begin:end])), start,
+            self._dataset.name,
         )  # fmt: skip
         for offset, (logits, features) in parts:
             rows = slice(start + offset, start + offset + len(logits))
@@ -191,13 +195,11 @@ class ModelPass:
         """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
         if self._device.type != "cuda":
             return [None if t is None else t.cpu().numpy() for t in tensors], None
-        arrays: list[Any] = []
-        for tensor in tensors:
+        arrays: list[Any] = [None] * len(tensors)
+        for i, tensor in enumerate(tensors):
             if tensor is not None:
                 pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-                arrays.append(pinned.copy_(tensor, non_blocking=True).numpy())
-            else:
-                arrays.append(None)
+                arrays[i] = pinned.copy_(tensor, non_blocking=True).numpy()
         cuda: Any = torch.cuda  # not fully typed
         event = cuda.Event()
         event.record()

@@ -6,23 +6,19 @@ import glob
 import gzip
 import hashlib
 import io
-import logging
 import lzma
 import os
 import platform
 import shutil
 import zlib
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from matcheval.errors import InputError, listed
+from matcheval.errors import InputError
 from matcheval.names import COMPRESSED
-
-log = logging.getLogger(__name__)
 
 _MAX_NAME = 255  # bytes of a file's name, on all usual file systems
 
@@ -71,19 +67,27 @@ def check_place(path: Path) -> None:
         raise InputError("cannot be written (it is a folder)", file=path)
 
 
+_ELSEWHERE = "set 'results' to a folder on another disk; the results so far are kept"
+
+
 @contextmanager
-def disk_errors(path: Path, needed: int = 0) -> Iterator[None]:
+def disk_errors(path: Path, needed: int = 0, elsewhere: str = _ELSEWHERE) -> Iterator[None]:
     """Turn a missing permission or a full disk into an `InputError` that says so."""
-    free = shutil.disk_usage(path.parent).free if needed else 0
-    if needed > free:
-        raise _disk_full(path, f"{needed:,} bytes are needed")
+
+    def full(why: str) -> InputError:
+        free = f"{shutil.disk_usage(path.parent).free:,} are free in {path.parent.resolve()}"
+        problem = f"the disk is full: {why}, {free}"
+        return InputError(problem, file=path, remedy=f"Free space, or {elsewhere}")
+
+    if needed and needed > shutil.disk_usage(path.parent).free:
+        raise full(f"{needed:,} bytes are needed")
     try:
         yield
     except PermissionError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _disk_full(path, str(error.strerror)) from error
+            raise full(str(error.strerror)) from error
         if path.name in str(error):  # of this file, or of a temporary one that ends in its name
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(f"cannot be written ({reason})", file=path) from error
@@ -96,23 +100,16 @@ def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
     def refuse(error: OSError) -> None:
         raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from error
 
-    files, targets = list[Path](), dict[Path, Path]()
-    places = defaultdict[Path, list[Path]](list)  # by which a folder is reached
+    files = list[Path]()
     for walked, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
         place = Path(walked)
-        above = [targets[parent] for parent in place.parents if parent in targets]
-        is_link = not above or place.is_symlink()
-        target = targets[place] = place.resolve() if is_link else above[0] / place.name
-        if is_link and any(parent.is_relative_to(target) for parent in above):
-            problem = f"is a link to {target}, which it lies in: its files would never end"
-            raise InputError(problem, file=place, remedy="Remove the link")
-        places[target].append(place)
+        if place.is_symlink():
+            target = place.resolve()
+            if any(parent.resolve().is_relative_to(target) for parent in place.parents):
+                problem = f"is a link to {target}, which it lies in: its files would never end"
+                raise InputError(problem, file=place, remedy="Remove the link")
         folders[:] = sorted(name for name in folders if hidden or not name.startswith("."))
         files += [place / name for name in names if hidden or not name.startswith(".")]
-    for same in places.values():
-        if len(same) > 1 and any(map(Path.is_symlink, same)):
-            shown = listed(sorted(same))
-            log.info("one folder is reached %d times, and read each time: %s", len(same), shown)
     for file in files:
         try:
             str(file).encode()
@@ -146,12 +143,6 @@ def readable(
     except expected as error:
         reason = " ".join(str(error).split())
         raise InputError(f"not {what} ({reason:.300})", file=path, remedy=remedy) from error
-
-
-def _disk_full(path: Path, why: str) -> InputError:
-    free = f"{shutil.disk_usage(path.parent).free:,} are free in {path.parent.resolve()}"
-    remedy = "Free space, or set 'results' to a folder on another disk; the results so far are kept"
-    return InputError(f"the disk is full: {why}, {free}", file=path, remedy=remedy)
 
 
 @contextmanager

@@ -11,7 +11,6 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,23 +27,14 @@ _CHUNK = 1 << 20
 _KEPT = max(len(_MARK), len(DIGEST_KEY)) - 1  # bytes of a mark that a chunk may begin
 
 
-@dataclass(frozen=True)
-class _Scan:
-    """What a file contains."""
-
-    digest: bytes
-    recorded: list[tuple[int, bytes]]
-    has_key: bool
-
-
 def enter_digest(path: Path) -> None:
     """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256."""
     with path.open("r+b") as stream:
-        scan = _scan(stream)
-        if [value for _, value in scan.recorded] != [_ZEROS]:
-            raise ValueError(f"{path}: {len(scan.recorded)} places for a digest, not one")
-        stream.seek(scan.recorded[0][0])
-        stream.write(scan.digest)
+        digest, recorded, _ = _scan(stream)
+        if [value for _, value in recorded] != [_ZEROS]:
+            raise ValueError(f"{path}: {len(recorded)} places for a digest, not one")
+        stream.seek(recorded[0][0])
+        stream.write(digest)
 
 
 def enter_digest_of_archive(path: Path) -> None:
@@ -57,16 +47,17 @@ def enter_digest_of_archive(path: Path) -> None:
 def verify_file(path: str | os.PathLike[str]) -> bool:
     """Check a file against the digest that it contains."""
     with Path(path).open("rb") as stream:
-        scan = _scan(stream)
-    if not scan.recorded and not scan.has_key:
+        digest, recorded, has_key = _scan(stream)
+    if not recorded and not has_key:
         return False
-    if not scan.has_key or [value for _, value in scan.recorded] != [scan.digest]:
+    if not has_key or [value for _, value in recorded] != [digest]:
         problem = "its bytes do not have the SHA-256 that was recorded when it was written"
         raise InputError(f"damaged: {problem}", file=path, remedy=DAMAGED)
     return True
 
 
-def _scan(stream: IO[bytes]) -> _Scan:
+def _scan(stream: IO[bytes]) -> tuple[bytes, list[tuple[int, bytes]], bool]:
+    """Return a file's digest, the recorded ones and their places, and if it has the key."""
     digest, recorded, has_key = hashlib.sha256(), [], False
     pending, start = bytearray(), 0  # `start` is the position of `pending` in the file
     while chunk := stream.read(_CHUNK):
@@ -83,7 +74,7 @@ def _scan(stream: IO[bytes]) -> _Scan:
         del pending[:done]
         start += done
     digest.update(pending)
-    return _Scan(digest.hexdigest().encode(), recorded, has_key)
+    return digest.hexdigest().encode(), recorded, has_key
 
 
 # --- JSON

@@ -1,4 +1,4 @@
-"""What commands show: JSON for other programs to read, and the progress of long work."""
+"""What commands show, such as JSON for other programs; and long work, item by item."""
 
 import argparse
 import json
@@ -6,12 +6,15 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from matcheval.errors import printable
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     import pandas as pd
     import pyarrow as pa
 
@@ -69,6 +72,7 @@ def _defined(value: Any) -> Any:
 
 
 T = TypeVar("T")
+Result = TypeVar("Result")
 
 
 def tracked(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
@@ -78,3 +82,20 @@ def tracked(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
     from tqdm import tqdm
 
     return iter(tqdm(items, work, leave=False))
+
+
+def map_in_order(
+    function: Callable[[T], Result], items: Iterable[T], n_workers: int,
+    pool_of: "Callable[[int], Executor] | None" = None, *, ahead: int = 4,
+) -> Iterator[Result]:  # fmt: skip
+    """Map by workers, in order, reading few items for each ahead; `Executor.map` reads them all."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    waiting = deque[Any]()  # futures
+    with (pool_of or ThreadPoolExecutor)(n_workers) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > ahead * n_workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

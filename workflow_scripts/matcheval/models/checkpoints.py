@@ -52,8 +52,8 @@ class Checkpoint:
     info: CheckpointInfo
     state: Mapping[str, Tensor]
 
-    def build(self) -> nn.Module:
-        """Build the model with these weights, in evaluation mode."""
+    def build(self, file: object = None) -> nn.Module:
+        """Build the model with these weights, of a file, in evaluation mode."""
         info = self.info
         model = build_model(
             info.architecture, width=info.width, depth=info.depth, groups=info.groups,
@@ -64,7 +64,7 @@ class Checkpoint:
         except RuntimeError as error:
             size = f"of width {info.width} and depth {info.depth} for {info.n_classes} classes"
             problem = f"the weights are not those of a {info.architecture} {size}"
-            raise InputError(problem, file=info.model, remedy=_REMEDY) from error
+            raise InputError(problem, file=file, remedy=_REMEDY) from error
         return model.eval()
 
 
@@ -79,12 +79,7 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Non
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read and check a checkpoint."""
-    checkpoint = Checkpoint(*_read(path, with_state=True))
-    try:
-        checkpoint.build()
-    except InputError as error:
-        raise InputError(str(error), file=path) from error
-    return checkpoint
+    return Checkpoint(*_read(path, with_state=True))
 
 
 def read_info(path: str | os.PathLike[str]) -> CheckpointInfo:

@@ -108,8 +108,8 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
             file=dataset.name, remedy="Pair the model with a dataset of the same shape and range",
         )  # fmt: skip
     return LoadedModel(
-        checkpoint.build(), Transform.plain(info.mean, info.std), info.n_classes, info.classes,
-        f"{info.architecture}, trained by this workflow",
+        checkpoint.build(weights), Transform.plain(info.mean, info.std), info.n_classes,
+        info.classes, f"{info.architecture}, trained by this workflow",
     )  # fmt: skip
 
 

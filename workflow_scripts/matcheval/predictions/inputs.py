@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.datasets.label_spaces import label_space, resolve_classes
+from matcheval.datasets.label_spaces import LABEL_SPACES, resolve_classes
 from matcheval.downloads.hub import local_file
 from matcheval.errors import InputError, InputWarning
 from matcheval.predictions.column_names import COLUMNS, is_known
 from matcheval.predictions.datapoints import GROUP
 from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.layout import LABEL_SPACES, Layout, columns_given
+from matcheval.predictions.layout import Layout, columns_given
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,6 +88,61 @@ class Estimate:
         if self.low != self.low:  # NaN
             return text
         return f"{text} [{100 * self.low + 0.0:.2f}, {100 * self.high + 0.0:.2f}]"
+
+
+GAP_PARTS = ("gap", "confidence_part", "conditional_part", "matched_gap")
+
+
+@dataclass(frozen=True)
+class GapEstimate(Shown):
+    """A matched gap under one matching criterion, of one model or of the mean over several models.
+
+    All quantities are fractions, not percent.
+
+    Attributes
+    ----------
+    criterion : str
+        `label_probability` (Algorithm 1 of the paper) or `probability` (Algorithm 2).
+    gap : Estimate
+        Accuracy on the original minus accuracy on the replication.
+    matched_gap : Estimate
+        The same of the matched subsets, mean over seeds.
+    confidence_part, conditional_part : Estimate
+        The part of the gap that confidence explains, and the part at equal confidence; no
+        matching is used.
+    narrowing : float
+        1 minus matched gap over gap; NaN for a gap of 0.
+    reference_narrowing : float
+        Narrowing of a gap of which confidence gives no warning; NaN where there is no reference.
+    fraction_unmatched : float
+        Share of the targets without a match, mean over seeds and models.
+    remarks : str
+        Why values are NaN, and what else to know; most often empty.
+    """
+
+    criterion: str
+    gap: Estimate
+    matched_gap: Estimate
+    confidence_part: Estimate
+    conditional_part: Estimate
+    narrowing: float
+    reference_narrowing: float
+    fraction_unmatched: float
+    remarks: str
+
+    def __str__(self) -> str:
+        """Return the gaps in percentage points."""
+        return (
+            f"{self.criterion}: gap {self.gap} points; matched gap {self.matched_gap}; "
+            f"{self.remarks or f'narrowing {100 * self.narrowing:.0f} %'}"
+        )
+
+    @classmethod
+    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+        numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
+        values: dict[str, Any] = {name: Estimate._of(row, name) for name in GAP_PARTS}
+        values |= {name: float(row[name]) for name in numbers}
+        return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
 
 def source_of(data: object, name: str) -> Path | InMemory:
@@ -238,7 +293,7 @@ def _classes(
 ) -> tuple[tuple[str, ...] | None, int | None]:
     """Return the names of classes, or their number, if either is given."""
     if isinstance(classes, str) and classes in LABEL_SPACES:
-        return label_space(classes), None
+        return resolve_classes(classes), None
     if classes is None or (isinstance(classes, int | np.integer) and not isinstance(classes, bool)):
         return None, classes
     if isinstance(classes, str | bool) or not isinstance(classes, Iterable):

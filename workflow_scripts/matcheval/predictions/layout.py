@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.label_spaces import checked_labels
+from matcheval.datasets.label_spaces import LABEL_SPACES, checked_labels
 from matcheval.errors import CALLER, Caller, InputError, listed, suggest
 from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
@@ -151,9 +151,6 @@ def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[
     if repeated := [name for name in theirs if not name or theirs.count(name) > 1]:
         raise InputError(f"'{repeated[0]}' is given twice or empty", file=file, field=field)
     return by_ours
-
-
-LABEL_SPACES = ("cifar10", "imagenet")
 
 
 def read_classes(text: str) -> tuple[str, ...] | int | str:

@@ -18,11 +18,7 @@ from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.reliability import (
-    plot_confidence,
-    plot_reliability,
-    reliability_data,
-)
+from matcheval.protocol.reliability import plot_confidence, plot_reliability
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
@@ -91,8 +87,8 @@ def draw_reliability(
     """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
     (comparison,) = files.comparisons()
     epsilon = files.matchings[matching].epsilon
-    data = reliability_data(comparison, PAIRS.read(pairs), title, epsilon, files.seeds)
-    save_figure(plot_reliability(data, bins), *outputs)
+    figure = plot_reliability(comparison, PAIRS.read(pairs), title, epsilon, files.seeds, bins)
+    save_figure(figure, *outputs)
 
 
 _CAPTIONS = {
@@ -330,20 +326,15 @@ class Matching(Analysis):
     def files(self, pair: str, models: Sequence[str], *, groups: bool = True) -> dict[str, Any]:
         """Return the `PairFiles` of models, with what belongs together unless it is of no account.
 
-        Without it, the level and the reference's fit, jobs are not repeated when a study says anew
-        what these are.
+        Without it and the level, jobs are not repeated when a study says anew what these are.
         """
         study, of_pair = self.study, self.study.pairs[pair]
         plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
-        of_reference = set() if groups else {"no_warning_fit"}
         return {
             "pair": vars(of_pair if groups else plain),
             "models": models,
-            "matchings": {
-                name: method.model_dump(mode="json", exclude=of_reference)
-                for name, method in methods
-            },
+            "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
             "layouts": {
                 origin: asdict(layout_of(study.datasets[dataset]))

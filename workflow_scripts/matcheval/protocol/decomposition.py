@@ -278,14 +278,6 @@ class Decomposition:
         return {k.replace("_part_", "_"): v for k, v in vars(self).items() if "_part" in k}
 
 
-@dataclass(frozen=True)
-class ModelDecompositions:
-    """Decompositions for several models on the same two sets, and of their means."""
-
-    models: tuple[Decomposition, ...]
-    mean: Decomposition
-
-
 def decompose(
     source: Scored,
     target: Scored,
@@ -299,7 +291,7 @@ def decompose(
     return decompose_models(
         [bin_sets(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
         by_cells=True, level=level,
-    ).mean  # fmt: skip
+    )[1]  # fmt: skip
 
 
 def decompose_models(
@@ -312,7 +304,7 @@ def decompose_models(
     by_cells: bool = False,
     level: float = LEVEL,
     threads: int = 1,
-) -> ModelDecompositions:
+) -> tuple[list[Decomposition], Decomposition]:
     """Decompose the gaps of several models whose datapoints are in bins, and their mean."""
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
@@ -322,10 +314,8 @@ def decompose_models(
     )
     n_found = [bins.n for bins in binned]
     of_models = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
-    return ModelDecompositions(
-        tuple(_summarise(*of_model, level) for of_model in of_models),
-        _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1), level),
-    )
+    mean = _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1), level)
+    return [_summarise(*of_model, level) for of_model in of_models], mean
 
 
 def _summarise(n_bins: int, values: Floats, resampled: Floats, level: float) -> Decomposition:

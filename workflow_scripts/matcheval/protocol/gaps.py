@@ -11,12 +11,10 @@ References
 After Ñopo (2008), Review of Economics and Statistics 90.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.datasets.suites import Pair
-from matcheval.io.terminal import tracked
+from matcheval.io.terminal import map_in_order, tracked
 from matcheval.protocol import compared_models, decomposition
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, mean_of_defined
 from matcheval.protocol.comparisons import MANY_UNMATCHED, Blocks, Comparison
@@ -111,7 +109,10 @@ def gaps_of_models(
     models, falls, excesses = list[_Model](), TermsTotal(), TermsTotal()
     errors = {name: compared_models.ErrorOfMean() for name in methods}
     measure = partial(_Model.of, methods=methods, seeds=seeds, blocks=blocks)
-    for model, terms, (of_fall, of_sets) in _in_order(measure, comparisons, threads):
+    measured: Iterable[Any] = map(measure, comparisons)
+    if threads > 1:
+        measured = map_in_order(measure, comparisons, threads, ahead=1)
+    for model, terms, (of_fall, of_sets) in measured:
         models.append(model)
         falls.add(of_fall)
         excesses.add(of_sets)
@@ -178,23 +179,6 @@ def by_tenths(scored: decomposition.Scored) -> Floats:
 
 
 _TENTHS = 10
-_A = TypeVar("_A")
-_B = TypeVar("_B")
-
-
-def _in_order(function: Callable[[_A], _B], items: Iterable[_A], threads: int) -> Iterator[_B]:
-    """Map in threads, in order, reading few items ahead; `Executor.map` would read all of them."""
-    if threads == 1:
-        yield from map(function, items)
-        return
-    waiting = deque[Future[_B]]()
-    with ThreadPoolExecutor(threads) as pool:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
 
 
 # Of the fall of mean confidence, and of confidence minus accuracy on each set by itself.
@@ -310,14 +294,13 @@ def _decomposed(
 ) -> list[tuple[Decomposition, Floats]]:
     """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
     first = models[0]
-    decompositions = decomposition.decompose_models(
+    of_models, mean = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
     further = np.array([model.further for model in models])
     further[:, : len(FURTHER_N_BINS)] *= 1 if first.source_is_original else -1
-    of_models = zip(decompositions.models, further, strict=True)
-    return [*of_models, (decompositions.mean, further.mean(0))]
+    return [*zip(of_models, further, strict=True), (mean, further.mean(0))]
 
 
 @dataclass(frozen=True, eq=False)

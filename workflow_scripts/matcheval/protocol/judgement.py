@@ -68,7 +68,7 @@ def evidence_on(row: "pd.Series", question: Question, level: float) -> list[Evid
     explains needs a fall of its mean, too: confident errors also move the part.
     """
     # Means of a few groups are skewed, which those of the other set balance if it has groups, too.
-    n_groups = int(row["n_groups"]) // (2 if row.get("groups_in_one") else 1)
+    n_groups = int(row["n_groups"]) // (2 if row["groups_in_one"] else 1)
 
     def resampled(name: str, bias: float = 0.0) -> Evidence:
         bounds = row[f"{name}_low"], row[f"{name}_high"]
@@ -85,8 +85,8 @@ def evidence_on(row: "pd.Series", question: Question, level: float) -> list[Evid
 
 
 def measured(row: "pd.Series", name: str, n_groups: int = 0) -> Evidence:
-    """Return a quantity that has a standard error in its row; NaN if the row lacks it."""
-    value, low, high, se = (row.get(f"{name}{end}", math.nan) for end in ("", *_ENDS))
+    """Return a quantity that has a standard error in its row."""
+    value, low, high, se = (row[f"{name}{end}"] for end in ("", *_ENDS))
     return Evidence(value, low, high, se, n_groups=n_groups)
 
 
@@ -226,7 +226,7 @@ class Judgement:
     @property
     def n_left_out(self) -> int:
         """Number of models without a match."""
-        return int(self.row.get("n_left_out", 0))
+        return int(self.row["n_left_out"])
 
     @property
     def is_mostly_unmatched(self) -> bool:
@@ -242,7 +242,7 @@ class Judgement:
     @property
     def is_tied(self) -> bool:
         """Whether too many confidences are equal to know what changes with them."""
-        return bool(self.row.get("tied_share", 0) > 1 / N_BINS)
+        return bool(self.row["tied_share"] > 1 / N_BINS)
 
     @property
     def explains_all(self) -> bool:

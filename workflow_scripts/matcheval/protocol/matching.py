@@ -49,13 +49,6 @@ def plan_matching(source: Predictions, target: Predictions, method: MatchingMeth
     return SortedSets.of(source, target, method).plan
 
 
-def plan_measured(
-    source: Predictions, target: Predictions, criterion: Criterion, measured: MeasuredScores
-) -> MatchingPlan:
-    """Find the candidates of every target by custom scores."""
-    return SortedSets.of_scores(source, target, criterion, measured).plan
-
-
 @dataclass(frozen=True, eq=False)
 class SortedSets:
     """The scores and groups of two sets, sorted: what plans are made from."""

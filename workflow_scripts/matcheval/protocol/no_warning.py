@@ -19,7 +19,7 @@ from matcheval.predictions.records import Predictions
 from matcheval.protocol import matching
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.decomposition import Floats, Scored
-from matcheval.protocol.settings import MatchingMethod, NoWarningFit
+from matcheval.protocol.settings import MatchingMethod
 from matcheval.protocol.standard_errors import isotonic_accuracy
 
 N_SPLITS = 20
@@ -90,17 +90,6 @@ def error_ratio(errors: Floats, gap: float) -> float:
     return max(1.0, float(ratios[fits[0]] if len(fits) else 1 / e[-1]))
 
 
-def cross_fitted(scored: Scored, rng: np.random.Generator) -> Floats:
-    """Fit the accuracy at each point's confidence on the random half that the point is not in."""
-    first = rng.permutation(len(scored)) < len(scored) // 2
-    fitted = np.empty(len(scored))
-    for half in (first, ~first):
-        of_half = Scored(scored.confidence[half], scored.correct[half])
-        fit, order = isotonic_accuracy(of_half), of_half.order
-        fitted[~half] = np.interp(scored.confidence[~half], of_half.confidence[order], fit[order])
-    return fitted
-
-
 def flip_probability(errors: Floats, ratio: float) -> Floats:
     """Return with which probability each correct prediction becomes wrong."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -153,14 +142,8 @@ def no_warning_reference(
         return result.without("the original set has fewer than two datapoints")
     if comparison.gap <= 0:
         return result.without("the gap is not positive")
-    scored = Scored(original.probability, original.correct)
-    if method.no_warning_fit is NoWarningFit.CROSS:
-        sequence = matching.named_sequence(
-            comparison.pair.name, "no-warning reference", child=N_SPLITS
-        )
-        accuracy = cross_fitted(scored, np.random.default_rng(sequence))
-    elif accuracy is None:
-        accuracy = isotonic_accuracy(scored)
+    if accuracy is None:
+        accuracy = isotonic_accuracy(Scored(original.probability, original.correct))
     errors = 1 - accuracy
     ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):

@@ -17,6 +17,7 @@ from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.figures.forms import JOINED, drawing, scatter, square
 from matcheval.predictions.records import Predictions
+from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.gap_figures import name_or_number, sets_of
 
@@ -98,19 +99,7 @@ class Subset:
         return f"{self.role}: {style.shortened(self.dataset)} (n = {size})"
 
 
-@dataclass(frozen=True)
-class ReliabilityData:
-    """Data of the reliability figure: the subsets of one model, pair and matching."""
-
-    comparison: Comparison
-    title: str
-    epsilon: float
-    subsets: tuple[Subset, ...]
-
-
-def reliability_data(
-    comparison: Comparison, pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int]
-) -> ReliabilityData:
+def subsets_of(comparison: Comparison, pairs: pa.Table, seeds: Sequence[int]) -> list[Subset]:
     """Split the predictions of a comparison into the five subsets, pooled over seeds."""
     source, target, n = comparison.source, comparison.target, len(seeds)
     in_source, in_target = (
@@ -137,7 +126,7 @@ def reliability_data(
             look = style.UNMATCHED
         probability = side.probability[rows].astype(np.float64)
         subsets.append(Subset(role, name, look, probability, side.correct[rows], n_seeds))
-    return ReliabilityData(comparison, title, epsilon, tuple(subsets))
+    return subsets
 
 
 def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
@@ -165,13 +154,17 @@ _LOOKS = {
 }
 
 
-def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
+def plot_reliability(
+    comparison: Comparison, pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int],
+    bins: int = 10,
+) -> "Figure":  # fmt: skip
     """Plot accuracy against confidence, and the density of the confidences, for five subsets."""
+    subsets = subsets_of(comparison, pairs, seeds)
     with style.style():
         figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.65)
         reliability, density = figure.subplots(1, 2)
         densities, has_few = [], False
-        for subset in data.subsets:
+        for subset in subsets:
             curve = reliability_curve(subset.probability, subset.correct, bins)
             has_few |= _draw_curve(reliability, curve, subset)
             fine = reliability_curve(subset.probability, subset.correct, DENSITY_BINS)
@@ -185,8 +178,8 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
         reliability.set(
             xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS
         )
-        title = f"(a) Accuracy against confidence, bins of width {1 / bins:.3g}"
-        reliability.set_title(title, loc="left")
+        panel = f"(a) Accuracy against confidence, bins of width {1 / bins:.3g}"
+        reliability.set_title(panel, loc="left")
         _finish_density(density, np.concatenate(densities))
         # One legend below both panels: whole sets left, matched and unmatched subsets right.
         lines, labels = reliability.get_legend_handles_labels()
@@ -196,12 +189,18 @@ def plot_reliability(data: ReliabilityData, bins: int = 10) -> "Figure":
             [lines[i] for i in order], [labels[i] for i in order], loc="outside lower center",
             ncols=2,
         )  # fmt: skip
-        n_seeds = data.subsets[-1].n_seeds
-        seeds = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
-        sets = " → ".join(map(style.shortened, data.comparison.pair.datasets.values()))
-        subject = f"{data.comparison.model} on {sets}"
-        style.set_title(figure, f"{subject}\n{data.title}, ε = {data.epsilon:g}, {seeds}")
+        pooled = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds pooled"
+        sets = " → ".join(map(style.shortened, comparison.pair.datasets.values()))
+        subject = f"{comparison.model} on {sets}"
+        style.set_title(figure, f"{subject}\n{title}, ε = {epsilon:g}, {pooled}")
     return figure
+
+
+def plot_reliability_of(matched: MatchedModel) -> "Figure":
+    """Plot the reliability diagram of a model that is matched."""
+    comparison, seeds = matched.comparison, tuple(matched.rows)
+    title, epsilon = matched.method.criterion.description, matched.method.epsilon
+    return plot_reliability(comparison, matched.pairs(), title, epsilon, seeds)
 
 
 def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> bool:

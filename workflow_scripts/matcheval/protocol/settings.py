@@ -96,19 +96,12 @@ class Score(StrEnum):
         return pooled_ranks(source.probability, target.probability, epsilon)
 
 
-class NoWarningFit(StrEnum):
-    """What the errors of the no-warning reference are fitted on: all points, or the other half."""
-
-    WHOLE = "whole"
-    CROSS = "cross"
-
-
 Epsilon = Annotated[Number, Field(gt=0, le=1)]
 _SHORT_FORM = ("criteria", "epsilon")
 
 
 class MatchingMethod(Settings):
-    """How targets are matched. Methods that differ in `no_warning_fit` alone give the same runs."""
+    """How targets are matched."""
 
     criterion: Criterion = Field(
         description="Predicted label and score agree (Algorithm 1), or the latter (2)"
@@ -120,11 +113,6 @@ class MatchingMethod(Settings):
     order: Order = Field(
         Order.DATASET,
         description="In which targets are matched; drawn anew for every run if random",
-    )
-    no_warning_fit: NoWarningFit = Field(
-        NoWarningFit.WHOLE,
-        description="The no-warning reference's fit of the errors: on the whole original, or of "
-        "each half of it on the other (cross)",
     )
 
     @property
@@ -139,8 +127,6 @@ class MatchingMethod(Settings):
             text += f" on {self.score.label}"
         if self.order is Order.RANDOM:
             text += ", targets in random order"
-        if self.no_warning_fit is NoWarningFit.CROSS:
-            text += ", reference fitted crosswise"
         return text if name in ("", self.criterion.value) else f"{name}: {text}"
 
 

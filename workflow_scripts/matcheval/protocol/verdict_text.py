@@ -72,8 +72,6 @@ class VerdictText:
 
     def _calibration(self) -> str:
         new, finding = self._evidence["calibration"][0], self._finding["calibration"]
-        if not math.isfinite(new.value):
-            return f"The mean confidence on {self._new} is not known."
         accuracy = self._judged.mean["accuracy_replication"]
         digits = max(1, self._digits)
         confident, accurate = (signed(100 * v, digits) for v in (accuracy + new.value, accuracy))
@@ -87,9 +85,9 @@ class VerdictText:
             f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate on "
             f"average: {said}"
         )
-        if math.isfinite((old := self._old_calibration).value):
-            unclear = " (includes zero)" if old.low <= 0 <= old.high else ""
-            text += f"; on {self._old}, {self._over(old)}{unclear}"
+        old = self._old_calibration
+        unclear = " (includes zero)" if old.low <= 0 <= old.high else ""
+        text += f"; on {self._old}, {self._over(old)}{unclear}"
         if counts := self._judged.counts.get("calibration"):
             sides = (len(counts.lost), "overconfident"), (len(counts.gained), "underconfident")
             shown = [f"{k} {side}" for k, side in sides if k]
@@ -263,7 +261,7 @@ class VerdictText:
             if judged.is_tied:
                 share = f"{100 * self._row['tied_share']:.0f} %"
                 return f"{share} of the confidences of a set are rounded, or 1, to equal values"
-            if self._row.get("unshared_bound", 0) > part.bias / 2:
+            if self._row["unshared_bound"] > part.bias / 2:
                 return "confidences of the two sets hardly overlap"
             return of_bins
         if question == "confidence" and not evidence[1].is_defined:
@@ -330,7 +328,7 @@ class VerdictText:
                 f"{self._new}: it understates accuracy there by {off}."
             )
         old = self._old_calibration
-        as_before = math.isfinite(old.value) and old.low > 0
+        as_before = old.low > 0
         is_tracked = self._finding["confidence"] == self._finding["accuracy"] == "loss"
         extra = " The fall of mean confidence does follow the loss." if (
             as_before and is_tracked and self._judged.explains_all
@@ -354,7 +352,7 @@ class VerdictText:
             )
         text = f"Mean confidence can be watched on data like {self._new}: it matches accuracy there"
         old, strength = self._old_calibration, self._judged.strength["left"]
-        if self._finding["left"] == "loss" and math.isfinite(old.value) and old.high < 0:
+        if self._finding["left"] == "loss" and old.high < 0:
             seems = "seems to be" if strength is Strength.SUGGESTED else "is"
             return (
                 f"{text}. Its change from {self._old} understates the loss: what remains at equal "

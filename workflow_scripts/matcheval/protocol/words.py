@@ -66,9 +66,8 @@ def narrowing(row: pd.Series) -> str:
 
 
 def _spread(row: pd.Series) -> str:
-    """Format by how much the excess varies with its splits, which older tables lack."""
-    spread = row.get("excess_spread", float("nan"))
-    return "" if pd.isna(spread) else signed(100 * spread, 0)
+    """Format by how much the excess varies with its splits."""
+    return "" if pd.isna(row["excess_spread"]) else signed(100 * row["excess_spread"], 0)
 
 
 def _smaller(share: float) -> str:

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import InputError
 from matcheval.models.transforms import IMAGENET_MEAN, IMAGENET_STD
 from matcheval.training.options import check_n_sources
@@ -94,23 +93,6 @@ def batches(
 def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
     """Draw the rows to train on, without replacement."""
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
-
-
-def check_sets(
-    name: str, train_sets: Sequence[Dataset], validation_sets: Sequence[Dataset]
-) -> None:
-    """Check that training and validation sets match."""
-    first, *others = *train_sets, *validation_sets
-    remedy = "Use sets that do not differ in it"
-    for other in others:
-        if problem := compare_classes(other.classes, first.classes):
-            problem = f"{other.name} compared with {first.name}: {problem}"
-            raise InputError(problem, file=name, field="classes", remedy=remedy)
-        for field in ("image_shape", "max_value"):
-            expected, found = getattr(first, field), getattr(other, field)
-            if expected != found:
-                problem = f"is {found} in {other.name}, but {expected} in {first.name}"
-                raise InputError(problem, file=name, field=field, remedy=remedy)
 
 
 _OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels

@@ -17,7 +17,7 @@ import pyarrow as pa
 import torch
 from tqdm import tqdm
 
-from matcheval.datasets.dataset import Dataset
+from matcheval.datasets.dataset import Dataset, check_alike
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError, StoppedError
 from matcheval.io.files import atomic_file, file_digest, readable
@@ -28,7 +28,7 @@ from matcheval.models import devices
 from matcheval.models.checkpoints import Checkpoint, CheckpointInfo, read_info, save_checkpoint
 from matcheval.models.packages import pretrained_weights
 from matcheval.training import TRAINING_VERSION
-from matcheval.training.data import ResidentSet, check_sets, check_sources
+from matcheval.training.data import ResidentSet, check_sources
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import Epoch, Run, kept_epoch
 from matcheval.training.settings import Engine
@@ -80,7 +80,7 @@ def train(
 ) -> Run:  # fmt: skip
     """Train a model by a recipe; return its weights, training history and normalisation."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
-    check_sets(name, train_sets, validation_sets)
+    check_alike([*train_sets, *validation_sets], name)
     check_sources(name, recipe, train_sets)
     engine = engine or Engine()
     device = devices.resolve_device(engine.device)

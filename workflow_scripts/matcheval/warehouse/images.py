@@ -27,9 +27,10 @@ from scipy.fft import dctn
 from matcheval.datasets import decoding
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
-from matcheval.datasets.prepare import build_dataset, map_in_order
+from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.sources import ImageStream, Sources
 from matcheval.errors import InputError
+from matcheval.io.terminal import map_in_order
 from matcheval.warehouse.duplicates import REFERENCE_SCHEMA
 from matcheval.warehouse.manifest import READ_SCHEMA, Box
 from matcheval.warehouse.sets import ImageFile, SourceSet
