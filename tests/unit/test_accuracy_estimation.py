@@ -200,20 +200,19 @@ class TestIntervals:
             assert another["predicted_low"] != alone["predicted_low"]
 
 
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"targets": [("t", foreign(TARGET))]}, "label 504 of 't' is not of .* 5 classes"),
-            ({"calibration": [*CALIBRATION, foreign(TARGET)]}, "label 504 of set 6 to calibrate"),
-            ({"base": dataclasses.replace(BASE, confidences=np.ones(600))}, "all confidences on"),
-        ],
-    )
-    def test_it_is_named(self, change, message):
-        with pytest.raises(InputError, match=message):
-            estimate_accuracies(
-                **{"base": BASE, "targets": [("t", TARGET)], "methods": choose_methods()} | change
-            )
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"targets": [("t", foreign(TARGET))]}, "label 504 of 't' is not of .* 5 classes"),
+        ({"calibration": [*CALIBRATION, foreign(TARGET)]}, "label 504 of set 6 to calibrate"),
+        ({"base": dataclasses.replace(BASE, confidences=np.ones(600))}, "all confidences on"),
+    ],
+)
+def test_it_is_named(change, message):
+    with pytest.raises(InputError, match=message):
+        estimate_accuracies(
+            **{"base": BASE, "targets": [("t", TARGET)], "methods": choose_methods()} | change
+        )
 
 
 def test_files_of_equal_names_are_told_apart(tmp_path, capsys):

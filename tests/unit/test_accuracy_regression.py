@@ -75,11 +75,11 @@ def test_the_perceptron_has_the_parameters_of_the_paper_and_learns_a_curve():
     assert np.abs(found - x).mean() < 0.7 * np.abs(mlp(x, x, x, epochs=1) - x).mean()
 
 
-def scores(method, rows, model="net", view="all", seed=0, variant=""):
+def scores(method, rows, model="net", seed=0):
     """A table of scores: rows of set, group, score, accuracy."""
     common = {
         "model": model, "suite": "s", "base": "b", "subgroup": "", "severity": np.nan,
-        "method": method, "variant": variant, "seed": seed, "view": view, "n": 100, "n_base": 100,
+        "method": method, "variant": "", "seed": seed, "view": "all", "n": 100, "n_base": 100,
         "accuracy_base": 0.9,
     }  # fmt: skip
     return pd.DataFrame(

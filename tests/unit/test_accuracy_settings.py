@@ -15,10 +15,9 @@ MEMBERS = [
 ]
 
 
-def study(tmp_path, one=None, members=None, inference=None, datasets=None, **settings):
+def study(tmp_path, one=None, members=None, inference=None, **settings):
     """The default study with a suite of three sets; `one` are settings of its prediction."""
     config = configuration("digits") | {"results": str(tmp_path / "results")}
-    config["datasets"] = config["datasets"] | (datasets or {})
     config["suites"] = {"s": {"members": members or MEMBERS}}
     config["inference"] = {"outputs": ["logits", "features"], **(inference or {})}
     suite = {"base": "digits-train", **(one or {})}
@@ -39,15 +38,14 @@ TOP = {"outputs": ["top"]}
 SAME = [{"fit": ["a", "b"]}, {"fit": ["b", "a"], "predict": "c"}]
 
 
-def grouped(**groups):
-    return with_first(groups=groups)
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ({"members": with_first(classes=["3"])}, r"has one class, '3'.*restrict_argmax to false"),
-        ({"members": grouped(odd=["1"], even=["eight"])}, r"'digits-known'.*unknown class 'eight'"),
+        (
+            {"members": with_first(groups={"odd": ["eight"]})},
+            r"'digits-known'.*unknown class 'eight'",
+        ),
         ({"members": with_first(group="all")}, r"the group of 'digits-known' is 'all'"),
         ({"single": list(load(configuration("digits")).models)}, "no model is left for means"),
         ({"one": {"calibrations": SAME}}, r"calibrations\.1.*group 'c' is predicted.*twice"),

@@ -38,12 +38,6 @@ def known(rows, labels=None):
     return Correctness(names, np.arange(n, dtype=np.int64), labels, right)
 
 
-def networks(study):
-    """The models that the paper has in its figures."""
-    left_out = study.analyses["replication"].settings.left_out(Scale.LINEAR)
-    return [model for model in study.models if model not in left_out]
-
-
 def images(n, seed=0, name="set"):
     rng = np.random.default_rng(seed)
     pixels = rng.integers(0, 17, (n, 8, 8, 1)).astype(np.uint8)
@@ -246,7 +240,9 @@ def test_accuracy_rises_with_the_agreement_of_annotators(tmp_path):
     agreement = pd.read_parquet(DATA / "optional" / "imagenet_classify_agreement.parquet")
     imagenet = study("recht-imagenet")
     pair = imagenet.pairs["matched-frequency"]
-    right = dataset_correctness(imagenet.datasets[pair.original], networks(imagenet))
+    left_out = imagenet.analyses["replication"].settings.left_out(Scale.LINEAR)
+    networks = [model for model in imagenet.models if model not in left_out]  # of its figures
+    right = dataset_correctness(imagenet.datasets[pair.original], networks)
     with np.load(DATA / "imagenetv2_top1.npz") as archive:
         row = {int(number): i for i, number in enumerate(archive["val_ids"])}
     numbers = agreement.image.str.extract(r"val_(\d+)")[0].astype(int)

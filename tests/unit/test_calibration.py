@@ -16,27 +16,26 @@ def table():
     return tabulate(KNOWN)
 
 
-class TestBrierParts:
-    @pytest.mark.parametrize(("n", "decimals"), [(1, 1), (7, 15), (200, 2)])
-    def test_by_loops(self, n, decimals):
-        rng = np.random.default_rng(n)
-        p = rng.uniform(size=n).round(decimals)
-        right = rng.random(n) < p**2
-        ordered, bins = sorted(p.tolist()), {}
-        starts = [ordered[n * j // 15] for j in range(1, 15)]
-        for confidence, correct in zip(p.tolist(), right.tolist(), strict=True):
-            key = max([s for s in starts if s <= confidence], default=ordered[0])
-            bins.setdefault(key, []).append((confidence, correct))
-        binned = debiased = 0.0
-        for some in bins.values():
-            centre, accuracy = (sum(values) / len(some) for values in zip(*some, strict=True))
-            binned += sum((centre - correct) ** 2 for _, correct in some)
-            if len(some) > 1:
-                noise = accuracy * (1 - accuracy) / (len(some) - 1)
-                debiased += len(some) * ((centre - accuracy) ** 2 - noise)
-        found = brier_parts(p, right)
-        assert found.calibration + found.refinement == pytest.approx(binned / n)
-        assert found.debiased == pytest.approx(debiased / n)
+@pytest.mark.parametrize(("n", "decimals"), [(1, 1), (7, 15), (200, 2)])
+def test_by_loops(n, decimals):
+    rng = np.random.default_rng(n)
+    p = rng.uniform(size=n).round(decimals)
+    right = rng.random(n) < p**2
+    ordered, bins = sorted(p.tolist()), {}
+    starts = [ordered[n * j // 15] for j in range(1, 15)]
+    for confidence, correct in zip(p.tolist(), right.tolist(), strict=True):
+        key = max([s for s in starts if s <= confidence], default=ordered[0])
+        bins.setdefault(key, []).append((confidence, correct))
+    binned = debiased = 0.0
+    for some in bins.values():
+        centre, accuracy = (sum(values) / len(some) for values in zip(*some, strict=True))
+        binned += sum((centre - correct) ** 2 for _, correct in some)
+        if len(some) > 1:
+            noise = accuracy * (1 - accuracy) / (len(some) - 1)
+            debiased += len(some) * ((centre - accuracy) ** 2 - noise)
+    found = brier_parts(p, right)
+    assert found.calibration + found.refinement == pytest.approx(binned / n)
+    assert found.debiased == pytest.approx(debiased / n)
 
 
 class TestTable:

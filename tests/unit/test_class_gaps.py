@@ -21,8 +21,8 @@ def table():
     return tabulate(KNOWN)
 
 
-def one_of(known, matching="probability"):
-    return next(m for m in known.matched() if m.name == matching)
+def one_of(known):
+    return next(m for m in known.matched() if m.name == "probability")
 
 
 def test_holm_by_hand():
@@ -36,47 +36,47 @@ def deviations(sides):
     return [s.correct - isotonic_accuracy(Scored(s.probability, s.correct)) for s in sides]
 
 
-class TestMeasures:
-    def test_by_loops(self):
-        one = one_of(KNOWN)
-        source, target = sides = one.comparison.source, one.comparison.target
-        classes = [side.prediction.astype(np.int64) for side in sides]
-        found = measure_classes(one, *classes, 3)
-        for k in range(3):
-            inside = [each == k for each in classes]
-            gaps, selections = [], []
-            weights = [np.zeros(len(side)) for side in sides]
-            for row in one.rows.values():
-                hit = row != UNMATCHED
-                picked = row[hit][inside[0][row[hit]]]
-                matched = np.flatnonzero(hit & inside[1])
-                right = source.correct[picked].mean()
-                gaps.append(right - target.correct[matched].mean())
-                selections.append(source.correct[inside[0]].mean() - right)
-                weights[0][picked] += 1 / len(picked) / len(one.rows)
-                weights[1][matched] -= 1 / len(matched) / len(one.rows)
-            matched = np.mean([(row[inside[1]] != UNMATCHED).mean() for row in one.rows.values()])
-            assert found.fraction_unmatched[k] == pytest.approx(1 - matched)
-            assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
-            assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
-            errors = found.errors.source, found.errors.target
-            of_sides = zip(errors, inside, weights, deviations(sides), strict=True)
-            for values, of, weight, z in of_sides:
-                np.testing.assert_allclose(values[of], (weight * z)[of])
+def test_by_loops():
+    one = one_of(KNOWN)
+    source, target = sides = one.comparison.source, one.comparison.target
+    classes = [side.prediction.astype(np.int64) for side in sides]
+    found = measure_classes(one, *classes, 3)
+    for k in range(3):
+        inside = [each == k for each in classes]
+        gaps, selections = [], []
+        weights = [np.zeros(len(side)) for side in sides]
+        for row in one.rows.values():
+            hit = row != UNMATCHED
+            picked = row[hit][inside[0][row[hit]]]
+            matched = np.flatnonzero(hit & inside[1])
+            right = source.correct[picked].mean()
+            gaps.append(right - target.correct[matched].mean())
+            selections.append(source.correct[inside[0]].mean() - right)
+            weights[0][picked] += 1 / len(picked) / len(one.rows)
+            weights[1][matched] -= 1 / len(matched) / len(one.rows)
+        matched = np.mean([(row[inside[1]] != UNMATCHED).mean() for row in one.rows.values()])
+        assert found.fraction_unmatched[k] == pytest.approx(1 - matched)
+        assert found.terms.matched_gap[k] == pytest.approx(np.mean(gaps), abs=1e-12)
+        assert found.terms.source_selection[k] == pytest.approx(np.mean(selections), abs=1e-12)
+        errors = found.errors.source, found.errors.target
+        of_sides = zip(errors, inside, weights, deviations(sides), strict=True)
+        for values, of, weight, z in of_sides:
+            np.testing.assert_allclose(values[of], (weight * z)[of])
 
-    def test_a_seed_without_points_of_a_class_is_left_out(self):
-        one = one_of(models(40, 30, n_classes=2, n_models=1))
-        classes = np.zeros(40, np.int64), np.ones(30, np.int64)
-        classes[1][0] = 0
-        rows = {0: np.full(30, UNMATCHED), 1: np.where(np.arange(30) == 0, 5, UNMATCHED)}
-        found = measure_classes(replace(one, rows=rows), *classes, 2)
-        expected = one.comparison.source.correct[5] - float(one.comparison.target.correct[0])
-        assert found.terms.matched_gap.tolist()[0] == expected
-        assert np.isnan(found.terms.matched_gap[1])
-        assert found.n_matched.tolist() == [0.5, 0]
-        # The one seed that counts has all of the weight.
-        (deviation,) = deviations([one.comparison.source])
-        assert found.errors.source[5] == pytest.approx(deviation[5])
+
+def test_a_seed_without_points_of_a_class_is_left_out():
+    one = one_of(models(40, 30, n_classes=2, n_models=1))
+    classes = np.zeros(40, np.int64), np.ones(30, np.int64)
+    classes[1][0] = 0
+    rows = {0: np.full(30, UNMATCHED), 1: np.where(np.arange(30) == 0, 5, UNMATCHED)}
+    found = measure_classes(replace(one, rows=rows), *classes, 2)
+    expected = one.comparison.source.correct[5] - float(one.comparison.target.correct[0])
+    assert found.terms.matched_gap.tolist()[0] == expected
+    assert np.isnan(found.terms.matched_gap[1])
+    assert found.n_matched.tolist() == [0.5, 0]
+    # The one seed that counts has all of the weight.
+    (deviation,) = deviations([one.comparison.source])
+    assert found.errors.source[5] == pytest.approx(deviation[5])
 
 
 class TestTable:

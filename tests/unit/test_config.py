@@ -57,40 +57,39 @@ SETS = ("old", "new")
 DIGITS = (ROOT / "studies" / "digits-models.csv").read_text()
 
 
-class TestDefaultStudy:
-    def test_values_from_the_command_line_change_it(self):
-        """They come as text, as do numbers like 1e-3 from YAML."""
-        study = load({
-            "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
-            "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
-            "training": {"channels_last": "true"},
-        })  # fmt: skip
-        settings = study.analyses["matching"].settings
-        assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
-        assert (study.formats, study.training.channels_last) == (("png",), True)
-        assert study.analyses["replication"].settings.top == (1, 5)
+def test_values_from_the_command_line_change_it():
+    """They come as text, as do numbers like 1e-3 from YAML."""
+    study = load({
+        "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
+        "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
+        "training": {"channels_last": "true"},
+    })  # fmt: skip
+    settings = study.analyses["matching"].settings
+    assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
+    assert (study.formats, study.training.channels_last) == (("png",), True)
+    assert study.analyses["replication"].settings.top == (1, 5)
 
 
-class TestCustomStudy:
-    def test_takes_the_settings_but_not_the_contents_of_the_default(self, mine):
-        study = load(mine())
-        assert list(study.datasets) == ["old", "new"]
-        assert list(study.pairs) == ["both"]
-        matching = study.analyses["matching"]
-        assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
-        assert matching.inputs_with_groups("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
-        given = matching.files("both", ["m.v1"])
-        assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
-        assert study.analyses["replication"].fitted_scales == []  # two models determine no line
+def test_takes_the_settings_but_not_the_contents_of_the_default(mine):
+    study = load(mine())
+    assert list(study.datasets) == ["old", "new"]
+    assert list(study.pairs) == ["both"]
+    matching = study.analyses["matching"]
+    assert (matching.settings.epsilon, matching.settings.reliability_models) == (0.005, ())
+    assert matching.inputs_with_groups("both", ["m.v1"]) == ["old/m.v1.csv", "new/m.v1.csv"]
+    given = matching.files("both", ["m.v1"])
+    assert (given["original"], given["replication"]) == (["old/m.v1.csv"], ["new/m.v1.csv"])
+    assert study.analyses["replication"].fitted_scales == []  # two models determine no line
 
-    def test_how_to_train_is_inherited_and_what_on_is_not(self, mine):
-        digits = {"datasets/d": {"kind": "digits", "part": "train"}}
-        config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
-        training = load(config).training
-        assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
-        del config["training"]["validation"]
-        with pytest.raises(InputError, match=r"'training': .*validation missing"):
-            load(config)
+
+def test_how_to_train_is_inherited_and_what_on_is_not(mine):
+    digits = {"datasets/d": {"kind": "digits", "part": "train"}}
+    config = mine(training={"train": "d", "validation": "d", "threads": 2}, **digits)
+    training = load(config).training
+    assert (training.train, training.threads, training.device) == (("d",), 2, "cpu")
+    del config["training"]["validation"]
+    with pytest.raises(InputError, match=r"'training': .*validation missing"):
+        load(config)
 
 
 BAD = [
@@ -160,16 +159,16 @@ def test_bad_catalogues(tmp_path, text, message):
         read_catalogue(tmp_path / "models.csv")
 
 
-class TestGenerated:
-    def test_schema_and_page_are_those_of_the_settings(self):
-        """Where this fails: `make settings`, and look at what changed."""
-        for file, text in make_settings.generated().items():
-            assert file.read_text(encoding="utf-8") == text, file
+def test_schema_and_page_are_those_of_the_settings():
+    """Where this fails: `make settings`, and look at what changed."""
+    for file, text in make_settings.generated().items():
+        assert file.read_text(encoding="utf-8") == text, file
 
-    @pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
-    def test_studies_fit_the_schema(self, study):
-        schema = json.loads(SCHEMA.read_text())
-        Draft202012Validator(schema).validate(yaml.safe_load(study.read_text()))
+
+@pytest.mark.parametrize("study", [DEFAULTS, *(ROOT / "studies").glob("*.yaml")], ids=str)
+def test_studies_fit_the_schema(study):
+    schema = json.loads(SCHEMA.read_text())
+    Draft202012Validator(schema).validate(yaml.safe_load(study.read_text()))
 
 
 PHOTOS = {"kind": "image_folder", "path": "photos", "classes": [*"0123456789"]}

@@ -50,20 +50,12 @@ ORIGINS = ("original", "replication")
 METHODS = {"probability": MatchingMethod(criterion=Criterion.PROBABILITY)}
 
 
-def logits_of(seed, repeats, n=N):
-    """Logits and labels of a set in which every image stands several times."""
-    rng = np.random.default_rng(seed)
-    labels = np.random.default_rng(0).integers(0, 5, n)
-    logits = rng.normal(size=(n, 5)) + 2 * np.eye(5)[labels]
-    return np.repeat(labels, repeats), np.repeat(logits, repeats, axis=0)
-
-
-def by_model(seeds, repeats=2, n=N, **columns):
-    """A table of each model, of logits."""
-    found = {}
+def by_model(seeds, n=N):
+    """A table of each model, of logits of a set in which every image stands twice."""
+    found, labels = {}, np.random.default_rng(0).integers(0, 5, n)
     for model, seed in zip("ab", seeds, strict=True):
-        labels, logits = logits_of(seed, repeats, n)
-        found[model] = {"label": labels, "logits": logits, **columns}
+        logits = np.random.default_rng(seed).normal(size=(n, 5)) + 2 * np.eye(5)[labels]
+        found[model] = {"label": np.repeat(labels, 2), "logits": np.repeat(logits, 2, axis=0)}
     return found
 
 
@@ -78,8 +70,8 @@ def gaps(original, replication, **options):
     return table.means, compared.blocks
 
 
-def grouped(models, repeats=2):
-    names = [f"{row // repeats:04d}" for row in range(2 * N)]
+def grouped(models):
+    names = [f"{row // 2:04d}" for row in range(2 * N)]
     return {m: one | {"group": names[: len(one["label"])]} for m, one in models.items()}
 
 

@@ -2,8 +2,8 @@
 
 import io
 import json
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +19,11 @@ from image_sets import (
     encoded_dataset,
     jpeg,
     photo,
+    prepare,
     write_files,
 )
 from matcheval.datasets import dataset as images_module
+from matcheval.datasets.corruptions import ARCHIVE
 from matcheval.datasets.corruptions.applying import corrupt
 from matcheval.datasets.folders import read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
@@ -29,7 +31,7 @@ from matcheval.errors import InputError
 from matcheval.inference.readers import DecodingReader, MakingReader
 from matcheval.inference.running import open_reader
 from matcheval.models.transforms import Geometry
-from studies import load
+from studies import configuration, load
 
 CLASSES = tuple(f"class-{i}" for i in range(10))
 NOISE = {"corruption": "gaussian_noise", "severity": 3}
@@ -173,32 +175,35 @@ def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
         read_dataset(copy / "made", verify=False)
 
 
-BASE = {
-    "study": "shifts",
-    "models": str(Path(__file__).parents[2] / "studies" / "digits-models.csv"),
-    "training": {"train": "digits", "validation": "digits"},
-    "suites": {"all": {"members": ["made"]}},
-}
-DIGITS = {"kind": "digits", "part": "known"}
-
-
-def study(made, results="results", **datasets):
-    made = {"kind": "corrupted", "of": "digits", **made}
-    sets = {"digits": DIGITS, "made": made, **datasets}
-    return load(BASE | {"results": str(results), "datasets": sets})
+def test_frost_is_made_of_published_photographs(tmp_path, monkeypatch):
+    texture = encode(np.random.default_rng(1).integers(0, 256, (400, 400, 3), np.uint8))
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name in ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg"):
+            archive.writestr(f"imagecorruptions/frost/{name}", texture)
+    images, labels = cifar_images(4)
+    dataset(images, labels, "of", CLASSES, folder=tmp_path / "datasets")
+    options = {"of": "of", "corruption": "frost", "severity": 1}
+    made = prepare(monkeypatch, tmp_path, "corrupted", options, {ARCHIVE: content.getvalue()})
+    textures = tmp_path / "downloads" / ARCHIVE
+    expected = corrupt(images, "frost", 1, range(4), textures=textures)
+    np.testing.assert_array_equal(made.pixels[:], expected)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (NOISE | {"of": "digit"}, r"datasets\.made\.of.*unknown dataset 'digit'.*'digits'"),
+        (NOISE | {"of": "digit"}, r"datasets\.made\.of.*unknown dataset 'digit'"),
         (NOISE | {"of": "made"}, "'made' is made from itself"),
         ({"corruption": "fogg", "severity": 1}, "unknown value 'fogg'. Did you mean 'fog'"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_any_job(options, message):
+    config = configuration("digits") | {"suites": {"all": {"members": ["made"]}}}
+    made = {"kind": "corrupted", "of": "digits-known", **options}
+    config["datasets"] = config["datasets"] | {"made": made}
     with pytest.raises(InputError, match=message):
-        study(options)
+        load(config)
 
 
 def test_rows_are_taken_before_the_first_of_each_class(tmp_path):

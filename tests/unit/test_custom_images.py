@@ -190,34 +190,33 @@ class TestLabelMap:
             read_settings(Parquet, given | {"classes": "cifar10"})
 
 
-class TestLabelSpaces:
-    def test_imagenet_classes_are_those_of_timm(self):
-        from timm.data import ImageNetInfo
+def test_imagenet_classes_are_those_of_timm():
+    from timm.data import ImageNetInfo
 
-        assert list(imagenet_classes()) == ImageNetInfo().label_names()
-
-    def test_sets_that_differ_are_named_with_their_classes(self, tmp_path):
-        classes = {"x": CIFAR10, "y": CIFAR10, "z": ("owl", *CIFAR10[:2], *CIFAR10[3:])}
-        for name, known in classes.items():
-            dataset(IMAGES[:1], name=name, classes=known, folder=tmp_path)
-        x, y, z = (tmp_path / name / "dataset.json" for name in classes)
-        write_classes(original=x, replication=y, classes=tmp_path / "classes.txt")
-        assert (tmp_path / "classes.txt").read_text().split() == list(CIFAR10)
-        with pytest.raises(InputError, match=r"z: 'classes': compared with 'x': .*'bird' missing"):
-            write_classes(original=x, replication=z, classes=tmp_path / "none.txt")
-        assert not (tmp_path / "none.txt").exists()
+    assert list(imagenet_classes()) == ImageNetInfo().label_names()
 
 
-class TestSpecs:
-    def test_changed_files_are_detected(self, tmp_path):
-        write_files(tmp_path, {"set/a/x.png": b"1", "elsewhere/y.png": b"2"})
-        (tmp_path / "set" / "b").symlink_to(tmp_path / "elsewhere")
-        spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
-        states = {spec.custom_files_state}
-        for change in ({"a/x.png": b"12"}, {"b/z.png": b"3"}):
-            write_files(tmp_path / "set", change)
-            states.add(spec.custom_files_state)
-        assert len(states) == 3
+def test_sets_that_differ_are_named_with_their_classes(tmp_path):
+    classes = {"x": CIFAR10, "y": CIFAR10, "z": ("owl", *CIFAR10[:2], *CIFAR10[3:])}
+    for name, known in classes.items():
+        dataset(IMAGES[:1], name=name, classes=known, folder=tmp_path)
+    x, y, z = (tmp_path / name / "dataset.json" for name in classes)
+    write_classes(original=x, replication=y, classes=tmp_path / "classes.txt")
+    assert (tmp_path / "classes.txt").read_text().split() == list(CIFAR10)
+    with pytest.raises(InputError, match=r"z: 'classes': compared with 'x': .*'bird' missing"):
+        write_classes(original=x, replication=z, classes=tmp_path / "none.txt")
+    assert not (tmp_path / "none.txt").exists()
+
+
+def test_changed_files_are_detected(tmp_path):
+    write_files(tmp_path, {"set/a/x.png": b"1", "elsewhere/y.png": b"2"})
+    (tmp_path / "set" / "b").symlink_to(tmp_path / "elsewhere")
+    spec = DatasetSpec("d", "image_folder", {"path": str(tmp_path / "set")})
+    states = {spec.custom_files_state}
+    for change in ({"a/x.png": b"12"}, {"b/z.png": b"3"}):
+        write_files(tmp_path / "set", change)
+        states.add(spec.custom_files_state)
+    assert len(states) == 3
 
 
 def test_concurrent_builds_wait_for_each_other(tmp_path):

@@ -72,8 +72,8 @@ def test_changed_contents_are_refused(small, tmp_path):
         read_dataset(tmp_path)
 
 
-def noise(height, width, seed=0):
-    values = np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8)
+def noise(height, width):
+    values = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
     return Image.fromarray(values)
 
 
@@ -207,8 +207,8 @@ def test_sets_that_do_not_match_are_refused():
             derive(union("one", "two"), sets)
 
 
-def origins(role, per_set=30, seed=0):
-    options = {"per_set": per_set, "role": role, "test_fraction": 0.2, "seed": seed}
+def origins(role):
+    options = {"per_set": 30, "role": role, "test_fraction": 0.2, "seed": 0}
     return Derivation("origins", ("one", "two"), options)
 
 

@@ -62,39 +62,39 @@ POINTS = st.lists(
 )
 
 
-class TestParts:
-    @pytest.mark.parametrize("name", ["kitagawa_ties_at_one", "kitagawa_one_sided_bin"])
-    def test_known_cases(self, name):
-        known = case("protocol_statistics", f"A2.{name}")
-        given, expected, tolerance = known["inputs"], known["expected"], known["tol"]
-        source, target = (
-            scored(given[f"p_{role}"], given[f"correct_{role}"]) for role in ("source", "target")
+@pytest.mark.parametrize("name", ["kitagawa_ties_at_one", "kitagawa_one_sided_bin"])
+def test_known_cases(name):
+    known = case("protocol_statistics", f"A2.{name}")
+    given, expected, tolerance = known["inputs"], known["expected"], known["tol"]
+    source, target = (
+        scored(given[f"p_{role}"], given[f"correct_{role}"]) for role in ("source", "target")
+    )
+    bins = bin_sets(source, target, given["bins"])
+    assert bins.edges.tolist() == expected["edges"]
+    assert bins.counts[0].tolist() == expected["n_source"]
+    assert bins.counts[2].tolist() == expected["n_target"]
+    for is_original, sign in ((True, 1), (False, -1)):
+        found = decompose(
+            source, target, n_bins=given["bins"], source_is_original=is_original, n_resamples=9
         )
-        bins = bin_sets(source, target, given["bins"])
-        assert bins.edges.tolist() == expected["edges"]
-        assert bins.counts[0].tolist() == expected["n_source"]
-        assert bins.counts[2].tolist() == expected["n_target"]
-        for is_original, sign in ((True, 1), (False, -1)):
-            found = decompose(
-                source, target, n_bins=given["bins"], source_is_original=is_original, n_resamples=9
-            )
-            for key in ("confidence_part", "conditional_part"):
-                assert sign * getattr(found, key) == pytest.approx(expected[key], abs=tolerance)
-            for key in ("source_only", "target_only"):
-                assert getattr(found, key) == pytest.approx(expected[f"mass_{key}"], abs=tolerance)
-            assert found.n_bins == len(expected["n_source"])
+        for key in ("confidence_part", "conditional_part"):
+            assert sign * getattr(found, key) == pytest.approx(expected[key], abs=tolerance)
+        for key in ("source_only", "target_only"):
+            assert getattr(found, key) == pytest.approx(expected[f"mass_{key}"], abs=tolerance)
+        assert found.n_bins == len(expected["n_source"])
 
-    @given(POINTS, POINTS, st.integers(1, 25))
-    def test_loops_agree_and_parts_add_up(self, source, target, n_bins):
-        sets = [scored(*zip(*points, strict=True)) for points in (source, target)]
-        found = parts_of(*sets, n_bins)
-        confidence, conditional, used = by_loops(*sets, n_bins)
-        assert found.confidence == pytest.approx(confidence, abs=1e-12)
-        assert found.conditional == pytest.approx(conditional, abs=1e-12)
-        assert bin_sets(*sets, n_bins).n == used
-        gap = sets[0].correct.mean() - sets[1].correct.mean()
-        assert found.gap == pytest.approx(gap, abs=1e-12)
-        assert found.confidence + found.conditional == pytest.approx(gap, abs=1e-12)
+
+@given(POINTS, POINTS, st.integers(1, 25))
+def test_loops_agree_and_parts_add_up(source, target, n_bins):
+    sets = [scored(*zip(*points, strict=True)) for points in (source, target)]
+    found = parts_of(*sets, n_bins)
+    confidence, conditional, used = by_loops(*sets, n_bins)
+    assert found.confidence == pytest.approx(confidence, abs=1e-12)
+    assert found.conditional == pytest.approx(conditional, abs=1e-12)
+    assert bin_sets(*sets, n_bins).n == used
+    gap = sets[0].correct.mean() - sets[1].correct.mean()
+    assert found.gap == pytest.approx(gap, abs=1e-12)
+    assert found.confidence + found.conditional == pytest.approx(gap, abs=1e-12)
 
 
 def two_sets(n_source=900, n_target=400, seed=3):
@@ -224,13 +224,12 @@ class TestIntervals:
         assert opposite.mean.gap_se == pytest.approx(0, abs=1e-12)
 
 
-class TestUndefined:
-    def test_no_share_of_a_gap_that_may_be_none(self):
-        # Standard errors are about 0.06: a gap of 0.09 is below twice that, 0.2 above.
-        source, near, far = (scored([0.5] * 100, np.arange(100) < k) for k in (80, 71, 60))
-        found, clear = decompose(source, near), decompose(source, far)
-        assert found.gap == pytest.approx(0.09)
-        assert 0.045 < found.gap_se < 0.07
-        assert math.isnan(found.confidence_share)
-        assert "does not exceed twice its standard error" in found.reason
-        assert (clear.confidence_share, clear.reason) == (0, "")
+def test_no_share_of_a_gap_that_may_be_none():
+    # Standard errors are about 0.06: a gap of 0.09 is below twice that, 0.2 above.
+    source, near, far = (scored([0.5] * 100, np.arange(100) < k) for k in (80, 71, 60))
+    found, clear = decompose(source, near), decompose(source, far)
+    assert found.gap == pytest.approx(0.09)
+    assert 0.045 < found.gap_se < 0.07
+    assert math.isnan(found.confidence_share)
+    assert "does not exceed twice its standard error" in found.reason
+    assert (clear.confidence_share, clear.reason) == (0, "")

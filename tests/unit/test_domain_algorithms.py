@@ -9,8 +9,6 @@ import trainings
 from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models.networks import as_network, as_trained_network, build_model
-from matcheval.training import algorithms
-from matcheval.training.algorithm import Minibatch, Setup
 from matcheval.training.loop import train
 from matcheval.training.options import ALGORITHMS, hyper_parameter_groups
 from matcheval.training.settings import Engine
@@ -41,37 +39,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-def built(recipe, n_domains):
-    """An algorithm with the network of a layer, batch norm and a head, from the same weights."""
-    torch.manual_seed(0)
-    network = torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(4, 5), torch.nn.BatchNorm1d(5), torch.nn.Tanh(),
-        torch.nn.Linear(5, 3),
-    )  # fmt: skip
-    setup = Setup(n_domains, torch.Generator().manual_seed(1))
-    return algorithms.IMPLEMENTATIONS[recipe.algorithm](network, recipe, setup).train()
-
-
-def minibatches(n_domains, n=6, seed=0):
-    torch.manual_seed(seed)
-    labels = [torch.randint(3, (n,)) for _ in range(n_domains)]
-    return [
-        Minibatch(i + torch.randn(n, 1, 2, 2), torch.eye(3)[own]) for i, own in enumerate(labels)
-    ]
-
-
-@pytest.mark.parametrize("name", ["vrex", "group_dro", "coral", "fishr"])
-def test_gradients_with_one_domain_are_those_of_erm(name):
-    """Before the burn-in ends, and after it."""
-    options = {"burn_in_steps": 1} if name in EARLY else {}
-    algorithm, erm = built(recipe_of(name, **options), 1), built(recipe_of("erm"), 1)
-    for seed in range(2):
-        batches = minibatches(1, seed=seed)
-        assert torch.equal(algorithm.update(batches, 1.0).loss, erm.update(batches, 1.0).loss)
-        both = zip(algorithm.network.parameters(), erm.network.parameters(), strict=True)
-        assert all(torch.equal(found.grad, expected.grad) for found, expected in both)
 
 
 def test_every_architecture_ends_in_a_head():

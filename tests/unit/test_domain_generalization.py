@@ -22,45 +22,45 @@ from trainings import a_set
 RULES = ("source_validation", "leave_one_domain_out", "oracle")
 
 
-class TestPlan:
-    def test_one_source_coincides_with_erm_or_is_refused(self):
-        block = Block("one", "", ("a",), ("t",), ("t",))
-        all_groups = [group for name in ALGORITHMS for group in groups_of(name, 3, {}, {})]
-        plan = make_plan("s", [block], all_groups, 3, leave_one_out=True)
-        states = {}
-        for run in plan.runs["a",]:
-            states.setdefault(run.state, set()).add(run.group.algorithm)
-        assert states == {
-            "trained": {"erm", "sd", "sagnet", "selfreg", "vne"},
-            "= ERM": {"vrex", "group_dro", "coral", "fishr"},
-            "refused": {"eqrm", "rcs"},
-        }
-        assert len(plan.trained) == (1 + 4 * 3) * 3
-        models = {run.model for run in plan.runs["a",] if run.state == "= ERM"}
-        assert models == {run.model for run in plan.runs["a",] if run.group.algorithm == "erm"}
-        table = pd.DataFrame(plan.rows)
-        assert set(table[table.state == "refused"].model) == {""}
-
-    def test_blocks_of_the_same_sources_share_their_trainings(self):
-        one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
-        plan = make_plan("s", [one, two], groups_of("sd", 2, {}, {}), 2, leave_one_out=False)
-        assert len(plan.trained) == 4
-        assert set(plan.tested.values()) == {("x", "y")}
+def test_one_source_coincides_with_erm_or_is_refused():
+    block = Block("one", "", ("a",), ("t",), ("t",))
+    all_groups = [group for name in ALGORITHMS for group in groups_of(name, 3, {}, {})]
+    plan = make_plan("s", [block], all_groups, 3, leave_one_out=True)
+    states = {}
+    for run in plan.runs["a",]:
+        states.setdefault(run.state, set()).add(run.group.algorithm)
+    assert states == {
+        "trained": {"erm", "sd", "sagnet", "selfreg", "vne"},
+        "= ERM": {"vrex", "group_dro", "coral", "fishr"},
+        "refused": {"eqrm", "rcs"},
+    }
+    assert len(plan.trained) == (1 + 4 * 3) * 3
+    models = {run.model for run in plan.runs["a",] if run.state == "= ERM"}
+    assert models == {run.model for run in plan.runs["a",] if run.group.algorithm == "erm"}
+    table = pd.DataFrame(plan.rows)
+    assert set(table[table.state == "refused"].model) == {""}
 
 
-class TestGroups:
-    def test_burn_ins_and_late_rates_are_scaled_to_the_recipe(self):
-        scale = scaling(500, 1e-3)
-        (group,) = groups_of("eqrm", 1, {}, scale)
-        assert group.options == {"burn_in_steps": 250, "late_learning_rate": 2e-5}
-        drawn = groups_of("eqrm", 2, {}, {})[1].options
-        scaled = groups_of("eqrm", 2, {}, scale)[1].options
-        assert scaled["burn_in_steps"] == round(drawn["burn_in_steps"] * 500 / 5001)
-        assert scaled["quantile"] == drawn["quantile"]
+def test_blocks_of_the_same_sources_share_their_trainings():
+    one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
+    plan = make_plan("s", [one, two], groups_of("sd", 2, {}, {}), 2, leave_one_out=False)
+    assert len(plan.trained) == 4
+    assert set(plan.tested.values()) == {("x", "y")}
 
-    def test_given_options_are_neither_drawn_nor_scaled(self):
-        groups = groups_of("sd", 3, {"weight": 0.2}, {})
-        assert [group.options for group in groups] == [{"weight": 0.2}]  # all three coincide
+
+def test_burn_ins_and_late_rates_are_scaled_to_the_recipe():
+    scale = scaling(500, 1e-3)
+    (group,) = groups_of("eqrm", 1, {}, scale)
+    assert group.options == {"burn_in_steps": 250, "late_learning_rate": 2e-5}
+    drawn = groups_of("eqrm", 2, {}, {})[1].options
+    scaled = groups_of("eqrm", 2, {}, scale)[1].options
+    assert scaled["burn_in_steps"] == round(drawn["burn_in_steps"] * 500 / 5001)
+    assert scaled["quantile"] == drawn["quantile"]
+
+
+def test_given_options_are_neither_drawn_nor_scaled():
+    groups = groups_of("sd", 3, {"weight": 0.2}, {})
+    assert [group.options for group in groups] == [{"weight": 0.2}]  # all three coincide
 
 
 SCORES = pd.DataFrame(
@@ -110,29 +110,29 @@ def worked():
     return chosen, compared.tabulate_results(chosen, 0.95)
 
 
-class TestResults:
-    def test_every_rule_selects_as_worked_out_by_hand(self, worked):
-        chosen, _ = worked
-        of_sd = chosen[chosen.algorithm == "sd"].groupby("selection")["group"].unique()
-        assert {rule: found.tolist() for rule, found in of_sd.items()} == {
-            "default": [0], "source_validation": [1], "source_validation_per_run": [1],
-            "leave_one_domain_out": [0], "leave_one_domain_out_per_run": [0],
-            "oracle": [0], "oracle_per_run": [0],
-        }  # fmt: skip
+def test_every_rule_selects_as_worked_out_by_hand(worked):
+    chosen, _ = worked
+    of_sd = chosen[chosen.algorithm == "sd"].groupby("selection")["group"].unique()
+    assert {rule: found.tolist() for rule, found in of_sd.items()} == {
+        "default": [0], "source_validation": [1], "source_validation_per_run": [1],
+        "leave_one_domain_out": [0], "leave_one_domain_out_per_run": [0],
+        "oracle": [0], "oracle_per_run": [0],
+    }  # fmt: skip
 
-    def test_gains_are_paired_by_seed(self, worked):
-        _, results = worked
-        row = results[
-            (results.block == "a") & (results.algorithm == "sd") & (results.selection == "default")
-        ].iloc[0]
-        assert (row["mean"], row.gain) == (pytest.approx(0.56), pytest.approx(0.05))
-        assert row.sd == pytest.approx(np.std([0.54, 0.58], ddof=1))
-        expected = ttest_rel([0.54, 0.58], [0.5, 0.52])
-        interval = expected.confidence_interval(0.95)
-        assert row.p == pytest.approx(expected.pvalue)
-        assert (row.gain_low, row.gain_high) == pytest.approx((interval.low, interval.high))
-        chosen = only(results, "source_validation", "design")
-        assert chosen[chosen.algorithm == "sd"].gain.tolist() == pytest.approx([-0.02] * 4)
+
+def test_gains_are_paired_by_seed(worked):
+    _, results = worked
+    row = results[
+        (results.block == "a") & (results.algorithm == "sd") & (results.selection == "default")
+    ].iloc[0]
+    assert (row["mean"], row.gain) == (pytest.approx(0.56), pytest.approx(0.05))
+    assert row.sd == pytest.approx(np.std([0.54, 0.58], ddof=1))
+    expected = ttest_rel([0.54, 0.58], [0.5, 0.52])
+    interval = expected.confidence_interval(0.95)
+    assert row.p == pytest.approx(expected.pvalue)
+    assert (row.gain_low, row.gain_high) == pytest.approx((interval.low, interval.high))
+    chosen = only(results, "source_validation", "design")
+    assert chosen[chosen.algorithm == "sd"].gain.tolist() == pytest.approx([-0.02] * 4)
 
 
 def test_one_run_and_equal_runs():

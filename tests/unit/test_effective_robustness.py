@@ -39,26 +39,25 @@ def fit_of(new, *bases, scale=Scale.LINEAR, chosen=None, n=1000, right=None, res
     return effective_robustness(accuracy, drawn, is_shared, chosen, scale, seed=3, confidence=0.9)
 
 
-class TestByHand:
-    def test_a_model_above_the_line_of_the_others(self):
-        """The others lie on new = base − 0.1: 0.4, 0.5, 0.6, 0.8; at 0.6 they expect 0.5."""
-        base = {"a": 0.5, "b": 0.6, "c": 0.7, "d": 0.9, "star": 0.6}
-        new = {"a": 0.4, "b": 0.5, "c": 0.6, "d": 0.8, "star": 0.58}
-        given = {"new": set_of(new), "old": set_of(base)}
-        table = analysis.tabulate(given, list(base), scales=["linear"], resamples=50)
-        star = table.iloc[0]
-        assert (star.model, star.n_standard, star.bases) == ("star", 4, "old")
-        assert star.expected == pytest.approx(0.5)
-        assert star.rho == pytest.approx(0.08)
-        # Of a, with the mean of the others at (0.7, 0.62): slope 0.052 / 0.06, by hand.
-        a = table[table.model == "a"].iloc[0]
-        assert a.expected == pytest.approx(0.62 - 0.2 * 0.052 / 0.06)
-        analysis.SCHEMA.from_frame(table)
-        # Of standard models that are named, all lie on the line, and star is in no fit.
-        named = analysis.tabulate(given, list(base), standard=["a", "b", "c", "d"])
-        assert named.groupby("model").n_standard.first().to_dict() == {
-            "a": 3, "b": 3, "c": 3, "d": 3, "star": 4
-        }  # fmt: skip
+def test_a_model_above_the_line_of_the_others():
+    """The others lie on new = base − 0.1: 0.4, 0.5, 0.6, 0.8; at 0.6 they expect 0.5."""
+    base = {"a": 0.5, "b": 0.6, "c": 0.7, "d": 0.9, "star": 0.6}
+    new = {"a": 0.4, "b": 0.5, "c": 0.6, "d": 0.8, "star": 0.58}
+    given = {"new": set_of(new), "old": set_of(base)}
+    table = analysis.tabulate(given, list(base), scales=["linear"], resamples=50)
+    star = table.iloc[0]
+    assert (star.model, star.n_standard, star.bases) == ("star", 4, "old")
+    assert star.expected == pytest.approx(0.5)
+    assert star.rho == pytest.approx(0.08)
+    # Of a, with the mean of the others at (0.7, 0.62): slope 0.052 / 0.06, by hand.
+    a = table[table.model == "a"].iloc[0]
+    assert a.expected == pytest.approx(0.62 - 0.2 * 0.052 / 0.06)
+    analysis.SCHEMA.from_frame(table)
+    # Of standard models that are named, all lie on the line, and star is in no fit.
+    named = analysis.tabulate(given, list(base), standard=["a", "b", "c", "d"])
+    assert named.groupby("model").n_standard.first().to_dict() == {
+        "a": 3, "b": 3, "c": 3, "d": 3, "star": 4
+    }  # fmt: skip
 
 
 def images_of(z, n, rng, shared=0.85):

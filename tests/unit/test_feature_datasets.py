@@ -71,26 +71,26 @@ def vectors(n=60, name="vectors", shift=0.0, seed=0, folder=None):
     return dataset(values, labels, name, ("cat", "dog"), 1, folder)
 
 
-class TestExtraction:
-    def test_by_hand(self, network):
-        of = images()
-        found = extract_features("features", source("make"), of, CONFIG)
-        pixels = of.pixels / 255
-        halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
-        np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
-        assert (found.names, found.classes) == (of.names, of.classes)
-        assert (found.labels == of.labels).all()
-        assert found.provenance["dataset_sha256"] == of.sha256
+def test_by_hand(network):
+    of = images()
+    found = extract_features("features", source("make"), of, CONFIG)
+    pixels = of.pixels / 255
+    halves = [pixels[:, :4].mean((1, 2, 3)), pixels[:, 4:].mean((1, 2, 3))]
+    np.testing.assert_allclose(found.images[:, 0, 0], 3 * np.stack(halves, 1), rtol=1e-5)
+    assert (found.names, found.classes) == (of.names, of.classes)
+    assert (found.labels == of.labels).all()
+    assert found.provenance["dataset_sha256"] == of.sha256
 
-    def test_the_networks_transform_or_the_images_as_they_are_stored(self, network):
-        of = images()
-        resized = extract_features("f", source("with_transform"), of, CONFIG)
-        stored = extract_features("f", source("with_transform"), of, CONFIG, as_stored=True)
-        plain = extract_features("f", source("make"), of, CONFIG)
-        assert "centre 16" not in stored.provenance["transform"]
-        normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
-        np.testing.assert_allclose(stored.images, normalised, rtol=1e-4, atol=1e-4)
-        assert np.abs(resized.images - stored.images).max() > 1e-3
+
+def test_the_networks_transform_or_the_images_as_they_are_stored(network):
+    of = images()
+    resized = extract_features("f", source("with_transform"), of, CONFIG)
+    stored = extract_features("f", source("with_transform"), of, CONFIG, as_stored=True)
+    plain = extract_features("f", source("make"), of, CONFIG)
+    assert "centre 16" not in stored.provenance["transform"]
+    normalised = (plain.images - 3 * 0.5) / 0.25  # the network is linear up to its features
+    np.testing.assert_allclose(stored.images, normalised, rtol=1e-4, atol=1e-4)
+    assert np.abs(resized.images - stored.images).max() > 1e-3
 
 
 class TestStoring:

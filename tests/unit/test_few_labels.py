@@ -70,22 +70,21 @@ class TestInvariants:
         assert ppr_cs([0] * 40 + [1] * 40, 80).is_broken
 
 
-class TestDraws:
-    @pytest.mark.parametrize("design", DESIGNS)
-    def test_every_beginning_keeps_the_shares_and_a_pilot_stays(self, design):
-        f, _ = simulated()
-        differs = f < 0.8
-        small = draw(design, f, 60, 3, differs)
-        large = draw(design, f, 150, 3, differs, small)
-        assert len(set(large.rows.tolist())) == len(large.rows)
-        assert large.rows[: len(small.rows)].tolist() == small.rows.tolist()
-        assert small.rows.tolist() != draw(design, f, 60, 4, differs).rows.tolist()
-        if design == "disagreement":
-            assert differs[large.rows].all()
-        assert (len(small.rows), len(large.rows)) == (60, 150)
-        half = np.bincount(small.stratum[:30], minlength=len(small.sizes))
-        whole = np.bincount(small.stratum, minlength=len(small.sizes))
-        assert np.abs(half - whole / 2).max() <= 1.5
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_beginning_keeps_the_shares_and_a_pilot_stays(design):
+    f, _ = simulated()
+    differs = f < 0.8
+    small = draw(design, f, 60, 3, differs)
+    large = draw(design, f, 150, 3, differs, small)
+    assert len(set(large.rows.tolist())) == len(large.rows)
+    assert large.rows[: len(small.rows)].tolist() == small.rows.tolist()
+    assert small.rows.tolist() != draw(design, f, 60, 4, differs).rows.tolist()
+    if design == "disagreement":
+        assert differs[large.rows].all()
+    assert (len(small.rows), len(large.rows)) == (60, 150)
+    half = np.bincount(small.stratum[:30], minlength=len(small.sizes))
+    whole = np.bincount(small.stratum, minlength=len(small.sizes))
+    assert np.abs(half - whole / 2).max() <= 1.5
 
 
 @pytest.fixture
@@ -324,13 +323,13 @@ class TestErrors:
             assert me.label_plan(table, n=60).n_labels == 60
 
 
-def warned(folder, f, y, n, design, method="auto"):
+def warned(folder, f, y, n):
     """The warnings of an estimate from n labels of a plan."""
     new = {"prediction": np.zeros(len(f), int), "probability": f}
-    me.label_plan(new, n=n, design=design).save(folder)
+    me.label_plan(new, n=n, design="mixed").save(folder)
     rows = pd.read_csv(folder / "worklist.csv")["index"]
     labels = {"index": rows, "label": (1 - y[rows]).astype(int)}
-    found = me.estimate_accuracy(new, labels, plan=folder / "plan.json", method=method, classes=2)
+    found = me.estimate_accuracy(new, labels, plan=folder / "plan.json", classes=2)
     return " ".join(found.warnings)
 
 
@@ -342,16 +341,16 @@ class TestDoubtfulIntervals:
         f, y = simulated(2, 1000, 0.84)
         inverted = y.copy()
         inverted[np.argsort(f)] = np.sort(y)[::-1]
-        assert "most confident" in warned(tmp_path / "inverted", f, inverted, 200, "mixed")
-        assert "most confident" not in warned(tmp_path / "useless", f, y, 200, "mixed")
+        assert "most confident" in warned(tmp_path / "inverted", f, inverted, 200)
+        assert "most confident" not in warned(tmp_path / "useless", f, y, 200)
 
     def test_errors_that_stand_for_no_unlabelled_datapoint(self, tmp_path):
         """30 of 300 are wrong, the least confident: all of them are labelled, and tell nothing."""
         f = np.linspace(0.05, 1, 300)
         y = (np.arange(300) >= 30).astype(float)
         sharp = np.where(np.arange(300) < 60, 0.5, 0.9999)
-        assert "only 0 errors" in warned(tmp_path / "sharp", sharp, y, 180, "mixed")
-        assert "stand for" not in warned(tmp_path / "few", f, y, 80, "mixed")
+        assert "only 0 errors" in warned(tmp_path / "sharp", sharp, y, 180)
+        assert "stand for" not in warned(tmp_path / "few", f, y, 80)
 
 
 PATH = VECTORS / "few_labels.json"

@@ -123,27 +123,27 @@ class TestPredictions:
         assert (block["columns"], block["classes"]) == ({"label": "truth"}, ["cat", "dog"])
 
 
-class TestTemplates:
-    def test_sets_and_rows_of_catalogues_are_those_of_the_studies(self, capsys):
-        """With the same rows, checkpoints and predictions are those of the longer studies."""
-        pytest.importorskip("timm")
-        for name in ("cifar10", "imagenet"):
-            described = init(capsys, name)
-            study = written(f"{name}-small")
-            whole = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
-            assert study["datasets"].items() <= whole["datasets"].items()
-        assert "no such file or folder: data/imagenet" in described["missing"]
-        for name in ("cifar10", "digits", "imagenet"):
-            rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
-            whole = (ROOT / "studies" / f"{name}-models.csv").read_text().splitlines()
-            assert set(rows) < set(whole)
+def test_sets_and_rows_of_catalogues_are_those_of_the_studies(capsys):
+    """With the same rows, checkpoints and predictions are those of the longer studies."""
+    pytest.importorskip("timm")
+    for name in ("cifar10", "imagenet"):
+        described = init(capsys, name)
+        study = written(f"{name}-small")
+        whole = yaml.safe_load((ROOT / "studies" / f"{name}.yaml").read_text())
+        assert study["datasets"].items() <= whole["datasets"].items()
+    assert "no such file or folder: data/imagenet" in described["missing"]
+    for name in ("cifar10", "digits", "imagenet"):
+        rows = (TEMPLATES / f"{name}.csv").read_text().splitlines()
+        whole = (ROOT / "studies" / f"{name}-models.csv").read_text().splitlines()
+        assert set(rows) < set(whole)
 
-    def test_examples(self, capsys):
-        for name in ("digits", "shifts", "predictions", "images"):
-            described = init(capsys, "--example", name)
-            assert (described["missing"], described["study"]) == (None, f"example-{name}")
-            written(f"example-{name}")
-        assert len(list(Path("example-images/new-writers").glob("*/*.png"))) == 497
+
+def test_examples(capsys):
+    for name in ("digits", "shifts", "predictions", "images"):
+        described = init(capsys, "--example", name)
+        assert (described["missing"], described["study"]) == (None, f"example-{name}")
+        written(f"example-{name}")
+    assert len(list(Path("example-images/new-writers").glob("*/*.png"))) == 497
 
 
 def test_nothing_is_overwritten_unasked(capsys):

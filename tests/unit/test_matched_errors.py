@@ -118,24 +118,23 @@ class TestLimit:
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
 
 
-class TestSweep:
-    def test_at_the_studys_epsilon_it_is_the_studys_gap(self):
-        known = models(200, 150)
-        table = sweep.tabulate(known, epsilons=[0.005, 0.05])
-        for comparison in known.comparisons:
-            for name, method in BOTH.items():
-                gap = matched_gap(comparison, method, known.seeds)
-                chosen = (table.model == comparison.model) & (table.matching == name)
-                row = table[chosen & (table.epsilon == 0.005)].iloc[0]
-                assert row.matched_gap == pytest.approx(gap.mean, abs=1e-12)
-                assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
-                assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
+def test_a_sweep_has_the_studys_gap_at_its_epsilon():
+    known = models(200, 150)
+    table = sweep.tabulate(known, epsilons=[0.005, 0.05])
+    for comparison in known.comparisons:
+        for name, method in BOTH.items():
+            gap = matched_gap(comparison, method, known.seeds)
+            chosen = (table.model == comparison.model) & (table.matching == name)
+            row = table[chosen & (table.epsilon == 0.005)].iloc[0]
+            assert row.matched_gap == pytest.approx(gap.mean, abs=1e-12)
+            assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
+            assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
 
-        means = table[table.model == MEAN].set_index(["matching", "epsilon"]).matched_gap
-        expected = of_models(table).groupby(["matching", "epsilon"]).matched_gap.mean()
-        np.testing.assert_allclose(means, expected[means.index])
-        assert (table.criterion == "label_probability").equals(table.limit.isna())
-        assert sweep.plot(sweep.SCHEMA.from_frame(table).to_pandas()).axes
+    means = table[table.model == MEAN].set_index(["matching", "epsilon"]).matched_gap
+    expected = of_models(table).groupby(["matching", "epsilon"]).matched_gap.mean()
+    np.testing.assert_allclose(means, expected[means.index])
+    assert (table.criterion == "label_probability").equals(table.limit.isna())
+    assert sweep.plot(sweep.SCHEMA.from_frame(table).to_pandas()).axes
 
 
 # Gaps along severities: severity 0, paired sets, and means over models

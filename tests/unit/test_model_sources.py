@@ -1,6 +1,5 @@
 """Models from timm, torchvision, files, callables and installed packages: loaded, and refused."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
-from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
@@ -29,7 +27,6 @@ from matcheval.models.published import describe_published, describe_timm
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.run import initial_model
 from trainings import a_set, recipe
 
@@ -276,42 +273,13 @@ def test_harmful_files(package, thousand, capsys):
     assert capsys.readouterr().out == ""
 
 
-class TestPretrained:
-    """Trainings that start from the weights of a package."""
-
-    RECIPE = recipe(
-        architecture="efficientnet_lite", width=32, depth=50, schedule="constant", epochs=1,
-        batch_size=8, learning_rate=0.001, normalization="half", pretrained="weights_package",
-    )  # fmt: skip
-
-    @pytest.fixture
-    def published(self, package):
-        torch.manual_seed(1)
-        state = timm.create_model("tf_efficientnet_lite0", num_classes=1000).state_dict()
-        torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
-        return state
-
-    def test_a_file_of_weights(self, tmp_path):
-        """Torchvision's ResNet-18, by the names of its layers, but for the head."""
-        published = torchvision.models.resnet18().state_dict()
-        torch.save(published, tmp_path / "resnet18.pth")
-        changed = replace(
-            self.RECIPE, architecture="resnet_7x7", width=64, depth=18, normalization="imagenet",
-            pretrained=str(tmp_path / "resnet18.pth"),
-        )  # fmt: skip
-        found = initial_model("m", changed, coloured(16))
-        state = found.state_dict()
+def test_trainings_start_from_the_weights_of_a_file_or_a_package(package):
+    """Torchvision's ResNet-18, by the names of its layers, but for the head."""
+    published, file = torchvision.models.resnet18().state_dict(), package / "resnet18.pth"
+    torch.save(published, file)
+    plain = recipe(architecture="resnet_7x7", width=64, depth=18, normalization="imagenet")
+    for given in (str(file), "weights_package"):
+        state = initial_model("m", replace(plain, pretrained=given), coloured(16)).state_dict()
         assert state.keys() == published.keys()
         same = {key for key, value in state.items() if torch.equal(value, published[key])}
         assert state.keys() - same == {"fc.weight", "fc.bias"}
-
-    def test_the_whole_network_is_trained(self, published, package, tmp_path):
-        write_dataset(coloured(16), tmp_path / "photos")
-        checkpoint = tmp_path / "m.safetensors"
-        train_to_checkpoint(
-            "m", json.dumps(self.RECIPE.to_mapping()), [tmp_path / "photos"], [tmp_path / "photos"],
-            checkpoint, tmp_path / "m.csv",
-        )  # fmt: skip
-        loaded = load_checkpoint(checkpoint)
-        assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
-        assert loaded.info.data["pretrained"].startswith("n.pth ")

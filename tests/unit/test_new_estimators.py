@@ -94,13 +94,12 @@ class TestTransport:
         assert (row["score"], row["reason"]) == (1, found.note)
 
 
-class TestMaNo:
-    def test_the_base_decides_and_another_wish_is_noted(self):
-        sure = from_logits(20 * np.eye(4)[BASE.predicted], BASE.labels)
-        found = value("mano", sure)
-        assert float(found) == mano(TARGET.logits, normalisation="softmax").score
-        assert "normalised otherwise" in found.note
-        assert value("mano", BASE).note == ""
+def test_the_base_decides_how_mano_normalises_and_another_wish_is_noted():
+    sure = from_logits(20 * np.eye(4)[BASE.predicted], BASE.labels)
+    found = value("mano", sure)
+    assert float(found) == mano(TARGET.logits, normalisation="softmax").score
+    assert "normalised otherwise" in found.note
+    assert value("mano", BASE).note == ""
 
 
 def test_dispersion_needs_classes_of_unequal_means_and_no_number_of_rows():

@@ -20,19 +20,18 @@ LAYOUT = Layout()
 INDEX = np.arange(4, dtype=np.int32)
 
 
-class TestColumns:
-    def test_all_formats_in_order_of_the_indices(self, tmp_path):
-        table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
-        table = table.assign(label=0, prediction=0, probability=0.5)
-        table.to_csv(tmp_path / "p.csv", index=False)
-        table.to_parquet(tmp_path / "p.parquet")
-        np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
-                 index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
-        for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
-            found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
-            assert found.tolist() == list(expected)
-        without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
-        assert groups_of(read_predictions(without), "q") is None
+def test_groups_of_all_formats_in_order_of_the_indices(tmp_path):
+    table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
+    table = table.assign(label=0, prediction=0, probability=0.5)
+    table.to_csv(tmp_path / "p.csv", index=False)
+    table.to_parquet(tmp_path / "p.parquet")
+    np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
+             index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
+    for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
+        found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
+        assert found.tolist() == list(expected)
+    without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
+    assert groups_of(read_predictions(without), "q") is None
 
 
 class TestFiles:

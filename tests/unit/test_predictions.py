@@ -22,28 +22,27 @@ FINE = {"label": [0, 2, 1], "prediction": [0, 1, 1], "probability": [0.5, 0.75, 
 THREE = "label,prediction,probability\n"
 
 
-class TestReading:
-    def test_parquet_csv_and_npz_agree(self, tmp_path):
-        rng = np.random.default_rng(0)
-        logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
-        labels = rng.integers(0, 4, 50)
-        index = rng.permutation(50)
-        scores = {"labels": labels[index], "probabilities": softmax(logits[index])}
-        written(tmp_path / "b.npz", scores | {"index": index})
-        read = read_predictions(written(tmp_path / "a.npz", {"labels": labels, "logits": logits}))
-        types = [getattr(read, column).dtype for column in PREDICTIONS.names]
-        assert types == [np.int32, np.int16, np.int16, np.float32]
-        write_predictions(read, tmp_path / "c.parquet")
-        write_predictions(read, tmp_path / "d.csv")
-        schema = pq.read_schema(tmp_path / "c.parquet")
-        assert schema.names == ["index", "label", "prediction", "probability"]
-        assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
-        for name in ("b.npz", "c.parquet", "d.csv"):
-            again = read_predictions(tmp_path / name)
-            for column in PREDICTIONS.names:
-                np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
-        assert read.prediction.tolist() == logits.argmax(1).tolist()
-        assert read.correct.tolist() == (logits.argmax(1) == labels).tolist()
+def test_parquet_csv_and_npz_agree(tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
+    labels = rng.integers(0, 4, 50)
+    index = rng.permutation(50)
+    scores = {"labels": labels[index], "probabilities": softmax(logits[index])}
+    written(tmp_path / "b.npz", scores | {"index": index})
+    read = read_predictions(written(tmp_path / "a.npz", {"labels": labels, "logits": logits}))
+    types = [getattr(read, column).dtype for column in PREDICTIONS.names]
+    assert types == [np.int32, np.int16, np.int16, np.float32]
+    write_predictions(read, tmp_path / "c.parquet")
+    write_predictions(read, tmp_path / "d.csv")
+    schema = pq.read_schema(tmp_path / "c.parquet")
+    assert schema.names == ["index", "label", "prediction", "probability"]
+    assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
+    for name in ("b.npz", "c.parquet", "d.csv"):
+        again = read_predictions(tmp_path / name)
+        for column in PREDICTIONS.names:
+            np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
+    assert read.prediction.tolist() == logits.argmax(1).tolist()
+    assert read.correct.tolist() == (logits.argmax(1) == labels).tolist()
 
 
 ONE = {"labels": [0], "logits": [[0.0, 1.0]]}

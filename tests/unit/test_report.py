@@ -36,19 +36,18 @@ NASTY = "<img src=http://evil.example/x onerror=alert(1)>"
 PROVENANCE = Provenance({"matcheval": "0"}, "study: s\n")
 
 
-class TestTables:
-    def test_markdown_tables_are_read_as_they_were_written(self):
-        one = [TextColumn("n", ["1"])]
-        other = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
-        text = (
-            f"<!-- Written. -->\n\n# All\n\n**First**\n\n{markdown(one)}\n- A note.\n\n"
-            f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
-        )
-        assert read_markdown(text, "f.md") == [
-            HtmlTable("", (), "f.md", ("All",)),
-            HtmlTable("First", tuple(one), "f.md", ("- A note.", "**Bold.** Not a head.")),
-            HtmlTable("Second", tuple(other), "f.md", ()),
-        ]
+def test_markdown_tables_are_read_as_they_were_written():
+    one = [TextColumn("n", ["1"])]
+    other = [TextColumn("Model", ["a|b", "c"], is_number=False), TextColumn("n", ["1", "2"])]
+    text = (
+        f"<!-- Written. -->\n\n# All\n\n**First**\n\n{markdown(one)}\n- A note.\n\n"
+        f"**Bold.** Not a head.\n\n**Second**\n\n{markdown(other)}"
+    )
+    assert read_markdown(text, "f.md") == [
+        HtmlTable("", (), "f.md", ("All",)),
+        HtmlTable("First", tuple(one), "f.md", ("- A note.", "**Bold.** Not a head.")),
+        HtmlTable("Second", tuple(other), "f.md", ()),
+    ]
 
 
 class TestFigures:

@@ -5,8 +5,7 @@ import subprocess
 
 import pandas as pd
 import pytest
-import yaml
-from engine import ROOT, Workflow, environment
+from engine import Workflow, environment
 
 from matcheval.cli.main import main
 
@@ -46,20 +45,6 @@ def test_refused(tmp_path):
     assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
     assert "Traceback" not in output
     assert not workflow.results.exists()
-
-
-def test_a_name_means_one_thing_in_a_results_folder(copy):
-    """Else two studies would make their files over each other's, at every run."""
-    config = copy.folder / "small.yaml"
-    small = config.read_text()
-    whole = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load(small)
-    config.write_text(yaml.safe_dump(whole | {"study": "other"}))
-    assert copy.plan().jobs["train_models_1"] == 1  # which links what is trained
-    other = "inference={precision: bf16}"
-    refused = copy.run("--dry-run", "--config", other, fails=True)
-    assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
-    config.write_text(small)
-    assert copy.plan("--config", other).jobs["predict_models_1"] == 1  # a study may change
 
 
 # Put at the head of predict.py: notes the GPU, and predicts without one.
