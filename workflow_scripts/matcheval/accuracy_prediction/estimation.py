@@ -53,22 +53,20 @@ _REMEDIES = {
 
 ESTIMATES = TableSchema(
     "predicted accuracies",
-    (
-        text("target", "name of the set"),
-        *METHOD,
-        text("title", "what readers call the method"),
-        Column("n", pa.int64(), "datapoints", "of the set"),
-        Column("n_base", pa.int64(), "datapoints", "of the base"),
-        fraction("accuracy_base", "accuracy on the base"),
-        Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
-        fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
-        fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
-        fraction("predicted_high", "upper bound"),
-        *predicting.COLUMNS,
-        fraction("accuracy", "true accuracy; NaN if the set has no labels"),
-        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
-        text("reason", "why there is no prediction, or how it is flagged"),
-    ),
+    text("target", "name of the set"),
+    *METHOD,
+    text("title", "what readers call the method"),
+    Column("n", pa.int64(), "datapoints", "of the set"),
+    Column("n_base", pa.int64(), "datapoints", "of the base"),
+    fraction("accuracy_base", "accuracy on the base"),
+    Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
+    fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
+    fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
+    fraction("predicted_high", "upper bound"),
+    *predicting.COLUMNS,
+    fraction("accuracy", "true accuracy; NaN if the set has no labels"),
+    fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+    text("reason", "why there is no prediction, or how it is flagged"),
 )
 
 

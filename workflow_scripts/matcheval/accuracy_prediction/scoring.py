@@ -63,12 +63,10 @@ TRUTH = (
 
 SCORES = TableSchema(
     "scores",
-    (
-        *SET,
-        *SCORE,
-        *TRUTH,
-        Column("reason", pa.string(), "", "why there is no score, or how far to rely on it"),
-    ),
+    *SET,
+    *SCORE,
+    *TRUTH,
+    Column("reason", pa.string(), "", "why there is no score, or how far to rely on it"),
 )
 
 LOGGER = logging.getLogger(__name__)

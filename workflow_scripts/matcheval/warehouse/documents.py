@@ -115,7 +115,7 @@ def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
 
 
 SCHEMAS = {
-    key: TableSchema(name, tuple(columns), shown=_text_columns)
+    key: TableSchema(name, *columns, shown=_text_columns)
     for key, (name, *columns) in _TABLES.items()
 }
 
