@@ -27,7 +27,7 @@ PUBLISHED = HEADER + (
 @pytest.fixture
 def folder(tmp_path):
     rank, names = Column("rank", pa.int32(), "1", ""), ("acc", "acc_low", "acc_high")
-    schema = TableSchema("t", (MODEL, rank, *(fraction(name, "") for name in names)))
+    schema = TableSchema("t", MODEL, rank, *(fraction(name, "") for name in names))
     columns = {
         "model": ["a", "b"], "rank": [2, 1], "acc": [0.90149, 0.7006],
         # 88.3 and 91.8 when rounded to nearest, 88.2 and 91.9 when rounded outward.
@@ -100,7 +100,7 @@ def test_tables_that_the_study_does_not_write_are_named_before_any_job(tmp_path)
 )
 def test_computed_values_are_shown_with_the_printed_digits(tmp_path, computed, printed, shown):
     """Half a digit agrees with both neighbours; what is not finite cannot be compared."""
-    schema = TableSchema("t", (Column("x", pa.float64(), "1", ""),))
+    schema = TableSchema("t", Column("x", pa.float64(), "1", ""))
     write_table(schema.table({"x": [computed]}), tmp_path / "t.parquet")
     (tmp_path / "p.csv").write_text(HEADER + f"mine,T,x,q,{printed},t,,x,,\n")
     table = compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path)

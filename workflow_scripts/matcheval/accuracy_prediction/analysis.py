@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from matcheval.accuracy_prediction import ROTATION_VERSION, figures, scoring
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
-from matcheval.accuracy_prediction.scores.score import Need
+from matcheval.accuracy_prediction.scores.score import Data
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings, CheckedPrediction
 from matcheval.datasets.corruptions import PROCEDURAL
 from matcheval.datasets.suites import Suite
@@ -79,7 +79,7 @@ class AccuracyPrediction(CheckedPrediction):
 
     def rotated(self, suite: str) -> list[str]:
         """Return the sets of a suite that rotation accuracy is measured on, if it is asked for."""
-        if not any(Need.IMAGES in score.needs for score in self.chosen):
+        if not any(Data.IMAGES in score.needs for score in self.chosen):
             return []
         asked = self.settings.suites[suite].rotation
         return self.study.suites[suite].datasets if asked == "all" else list(asked)
@@ -338,7 +338,7 @@ class AccuracyPrediction(CheckedPrediction):
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),
             "stored": stored | {"suite": asdict(Suite(suite, members))},
-            "methods": [score.name for score in self.chosen if Need.IMAGES in score.needs],
+            "methods": [score.name for score in self.chosen if Data.IMAGES in score.needs],
             "datasets": f"{study.results}/datasets",
             "folder": f"{study.folder}/{self.name}/turned",
             "seeds": self.settings.seeds,

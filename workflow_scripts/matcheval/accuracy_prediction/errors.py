@@ -158,65 +158,59 @@ _SUBGROUP = text("subgroup", "subgroup of the sets; 'all' for all of the group")
 
 ERRORS = TableSchema(
     "errors of predicted accuracies",
-    (
-        SUITE,
-        _VIEW,
-        *predicting.PROCEDURE_COLUMNS,
-        *METHOD,
-        _GROUP,
-        _SUBGROUP,
-        Column("n_sets", pa.int64(), "sets", "that have predictions"),
-        Column("n_models", pa.int64(), "models", "that have predictions"),
-        Column("n_missing", pa.int64(), "rows", "model and set without a prediction: not counted"),
-        fraction("mae", "mean absolute error: over sets, then over models"),
-        Column("n_flagged", pa.int64(), "rows", "model and set whose prediction is flagged"),
-        Column(
-            "n_unflagged",
-            pa.int64(),
-            "rows",
-            "model and set that no method predicted in this way flags: the same for all methods",
-        ),
-        fraction("mae_unflagged", "mean absolute error on these, likewise"),
-        fraction("bias", "mean of predicted minus true accuracy, likewise"),
-        fraction("sd_models", "standard deviation over models of their means over sets"),
-        fraction("sd_all", "standard deviation over all models and sets"),
-        *(
-            fraction(f"mae_{of}_{side}", f"bootstrap over {drawn}")
-            for of, drawn in DRAWN.items()
-            for side in ("low", "high")
-        ),
-        CONFIDENCE_LEVEL,
+    SUITE,
+    _VIEW,
+    *predicting.PROCEDURE_COLUMNS,
+    *METHOD,
+    _GROUP,
+    _SUBGROUP,
+    Column("n_sets", pa.int64(), "sets", "that have predictions"),
+    Column("n_models", pa.int64(), "models", "that have predictions"),
+    Column("n_missing", pa.int64(), "rows", "model and set without a prediction: not counted"),
+    fraction("mae", "mean absolute error: over sets, then over models"),
+    Column("n_flagged", pa.int64(), "rows", "model and set whose prediction is flagged"),
+    Column(
+        "n_unflagged",
+        pa.int64(),
+        "rows",
+        "model and set that no method predicted in this way flags: the same for all methods",
     ),
+    fraction("mae_unflagged", "mean absolute error on these, likewise"),
+    fraction("bias", "mean of predicted minus true accuracy, likewise"),
+    fraction("sd_models", "standard deviation over models of their means over sets"),
+    fraction("sd_all", "standard deviation over all models and sets"),
+    *(
+        fraction(f"mae_{of}_{side}", f"bootstrap over {drawn}")
+        for of, drawn in DRAWN.items()
+        for side in ("low", "high")
+    ),
+    CONFIDENCE_LEVEL,
     shown=error_columns,
 )
 
 CORRELATIONS = TableSchema(
     "correlations of scores with accuracies",
-    (
-        MODEL,
-        SUITE,
-        _VIEW,
-        *METHOD,
-        _GROUP,
-        _SUBGROUP,
-        Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
-        Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
-        Column("pearson", pa.float64(), "1", "correlation"),
-        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-    ),
+    MODEL,
+    SUITE,
+    _VIEW,
+    *METHOD,
+    _GROUP,
+    _SUBGROUP,
+    Column("n_sets", pa.int64(), "sets", "with a score and a known accuracy"),
+    Column("spearman", pa.float64(), "1", "rank correlation, ties by average ranks; signed"),
+    Column("pearson", pa.float64(), "1", "correlation"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
 )
 
 GROUP_GAPS = TableSchema(
     "gaps by group",
-    (
-        MODEL,
-        SUITE,
-        _GROUP,
-        Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
-        fraction("accuracy_base", "accuracy on the base, mean over these sets"),
-        fraction("accuracy", "accuracy, mean over these sets"),
-        fraction("gap", "accuracy on the base minus accuracy on the set, mean over these sets"),
-    ),
+    MODEL,
+    SUITE,
+    _GROUP,
+    Column("n_sets", pa.int64(), "sets", "of which the accuracy is known"),
+    fraction("accuracy_base", "accuracy on the base, mean over these sets"),
+    fraction("accuracy", "accuracy, mean over these sets"),
+    fraction("gap", "accuracy on the base minus accuracy on the set, mean over these sets"),
 )
 
 

@@ -20,7 +20,7 @@ from matcheval.accuracy_prediction.predicting import MIN_SETS
 from matcheval.accuracy_prediction.scores import SCORES, confidence
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import (
-    Need,
+    Data,
     NotAvailableError,
     Noted,
     Predicts,
@@ -41,34 +41,32 @@ WHOLE = -1  # the number of the resample that is the data themselves
 _SCALED = SCORES["ac_temperature"]
 _BESIDE = "or <model>{} beside <model>.parquet"
 _REMEDIES = {
-    Need.PROBABILITIES: "probabilities of all classes: columns p_0, p_1, ..., or logits",
-    Need.GRAM: "probabilities of all classes: columns p_0, p_1, ..., or logits",
-    Need.LOGITS: f"logits: columns logit_0, logit_1, ... {_BESIDE.format('.logits.parquet')}",
-    Need.FEATURES: "features: <model>.features.parquet beside <model>.parquet",
-    Need.STATISTICS: "features: <model>.features.parquet or .statistics.npz beside <model>.parquet",
-    Need.REFERENCE: "a reference set, which only a study can name",
-    Need.IMAGES: "images, which only a study has",
-    Need.MODELS: "predictions of several models, which only a study has",
+    Data.PROBABILITIES: "probabilities of all classes: columns p_0, p_1, ..., or logits",
+    Data.GRAM: "probabilities of all classes: columns p_0, p_1, ..., or logits",
+    Data.LOGITS: f"logits: columns logit_0, logit_1, ... {_BESIDE.format('.logits.parquet')}",
+    Data.FEATURES: "features: <model>.features.parquet beside <model>.parquet",
+    Data.STATISTICS: "features: <model>.features.parquet or .statistics.npz beside <model>.parquet",
+    Data.REFERENCE: "a reference set, which only a study can name",
+    Data.IMAGES: "images, which only a study has",
+    Data.MODELS: "predictions of several models, which only a study has",
 }
 
 ESTIMATES = TableSchema(
     "predicted accuracies",
-    (
-        text("target", "name of the set"),
-        *METHOD,
-        text("title", "what readers call the method"),
-        Column("n", pa.int64(), "datapoints", "of the set"),
-        Column("n_base", pa.int64(), "datapoints", "of the base"),
-        fraction("accuracy_base", "accuracy on the base"),
-        Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
-        fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
-        fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
-        fraction("predicted_high", "upper bound"),
-        *predicting.COLUMNS,
-        fraction("accuracy", "true accuracy; NaN if the set has no labels"),
-        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
-        text("reason", "why there is no prediction, or how it is flagged"),
-    ),
+    text("target", "name of the set"),
+    *METHOD,
+    text("title", "what readers call the method"),
+    Column("n", pa.int64(), "datapoints", "of the set"),
+    Column("n_base", pa.int64(), "datapoints", "of the base"),
+    fraction("accuracy_base", "accuracy on the base"),
+    Column("n_fitted", pa.int64(), "sets", "that a regression was fitted on; 0 for none"),
+    fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
+    fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
+    fraction("predicted_high", "upper bound"),
+    *predicting.COLUMNS,
+    fraction("accuracy", "true accuracy; NaN if the set has no labels"),
+    fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+    text("reason", "why there is no prediction, or how it is flagged"),
 )
 
 
@@ -247,7 +245,7 @@ class _Estimator:
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
         """Return what a method needs that is not there; empty if nothing is missing."""
-        of_study = [need for need in score.needs if need in (Need.IMAGES, Need.MODELS)]
+        of_study = [need for need in score.needs if need in (Data.IMAGES, Data.MODELS)]
         for outputs in others:
             if needs := [*of_study, *missing_inputs(score, Sources(base), outputs)]:
                 return f"needs {_REMEDIES.get(needs[0], needs[0].value)}"
@@ -351,11 +349,11 @@ def _lean(outputs: Outputs, methods: Sequence[Score], *, is_base: bool = False) 
     """Drop features, logits, and what else none of the methods uses, before drawing rows."""
     needs = {need for score in methods for need in score.needs}
     lean = replace(outputs, features=None, statistics=None, logits=None)
-    if not needs & {Need.PROBABILITIES, Need.GRAM}:
+    if not needs & {Data.PROBABILITIES, Data.GRAM}:
         return replace(lean, probabilities=None)
     if outputs.probabilities is not None:
-        if is_base or Need.GRAM not in needs:  # all that is used of them are their entropies
+        if is_base or Data.GRAM not in needs:  # all that is used of them are their entropies
             lean = replace(lean, probabilities=outputs.probabilities[:, :0])
-        if Need.PROBABILITIES in needs:
+        if Data.PROBABILITIES in needs:
             lean.__dict__["entropies"] = outputs.entropies
     return lean

@@ -153,24 +153,22 @@ def titles(rows: pd.DataFrame) -> list[str]:
 
 PREDICTED = TableSchema(
     "predicted accuracies",
-    (
-        *SET,
-        *SCORE,
-        *TRUTH,
-        *PROCEDURE_COLUMNS,
-        Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
-        fraction("predicted", "predicted accuracy; NaN if there is none"),
-        *COLUMNS,
-        fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
-        Column(
-            "flagged",
-            pa.bool_(),
-            "",
-            "predicted outside of [0, 1] before clipping, or by a "
-            "regression from a score outside of those that it was fitted on",
-        ),
-        Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
+    *SET,
+    *SCORE,
+    *TRUTH,
+    *PROCEDURE_COLUMNS,
+    Column("n_fitted", pa.int64(), "sets", "that the regression was fitted on"),
+    fraction("predicted", "predicted accuracy; NaN if there is none"),
+    *COLUMNS,
+    fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
+    Column(
+        "flagged",
+        pa.bool_(),
+        "",
+        "predicted outside of [0, 1] before clipping, or by a "
+        "regression from a score outside of those that it was fitted on",
     ),
+    Column("reason", pa.string(), "", "why there is no prediction, or how it is flagged"),
 )
 
 

@@ -17,16 +17,11 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.accuracy_prediction.output_files import OutputFiles, check_same_datapoints
-from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
-from matcheval.accuracy_prediction.scores.agreement import (
-    POOL_SCORES,
-    Agreements,
-    PoolScore,
-    agreement,
-)
+from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore, agreement
+from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES, PoolScore
 from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, class_rule, restrict
 from matcheval.accuracy_prediction.scores.score import (
-    Need,
+    Data,
     NotAvailableError,
     Noted,
     Score,
@@ -68,12 +63,10 @@ TRUTH = (
 
 SCORES = TableSchema(
     "scores",
-    (
-        *SET,
-        *SCORE,
-        *TRUTH,
-        Column("reason", pa.string(), "", "why there is no score, or how far to rely on it"),
-    ),
+    *SET,
+    *SCORE,
+    *TRUTH,
+    Column("reason", pa.string(), "", "why there is no score, or how far to rely on it"),
 )
 
 LOGGER = logging.getLogger(__name__)
@@ -211,7 +204,7 @@ class ModelScorer:
 
     def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
         if not isinstance(score, Score):
-            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Need.MODELS.value}"
+            return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Data.MODELS.value}"
         if not all(np.isfinite(side.confidences).all() for side in (sides.base, sides.target)):
             return np.nan, "confidences are not finite numbers"
         if missing := missing_inputs(score, self.sources, sides.target):
@@ -284,8 +277,8 @@ class _Pool:
         predicted, correct = np.stack(self.predicted), np.stack(self.correct)
         for view, draw, chosen in subsets.parts(self.first[1], self.dataset, classes, of_suite):
             rows = slice(None) if chosen is None else chosen
-            part = correct[:, rows]
-            yield view, draw, part.shape[1], agreement(predicted[:, rows]), part.mean(axis=1)
+            part, agreed = correct[:, rows], agreement.agreement(predicted[:, rows])
+            yield view, draw, part.shape[1], agreed, part.mean(axis=1)
 
 
 def score_pool(
@@ -319,7 +312,7 @@ def score_pool(
         for view, draw, n, of_target, accuracy in pool.parts(
             subsets, names[member.dataset], of_suite
         ):
-            agreements = Agreements(of_target, of_base, accuracy_base, of_recipes)
+            agreements = agreement.Agreements(of_target, of_base, accuracy_base, of_recipes)
             for score in scores:
                 try:
                     values, reason = score.of_models(agreements, in_pool), ""

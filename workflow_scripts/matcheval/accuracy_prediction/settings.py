@@ -10,10 +10,10 @@ from matcheval import settings
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.scores import ALL_SCORES, AnyScore
 from matcheval.accuracy_prediction.scores.agreement import POOL_SCORES
-from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need, Predicts
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Data, Predicts
 from matcheval.datasets.suites import Member, check_subset
 from matcheval.errors import check_known, configuration_error
-from matcheval.settings import Need as DatasetNeed
+from matcheval.settings import Need
 from matcheval.study.analysis import Analysis
 from matcheval.study.checks import check_label_spaces, check_need
 
@@ -233,11 +233,11 @@ class CheckedPrediction(Analysis):
         under, suites = f"of a suite under {self.field('suites')}", settings.suites.values()
         remedies = {}
         if not any(suite.reference for suite in suites):
-            remedies[Need.REFERENCE] = f"Name a 'reference' {under}"
+            remedies[Data.REFERENCE] = f"Name a 'reference' {under}"
         if not any(suite.rotation for suite in suites):
-            remedies[Need.IMAGES] = f"Name sets as 'rotation' {under}"
+            remedies[Data.IMAGES] = f"Name sets as 'rotation' {under}"
         if len(self.pool) < MIN_MODELS:
-            remedies[Need.MODELS] = "Count more models"
+            remedies[Data.MODELS] = "Count more models"
         for need, outputs in OUTPUTS_FOR.items():
             if is_run and not self._keeps(*outputs):
                 remedies[need] = f"Add {' or '.join(outputs)} to inference.outputs"
@@ -257,7 +257,7 @@ class CheckedPrediction(Analysis):
         rotation = datasets if settings.rotation == "all" else settings.rotation
         _check_names("set", rotation, datasets, field=f"{field}.rotation")
         for dataset in (*rotation, *([settings.base] if rotation else [])):
-            check_need(study, dataset, DatasetNeed.IMAGES, f"{field}.rotation")
+            check_need(study, dataset, Need.IMAGES, f"{field}.rotation")
         left_out = self.settings.leave_one_out
         predicts = (score.predicts is Predicts.ACCURACY for score in self.chosen)
         if not (
@@ -274,14 +274,14 @@ class CheckedPrediction(Analysis):
     def _check_member(self, suite: str, base: str, member: Member) -> None:
         """Check one set of a suite, and which of its classes count."""
         study, dataset, field = self.study, member.dataset, f"suites.{suite}"
-        check_need(self.study, dataset, DatasetNeed.CORRECTNESS, field)
+        check_need(self.study, dataset, Need.CORRECTNESS, field)
         check_label_spaces(study, self.field("suites", suite), base, dataset)
         if ALL in (member.group, member.subgroup):
             what = "group" if member.group == ALL else "subgroup"
             problem = f"the {what} of '{dataset}' is '{ALL}', which in tables means all sets"
             self._refuse(problem, field, "Call it something else")
         if member.all_labels:
-            check_need(study, dataset, DatasetNeed.IMAGES, f"{field}: all_labels of '{dataset}'")
+            check_need(study, dataset, Need.IMAGES, f"{field}: all_labels of '{dataset}'")
         if not member.counting:
             return
         classes = study.datasets[dataset].settings.known_classes

@@ -74,20 +74,18 @@ def _named_groups(table: pd.DataFrame) -> pd.DataFrame:
 
 DIFFERENCES = TableSchema(
     "differences of errors",
-    (
-        SUITE,
-        *PROCEDURE_COLUMNS,
-        text("group", "group of the sets; 'all' for all that are predicted"),
-        text("method_1", "method, or method:variant; '(direct)' if it needs no regression"),
-        text("method_2", "the other, which has the larger mean error"),
-        fraction("difference", "mean absolute error of the second minus that of the first"),
-        fraction("difference_low", "simultaneous interval, over all pairs of this table's group"),
-        fraction("difference_high", "upper bound; NaN for fewer than 8 subgroups of sets"),
-        Column("n_methods", pa.int64(), "methods", "whose pairs are compared at once"),
-        Column("n_subgroups", pa.int64(), "subgroups", "drawn, together with models"),
-        Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
-        CONFIDENCE_LEVEL,
-    ),
+    SUITE,
+    *PROCEDURE_COLUMNS,
+    text("group", "group of the sets; 'all' for all that are predicted"),
+    text("method_1", "method, or method:variant; '(direct)' if it needs no regression"),
+    text("method_2", "the other, which has the larger mean error"),
+    fraction("difference", "mean absolute error of the second minus that of the first"),
+    fraction("difference_low", "simultaneous interval, over all pairs of this table's group"),
+    fraction("difference_high", "upper bound; NaN for fewer than 8 subgroups of sets"),
+    Column("n_methods", pa.int64(), "methods", "whose pairs are compared at once"),
+    Column("n_subgroups", pa.int64(), "subgroups", "drawn, together with models"),
+    Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
+    CONFIDENCE_LEVEL,
     summary=_from_lowest,
     shown={
         "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
@@ -98,15 +96,13 @@ DIFFERENCES = TableSchema(
 )  # fmt: skip
 BETWEEN = TableSchema(
     "rankings of methods on two suites",
-    (
-        *PROCEDURE_COLUMNS,
-        text("suite_1", "suite of the first errors"),
-        text("suite_2", "suite of the second errors"),
-        text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
-        Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
-        Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
-        Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-    ),
+    *PROCEDURE_COLUMNS,
+    text("suite_1", "suite of the first errors"),
+    text("suite_2", "suite of the second errors"),
+    text("model", "classifier; 'mean' for the mean of the coefficients of those that count"),
+    Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
+    Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
+    Column("kendall", pa.float64(), "1", "tau-b, with ties"),
     summary=_with_procedure,
     shown={
         "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
@@ -115,16 +111,14 @@ BETWEEN = TableSchema(
 )  # fmt: skip
 RANKINGS = TableSchema(
     "consistency of the rankings of methods",
-    (
-        SUITE,
-        *PROCEDURE_COLUMNS,
-        text("group_1", "group of the first sets"),
-        text("subgroup_1", "their subgroup; 'all' for all of the group"),
-        text("group_2", "group of the second sets"),
-        text("subgroup_2", "their subgroup; 'all' for all of the group"),
-        Column("n_methods", pa.int64(), "methods", "with an error on both"),
-        *COEFFICIENTS,
-    ),
+    SUITE,
+    *PROCEDURE_COLUMNS,
+    text("group_1", "group of the first sets"),
+    text("subgroup_1", "their subgroup; 'all' for all of the group"),
+    text("group_2", "group of the second sets"),
+    text("subgroup_2", "their subgroup; 'all' for all of the group"),
+    Column("n_methods", pa.int64(), "methods", "with an error on both"),
+    *COEFFICIENTS,
     summary=_named_places,
     shown={
         "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
@@ -133,14 +127,12 @@ RANKINGS = TableSchema(
 )  # fmt: skip
 COUNTS = TableSchema(
     "numbers of images and errors",
-    (
-        SUITE,
-        *PROCEDURE_COLUMNS,
-        text("group", "group of the sets; 'all' for all sets"),
-        Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
-        Column("n_images", pa.int64(), "images", "in these subgroups"),
-        *COEFFICIENTS,
-    ),
+    SUITE,
+    *PROCEDURE_COLUMNS,
+    text("group", "group of the sets; 'all' for all sets"),
+    Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
+    Column("n_images", pa.int64(), "images", "in these subgroups"),
+    *COEFFICIENTS,
     summary=_named_groups,
     shown={
         "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",

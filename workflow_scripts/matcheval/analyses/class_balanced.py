@@ -20,16 +20,14 @@ from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 SCHEMA = tables.TableSchema(
     "accuracies on balanced classes",
-    (
-        tables.MODEL,
-        tables.DATASET,
-        *tables.accuracy("all", "size of the dataset"),
-        *tables.accuracy("balanced", "datapoints of the subset, equally many of each class"),
-        tables.fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
-        tables.Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
-        tables.Column("seed", pa.int64(), "1", "seed of the subset"),
-        tables.CONFIDENCE_LEVEL,
-    ),
+    tables.MODEL,
+    tables.DATASET,
+    *tables.accuracy("all", "size of the dataset"),
+    *tables.accuracy("balanced", "datapoints of the subset, equally many of each class"),
+    tables.fraction("accuracy_by_class", "mean over classes of the accuracy within each class"),
+    tables.Column("per_class", pa.int32(), "datapoints", "size of each class in the subset"),
+    tables.Column("seed", pa.int64(), "1", "seed of the subset"),
+    tables.CONFIDENCE_LEVEL,
     shown={
         "Model": "{model}",
         "All {n_all:,} (%) [{level} CI]": with_interval("accuracy_all"),

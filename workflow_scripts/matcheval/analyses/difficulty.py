@@ -35,18 +35,16 @@ _SKILLS = "standard deviations of a model's own noise"
 
 DIFFICULTY = TableSchema(
     "model of difficulty",
-    (
-        *PAIR,
-        Column("slope", pa.float64(), "1", "slope u of the probit fit"),
-        Column("offset", pa.float64(), "standard deviations", "offset v of the probit fit"),
-        Column("mu_original", pa.float64(), _SKILLS, "mean difficulty of the original; chosen"),
-        Column("sigma_original", pa.float64(), _SKILLS, "their standard deviation; chosen"),
-        Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty of the replication"),
-        Column("sigma_replication", pa.float64(), _SKILLS, "their standard deviation"),
-        fraction("rms_error", "root mean square over models of new minus expected accuracy"),
-        Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
-        Column("seed", pa.int64(), "1", "seed of the simulated sets"),
-    ),
+    *PAIR,
+    Column("slope", pa.float64(), "1", "slope u of the probit fit"),
+    Column("offset", pa.float64(), "standard deviations", "offset v of the probit fit"),
+    Column("mu_original", pa.float64(), _SKILLS, "mean difficulty of the original; chosen"),
+    Column("sigma_original", pa.float64(), _SKILLS, "their standard deviation; chosen"),
+    Column("mu_replication", pa.float64(), _SKILLS, "mean difficulty of the replication"),
+    Column("sigma_replication", pa.float64(), _SKILLS, "their standard deviation"),
+    fraction("rms_error", "root mean square over models of new minus expected accuracy"),
+    Column("n_models", pa.int32(), "models", "models with a finite skill: accuracy not 0 or 1"),
+    Column("seed", pa.int64(), "1", "seed of the simulated sets"),
     shown={
         "Pair": "{pair}", "u": "{slope:.3f}", "v": "{offset:.3f}",
         "μ original": "{mu_original:.3f}", "σ original": "{sigma_original:.3f}",
@@ -59,15 +57,13 @@ _EXPECTED = "accuracy on the replication that the model of difficulty expects"
 
 SKILLS = TableSchema(
     "skills of models",
-    (
-        MODEL,
-        Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
-        fraction("accuracy_original", "accuracy on the original"),
-        fraction("accuracy_replication", "accuracy on the replication"),
-        fraction("expected_replication", _EXPECTED),
-        fraction("simulated_original", "accuracy on a simulated set of the original's size"),
-        fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
-    ),
+    MODEL,
+    Column("skill", pa.float64(), _SKILLS, "from the accuracy on the original"),
+    fraction("accuracy_original", "accuracy on the original"),
+    fraction("accuracy_replication", "accuracy on the replication"),
+    fraction("expected_replication", _EXPECTED),
+    fraction("simulated_original", "accuracy on a simulated set of the original's size"),
+    fraction("simulated_replication", "accuracy on a simulated set of the replication's size"),
 )
 
 

@@ -37,18 +37,16 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
 
 SCHEMA = TableSchema(
     "matched gaps by epsilon",
-    (
-        *compared_models.MATCHED_MODEL,
-        fraction("gap", "accuracy on the original minus on the replication"),
-        fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
-        fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
-        fraction("matched_gap_se", "its standard error, given confidences and picks"),
-        *interval("matched_gap"),
-        fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
-        fraction("limit", "mean of the matched gap at epsilon 1; NaN under criterion 1"),
-        fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
-        text("reason", "why values are NaN; empty if none is"),
-    ),
+    *compared_models.MATCHED_MODEL,
+    fraction("gap", "accuracy on the original minus on the replication"),
+    fraction("matched_gap", "gap of the matched subsets, mean over seeds"),
+    fraction("matched_gap_std", "its standard deviation over seeds (ddof = 1)"),
+    fraction("matched_gap_se", "its standard error, given confidences and picks"),
+    *interval("matched_gap"),
+    fraction("fraction_unmatched", "unmatched target points over all, mean over seeds"),
+    fraction("limit", "mean of the matched gap at epsilon 1; NaN under criterion 1"),
+    fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
+    text("reason", "why values are NaN; empty if none is"),
     shown=_columns,
 )
 

@@ -16,13 +16,11 @@ from matcheval.study.tables import DatasetFileSettings, DatasetTableAnalysis
 
 SCHEMA = TableSchema(
     "accuracies by group",
-    (
-        MODEL,
-        DATASET,
-        text("group", "name of the group in the user's file"),
-        *accuracy("group", "datapoints in the group"),
-        CONFIDENCE_LEVEL,
-    ),
+    MODEL,
+    DATASET,
+    text("group", "name of the group in the user's file"),
+    *accuracy("group", "datapoints in the group"),
+    CONFIDENCE_LEVEL,
     shown=partial(
         columns_by_part, part="group", accuracy="accuracy_group",
         heading_format="{group}, n = {n_group:,} (%)",

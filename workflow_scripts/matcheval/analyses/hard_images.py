@@ -32,13 +32,11 @@ def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
 
 SCHEMA = TableSchema(
     "hard images",
-    (
-        DATASET,
-        Column("index", pa.int32(), "", "position in the dataset, from 0"),
-        Column("label", pa.int16(), "", "true class"),
-        Column("n_right", pa.int32(), "models", "how many models classify it correctly"),
-        Column("n_models", pa.int32(), "models", "number of models"),
-    ),
+    DATASET,
+    Column("index", pa.int32(), "", "position in the dataset, from 0"),
+    Column("label", pa.int16(), "", "true class"),
+    Column("n_right", pa.int32(), "models", "how many models classify it correctly"),
+    Column("n_models", pa.int32(), "models", "number of models"),
     summary=count_by_models,
     shown={
         "Correct of {n_models} models": "{n_right:d}",

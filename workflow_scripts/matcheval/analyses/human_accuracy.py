@@ -48,16 +48,14 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
 
 SCHEMA = TableSchema(
     "human accuracies",
-    (
-        text("participant", "name of the participant"),
-        text("pair", "name of the pair of sets"),
-        *accuracy("original", "images of the original that the participant classified"),
-        fraction("models_original", "mean accuracy of the models on the same images"),
-        *accuracy("replication", "images of the replication that the participant classified"),
-        fraction("models_replication", "mean accuracy of the models on the same images"),
-        fraction("gap", "accuracy, original minus replication"),
-        CONFIDENCE_LEVEL,
-    ),
+    text("participant", "name of the participant"),
+    text("pair", "name of the pair of sets"),
+    *accuracy("original", "images of the original that the participant classified"),
+    fraction("models_original", "mean accuracy of the models on the same images"),
+    *accuracy("replication", "images of the replication that the participant classified"),
+    fraction("models_replication", "mean accuracy of the models on the same images"),
+    fraction("gap", "accuracy, original minus replication"),
+    CONFIDENCE_LEVEL,
     shown=_columns,
 )
 

@@ -209,23 +209,21 @@ _ACCURACIES = {"accuracy": "by the given labels, of the n", "audited_accuracy": 
 
 SCHEMA = TableSchema(
     "gaps by given and by audited labels",
-    (
-        *MATCHED_MODEL,
-        *(
-            Column(f"{name}_{origin}", pa.float64(), "datapoints", meaning)
-            for name, meaning in _OF_SET.items() for origin in style.SETS
-        ),
-        *(
-            fraction(f"{name}_{origin}", meaning)
-            for name, meaning in _ACCURACIES.items() for origin in style.SETS
-        ),
-        fraction("gap", "accuracy_original minus accuracy_replication"),
-        fraction("audited_gap", "the same by the audited labels"),
-        fraction("change", "audited_gap minus gap: minus what label errors add to the gap"),
-        *interval("change"),
-        text("reason", "why values are NaN; empty if none is"),
-        CONFIDENCE_LEVEL,
+    *MATCHED_MODEL,
+    *(
+        Column(f"{name}_{origin}", pa.float64(), "datapoints", meaning)
+        for name, meaning in _OF_SET.items() for origin in style.SETS
     ),
+    *(
+        fraction(f"{name}_{origin}", meaning)
+        for name, meaning in _ACCURACIES.items() for origin in style.SETS
+    ),
+    fraction("gap", "accuracy_original minus accuracy_replication"),
+    fraction("audited_gap", "the same by the audited labels"),
+    fraction("change", "audited_gap minus gap: minus what label errors add to the gap"),
+    *interval("change"),
+    text("reason", "why values are NaN; empty if none is"),
+    CONFIDENCE_LEVEL,
     shown={
         "Model": "{model}", "Matching": "{matching}",
         **{f"Undecided, {origin}": f"{{undecided_{origin}:,.0f}}" for origin in style.SETS},

@@ -21,18 +21,16 @@ def _means_over_seeds(table: pd.DataFrame) -> pd.DataFrame:
 
 SCHEMA = TableSchema(
     "McNemar's test on matched pairs",
-    (
-        *MATCHED_MODEL,
-        Column("seed", pa.int32(), "1", "seed of the run"),
-        Column("n_pairs", pa.int32(), "pairs", "matched pairs"),
-        Column("only_original", pa.int32(), "pairs", "right on the original only"),
-        Column("only_replication", pa.int32(), "pairs", "right on the replication only"),
-        fraction("matched_gap", "original minus replication, of the run; NaN without a pair"),
-        fraction("matched_gap_se", "its standard error: of the pairs' differences; NaN below two"),
-        fraction("p", "two-sided exact p-value of the run; NaN without a pair"),
-        fraction("median_p", "median of p over the seeds of this model: no p-value"),
-        fraction("bound_p", "twice the median, at most 1, which is a p-value"),
-    ),
+    *MATCHED_MODEL,
+    Column("seed", pa.int32(), "1", "seed of the run"),
+    Column("n_pairs", pa.int32(), "pairs", "matched pairs"),
+    Column("only_original", pa.int32(), "pairs", "right on the original only"),
+    Column("only_replication", pa.int32(), "pairs", "right on the replication only"),
+    fraction("matched_gap", "original minus replication, of the run; NaN without a pair"),
+    fraction("matched_gap_se", "its standard error: of the pairs' differences; NaN below two"),
+    fraction("p", "two-sided exact p-value of the run; NaN without a pair"),
+    fraction("median_p", "median of p over the seeds of this model: no p-value"),
+    fraction("bound_p", "twice the median, at most 1, which is a p-value"),
     summary=_means_over_seeds,
     shown={
         "Model": "{model}", "Matching": "{matching}", "Pairs": "{n_pairs:,.1f}",

@@ -25,19 +25,17 @@ from matcheval.study.tables import DatasetTableAnalysis
 
 SCHEMA = TableSchema(
     "accuracies with and without near duplicates",
-    (
-        MODEL,
-        Column("dataset", pa.string(), "", "name of the test set"),
-        *accuracy("all", "size of the test set"),
-        *accuracy("duplicates", "test images that are near duplicates"),
-        *accuracy("rest", "test images that are not near duplicates"),
-        fraction(
-            "least_accuracy_rest",
-            "accuracy on the rest if all near duplicates were classified correctly",
-        ),
-        fraction("change", "accuracy on the rest minus accuracy on all images"),
-        CONFIDENCE_LEVEL,
+    MODEL,
+    Column("dataset", pa.string(), "", "name of the test set"),
+    *accuracy("all", "size of the test set"),
+    *accuracy("duplicates", "test images that are near duplicates"),
+    *accuracy("rest", "test images that are not near duplicates"),
+    fraction(
+        "least_accuracy_rest",
+        "accuracy on the rest if all near duplicates were classified correctly",
     ),
+    fraction("change", "accuracy on the rest minus accuracy on all images"),
+    CONFIDENCE_LEVEL,
     shown={
         "Model": "{model}",
         "All {n_all:,} (%) [{level} CI]": with_interval("accuracy_all"),

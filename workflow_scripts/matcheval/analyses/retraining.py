@@ -48,18 +48,16 @@ BASELINE = "baseline"
 
 SCHEMA = TableSchema(
     "results of an experiment",
-    (
-        text("experiment", "name of the experiment"),
-        text("kind", "kind of the experiment"),
-        text("base", "the study's model that the model is a variant of"),
-        text("variant", "how it was trained; baseline: as in the study"),
-        text("model", "name of the model that was tested"),
-        text("train", "name of its training set"),
-        text("test", "name of its test set"),
-        text("values", "varied fields of the recipe, a JSON object"),
-        *accuracy("", "size of the test set"),
-        CONFIDENCE_LEVEL,
-    ),
+    text("experiment", "name of the experiment"),
+    text("kind", "kind of the experiment"),
+    text("base", "the study's model that the model is a variant of"),
+    text("variant", "how it was trained; baseline: as in the study"),
+    text("model", "name of the model that was tested"),
+    text("train", "name of its training set"),
+    text("test", "name of its test set"),
+    text("values", "varied fields of the recipe, a JSON object"),
+    *accuracy("", "size of the test set"),
+    CONFIDENCE_LEVEL,
     shown={
         "Model": "{base}", "Variant": "{variant}", "Tested on": "{test}", "n": "{n:,}",
         "Accuracy (%) [{level} CI]": with_interval("accuracy"),

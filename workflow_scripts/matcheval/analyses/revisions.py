@@ -32,15 +32,13 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
 
 SCHEMA = tables.TableSchema(
     "accuracies on revisions",
-    (
-        tables.MODEL,
-        tables.text("revisions", "name of the series of revisions"),
-        tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
-        tables.DATASET,
-        *tables.accuracy("", "size of the revision; 0 if unknown"),
-        tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
-        tables.CONFIDENCE_LEVEL,
-    ),
+    tables.MODEL,
+    tables.text("revisions", "name of the series of revisions"),
+    tables.Column("number", pa.int16(), "1", "number of the revision, from 1"),
+    tables.DATASET,
+    *tables.accuracy("", "size of the revision; 0 if unknown"),
+    tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
+    tables.CONFIDENCE_LEVEL,
     shown=_columns,
 )
 

@@ -26,15 +26,13 @@ from matcheval.study.tables import DatasetTableAnalysis
 
 SCHEMA = tables.TableSchema(
     "accuracies by selection frequency",
-    (
-        tables.MODEL,
-        tables.DATASET,
-        tables.Column("bin", pa.int16(), "1", "number of the bin of frequencies, from 0"),
-        tables.fraction("frequency_low", "lower end of the bin, included"),
-        tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
-        *tables.accuracy("bin", "datapoints in the bin"),
-        tables.CONFIDENCE_LEVEL,
-    ),
+    tables.MODEL,
+    tables.DATASET,
+    tables.Column("bin", pa.int16(), "1", "number of the bin of frequencies, from 0"),
+    tables.fraction("frequency_low", "lower end of the bin, included"),
+    tables.fraction("frequency_high", "upper end of the bin, included in the last bin only"),
+    *tables.accuracy("bin", "datapoints in the bin"),
+    tables.CONFIDENCE_LEVEL,
     shown=partial(
         columns_by_part, part="bin", accuracy="accuracy_bin",
         heading_format="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",

@@ -56,17 +56,15 @@ def by_model(table: pd.DataFrame) -> pd.DataFrame:
 
 SCHEMA = TableSchema(
     "shared errors",
-    (
-        MODEL,
-        Column("other", pa.string(), "", "name of the other model"),
-        DATASET,
-        Column("n", pa.int64(), "datapoints", "size of the dataset"),
-        Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
-        Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
-        Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
-        fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
-        fraction("jaccard_by_chance", "the same, if errors were independent"),
-    ),
+    MODEL,
+    Column("other", pa.string(), "", "name of the other model"),
+    DATASET,
+    Column("n", pa.int64(), "datapoints", "size of the dataset"),
+    Column("n_wrong", pa.int64(), "datapoints", "misclassified by the model"),
+    Column("n_wrong_other", pa.int64(), "datapoints", "misclassified by the other model"),
+    Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
+    fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
+    fraction("jaccard_by_chance", "the same, if errors were independent"),
     summary=by_model,
     shown={
         "Model": "{model}", "Accuracy (%)": "{accuracy:.1%}", "Mean Jaccard index": "{jaccard:.3f}",

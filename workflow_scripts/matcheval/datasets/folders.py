@@ -31,14 +31,10 @@ _REMEDY = "Delete the folder and build the dataset again"
 
 DATAPOINTS_SCHEMA = TableSchema(
     "datapoints",
-    (
-        Column("index", pa.int32(), "1", "position in the dataset, from 0"),
-        Column("label", pa.int16(), "1", "true class, from 0"),
-        Column("name", pa.string(), "", "name of the image in its source"),
-        Column(
-            "offset", pa.int64(), "bytes", "start of the image file in images.npy", nullable=True
-        ),
-    ),
+    Column("index", pa.int32(), "1", "position in the dataset, from 0"),
+    Column("label", pa.int16(), "1", "true class, from 0"),
+    Column("name", pa.string(), "", "name of the image in its source"),
+    Column("offset", pa.int64(), "bytes", "start of the image file in images.npy", nullable=True),
 )
 
 

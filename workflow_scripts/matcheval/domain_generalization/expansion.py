@@ -7,22 +7,14 @@ from functools import cached_property
 from typing import NoReturn
 
 from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Need
+from matcheval.accuracy_prediction.scores.score import OUTPUTS_FOR, Data
 from matcheval.datasets.derived import Derivation, part, rest
 from matcheval.datasets.suites import Member
 from matcheval.domain_generalization import plan as planning
-from matcheval.domain_generalization.plan import (
-    ERM,
-    Block,
-    DomainGeneralizationSettings,
-    Group,
-    Plan,
-    Run,
-)
+from matcheval.domain_generalization.plan import ERM, Block, DomainGeneralizationSettings, Run
 from matcheval.errors import check_known, configuration_error
 from matcheval.models import rows
-from matcheval.settings import Need as DatasetNeed
-from matcheval.settings import read_settings
+from matcheval.settings import Need, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import Model, TestedModels, TrainedModel
 from matcheval.study.checks import check_label_spaces, check_need
@@ -76,15 +68,15 @@ class PlannedTrainings(Analysis):
         return " ".join(filter(None, by)) or member.dataset
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> planning.Plan:
         """All trainings, of settings that are checked first: others may ask before `check`."""
         settings, study = self.settings, self.study
         if not (settings.blocks or settings.leave_one_out):
-            return Plan()
+            return planning.Plan()
         _check_names(settings, study)
         _check_recipe(settings, study)
         _check_sources(self.blocks, study)
-        rate = self.recipe(Group(ERM, 0, {}), 0).learning_rate
+        rate = self.recipe(planning.Group(ERM, 0, {}), 0).learning_rate
         scale = planning.scaling(settings.steps, rate) if settings.scaled else {}
         groups = [
             group
@@ -98,7 +90,7 @@ class PlannedTrainings(Analysis):
             leave_one_out=planning.LEFT_OUT in settings.selection,
         )  # fmt: skip
 
-    def recipe(self, group: Group, seed: int) -> Recipe:
+    def recipe(self, group: planning.Group, seed: int) -> Recipe:
         """Return the recipe of a training."""
         settings = self.settings
         values = {
@@ -188,7 +180,7 @@ def _refuse(field: str, problem: str, remedy: str = "") -> NoReturn:
     raise configuration_error(problem, field=f"{_ANALYSIS}.{field}", remedy=remedy)
 
 
-def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
+def _check_usable(settings: DomainGeneralizationSettings, plan: planning.Plan) -> None:
     """Check that algorithms and selections that are asked for are possible in some block."""
     states: dict[str, set[str]] = {}
     for run in (run for block in plan.blocks for run in plan.runs[block.sources]):
@@ -255,7 +247,7 @@ def _check_sources(blocks: Sequence[Block], study: Study) -> None:
         place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
         every = (*block.sources, *block.targets)
         for name in every:
-            check_need(study, name, DatasetNeed.IMAGES, f"{_ANALYSIS}.{place}")
+            check_need(study, name, Need.IMAGES, f"{_ANALYSIS}.{place}")
             if not study.datasets[name].settings.has_one_size:
                 raise configuration_error(
                     "its images are files, which may differ in size; training needs one size",
@@ -292,7 +284,7 @@ def _check_scores(settings: DomainGeneralizationSettings, study: Study) -> None:
     if not settings.blocks:
         _refuse("scores", "scores are of blocks, of which there are none", "Leave it out")
     for method, need in ((m, need) for m in scores.methods for need in SCORES[m].needs):
-        if need is Need.IMAGES:
+        if need is Data.IMAGES:
             problem = f"'{method}' runs models again over rotated images, which is not done here"
             _refuse("scores.methods", problem, "Leave it out")
         kept = OUTPUTS_FOR.get(need, ())

@@ -52,17 +52,15 @@ def _by_group(plan: pd.DataFrame) -> pd.DataFrame:
 
 PLAN = TableSchema(
     "plan of trainings",
-    (
-        _SOURCES,
-        text("purpose", "blocks that use it; `selection` if none tests it"),
-        _ALGORITHM,
-        Column("group", pa.int64(), "1", "group of hyper-parameters; 0 is the default"),
-        text("options", "options that differ from their defaults, as JSON"),
-        Column("seed", pa.int64(), "1", "seed of the split and of the training"),
-        text("state", "trained, = ERM (the same training) or refused"),
-        text("model", "name of the model; empty if refused"),
-        text("note", "why it is refused"),
-    ),
+    _SOURCES,
+    text("purpose", "blocks that use it; `selection` if none tests it"),
+    _ALGORITHM,
+    Column("group", pa.int64(), "1", "group of hyper-parameters; 0 is the default"),
+    text("options", "options that differ from their defaults, as JSON"),
+    Column("seed", pa.int64(), "1", "seed of the split and of the training"),
+    text("state", "trained, = ERM (the same training) or refused"),
+    text("model", "name of the model; empty if refused"),
+    text("note", "why it is refused"),
     summary=_by_group,
     shown={
         "Sources": "{sources}", "Purpose": "{purpose}", "Algorithm": "{algorithm}",
@@ -71,31 +69,25 @@ PLAN = TableSchema(
 )  # fmt: skip
 RUNS = TableSchema(
     "runs",
-    (
-        *PLAN.columns,
-        Column("best_step", pa.int64(), "steps", "after which the weights were kept; 0: no run"),
-        fraction("validation_accuracy", "then, mean over the sources' validation parts; or NaN"),
-    ),
+    *PLAN.columns,
+    Column("best_step", pa.int64(), "steps", "after which the weights were kept; 0: no run"),
+    fraction("validation_accuracy", "then, mean over the sources' validation parts; or NaN"),
 )
 CURVES = TableSchema(
     "learning curves",
-    (
-        _MODEL,
-        Column("step", pa.int64(), "steps", "updates so far"),
-        Column("train_loss", pa.float64(), "1", "mean loss since the last evaluation"),
-        fraction("train_accuracy", "accuracy since then, on augmented images"),
-        fraction("validation_accuracy", "mean over the sources' validation parts"),
-    ),
+    _MODEL,
+    Column("step", pa.int64(), "steps", "updates so far"),
+    Column("train_loss", pa.float64(), "1", "mean loss since the last evaluation"),
+    fraction("train_accuracy", "accuracy since then, on augmented images"),
+    fraction("validation_accuracy", "mean over the sources' validation parts"),
 )
 ACCURACIES = TableSchema(
     "accuracies on sets",
-    (
-        _MODEL,
-        text("dataset", "name of the set"),
-        Column("n", pa.int64(), "datapoints", "size of the set"),
-        Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
-        fraction("accuracy", "n_correct over n"),
-    ),
+    _MODEL,
+    text("dataset", "name of the set"),
+    Column("n", pa.int64(), "datapoints", "size of the set"),
+    Column("n_correct", pa.int64(), "datapoints", "correctly predicted"),
+    fraction("accuracy", "n_correct over n"),
 )
 
 
@@ -135,24 +127,22 @@ def _compared_with_erm(results: pd.DataFrame) -> pd.DataFrame:
 
 RESULTS = TableSchema(
     "results",
-    (
-        _DESIGN,
-        *_BLOCK,
-        _ALGORITHM,
-        Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
-        text("column", "group of sets, or set; `mean` of all sets"),
-        Column("n_sets", pa.int64(), "sets", "sets that are averaged"),
-        text("groups", "selected groups, by seed, or of all blocks"),
-        Column("n_runs", pa.int64(), "runs", "seeds"),
-        fraction("mean", "mean accuracy over runs, of means over sets"),
-        fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
-        fraction("low", "lower bound of Student's interval of the mean"),
-        fraction("high", "upper bound"),
-        *estimate("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
-        Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
-        Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
-        CONFIDENCE_LEVEL,
-    ),
+    _DESIGN,
+    *_BLOCK,
+    _ALGORITHM,
+    Column("same_as_erm", pa.bool_(), "", "whether it is ERM, as there is one source"),
+    text("column", "group of sets, or set; `mean` of all sets"),
+    Column("n_sets", pa.int64(), "sets", "sets that are averaged"),
+    text("groups", "selected groups, by seed, or of all blocks"),
+    Column("n_runs", pa.int64(), "runs", "seeds"),
+    fraction("mean", "mean accuracy over runs, of means over sets"),
+    fraction("sd", "standard deviation over runs, with n - 1; NaN for one run"),
+    fraction("low", "lower bound of Student's interval of the mean"),
+    fraction("high", "upper bound"),
+    *estimate("gain", "mean over runs of the accuracy minus that of ERM of the same seed"),
+    Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
+    Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
+    CONFIDENCE_LEVEL,
     summary=_compared_with_erm,
     shown={
         "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
@@ -162,38 +152,32 @@ RESULTS = TableSchema(
 )  # fmt: skip
 GAINS = TableSchema(
     "gains by set",
-    (
-        _DESIGN,
-        *_BLOCK,
-        _ALGORITHM,
-        text("dataset", "name of the set"),
-        text("column", "group of the set"),
-        fraction("accuracy", "mean over runs"),
-        fraction("accuracy_erm", "that of ERM, selected likewise"),
-        fraction("gain", "their difference"),
-    ),
+    _DESIGN,
+    *_BLOCK,
+    _ALGORITHM,
+    text("dataset", "name of the set"),
+    text("column", "group of the set"),
+    fraction("accuracy", "mean over runs"),
+    fraction("accuracy_erm", "that of ERM, selected likewise"),
+    fraction("gain", "their difference"),
 )
 SPREAD = TableSchema(
     "spread",
-    (
-        _DESIGN,
-        *_BLOCK,
-        Column("n_algorithms", pa.int64(), "algorithms", "those that are not ERM or refused"),
-        fraction("sd_algorithms", "standard deviation over algorithms of their mean accuracies"),
-        fraction("range_algorithms", "highest minus lowest of these"),
-        fraction("sd_runs", "root mean square over algorithms of the deviations over runs"),
-        fraction("erm", "mean accuracy of ERM"),
-    ),
+    _DESIGN,
+    *_BLOCK,
+    Column("n_algorithms", pa.int64(), "algorithms", "those that are not ERM or refused"),
+    fraction("sd_algorithms", "standard deviation over algorithms of their mean accuracies"),
+    fraction("range_algorithms", "highest minus lowest of these"),
+    fraction("sd_runs", "root mean square over algorithms of the deviations over runs"),
+    fraction("erm", "mean accuracy of ERM"),
 )
 IMAGE_COUNTS = TableSchema(
     "numbers of images and accuracies",
-    (
-        *_BLOCK,
-        _ALGORITHM,
-        Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
-        Column("n_images", pa.int64(), "images", "in these"),
-        *COEFFICIENTS,
-    ),
+    *_BLOCK,
+    _ALGORITHM,
+    Column("n_columns", pa.int64(), "groups of sets", "that are compared"),
+    Column("n_images", pa.int64(), "images", "in these"),
+    *COEFFICIENTS,
 )
 
 
@@ -206,19 +190,17 @@ def _beside_erm(table: pd.DataFrame) -> pd.DataFrame:
 
 PREDICTABILITY = TableSchema(
     "accuracies predicted by scores",
-    (
-        *_BLOCK,
-        _ALGORITHM,
-        *METHOD,
-        Column("n_sets", pa.int64(), "sets", "with a score"),
-        Column("n_runs", pa.int64(), "runs", "seeds"),
-        Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
-        Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
-        Column("spearman_high", pa.float64(), "1", "upper bound"),
-        *estimate("mae", "mean absolute error if each set is left out of a line, mean over runs"),
-        *estimate("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
-        CONFIDENCE_LEVEL,
-    ),
+    *_BLOCK,
+    _ALGORITHM,
+    *METHOD,
+    Column("n_sets", pa.int64(), "sets", "with a score"),
+    Column("n_runs", pa.int64(), "runs", "seeds"),
+    Column("spearman", pa.float64(), "1", "of score and accuracy over sets, mean over runs"),
+    Column("spearman_low", pa.float64(), "1", "lower bound of Student's interval"),
+    Column("spearman_high", pa.float64(), "1", "upper bound"),
+    *estimate("mae", "mean absolute error if each set is left out of a line, mean over runs"),
+    *estimate("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
+    CONFIDENCE_LEVEL,
     summary=_beside_erm,
     shown={
         "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
@@ -230,13 +212,11 @@ PREDICTABILITY = TableSchema(
 )  # fmt: skip
 NEAR_FAR = TableSchema(
     "gains and distances",
-    (
-        *_BLOCK,
-        _ALGORITHM,
-        Column("n_sets", pa.int64(), "sets", "that are compared"),
-        *COEFFICIENTS,
-        Column("pearson", pa.float64(), "1", "correlation"),
-    ),
+    *_BLOCK,
+    _ALGORITHM,
+    Column("n_sets", pa.int64(), "sets", "that are compared"),
+    *COEFFICIENTS,
+    Column("pearson", pa.float64(), "1", "correlation"),
 )
 
 

@@ -92,46 +92,44 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 SCHEMA = tables.TableSchema(
     "accuracy from few labels",
-    (
-        tables.MODEL,
-        tables.text("collection", "name of the pair or suite"),
-        tables.DATASET,
-        tables.Column("n", pa.int32(), "datapoints", "size of the set"),
-        tables.fraction("accuracy", "on the set, by all labels"),
-        tables.text("base", "name of the set that a temperature is fitted on"),
-        tables.Column(
-            "temperature", pa.float64(), "1",
-            "of the confidences; NaN: as stored, as the study keeps no logits",
-        ),
-        tables.text(
-            "design", "random, control (random draw, confidences as control) or mixed",
-            label=lambda design: LABELS[Design(design)],
-        ),
-        tables.Column("labels", pa.int32(), "labels", "number"),
-        tables.Column("repetitions", pa.int32(), "1", "draws of so many labels"),
-        tables.fraction("half_width", "of the interval, mean over draws"),
-        tables.fraction("coverage", "share of draws whose interval holds the accuracy"),
-        tables.fraction("error", "absolute error of the estimate, mean over draws"),
-        tables.fraction("wish", "half-width that is asked for"),
-        tables.Column(
-            "labels_needed", pa.int32(), "labels",
-            "at which the mean half-width is the wish, interpolated",
-        ),
-        tables.Column(
-            "is_bound", pa.bool_(), "", "whether fewer may do, as the least that are tried do"
-        ),
-        tables.Column("planned", pa.int32(), "labels", "that label-plan names from confidences"),
-        tables.fraction("saving", "1 minus labels_needed over those of random; below 0: costs"),
-        tables.Column("seed", pa.int64(), "1", "of the draws"),
-        tables.CONFIDENCE_LEVEL,
+    tables.MODEL,
+    tables.text("collection", "name of the pair or suite"),
+    tables.DATASET,
+    tables.Column("n", pa.int32(), "datapoints", "size of the set"),
+    tables.fraction("accuracy", "on the set, by all labels"),
+    tables.text("base", "name of the set that a temperature is fitted on"),
+    tables.Column(
+        "temperature", pa.float64(), "1",
+        "of the confidences; NaN: as stored, as the study keeps no logits",
     ),
-    {
+    tables.text(
+        "design", "random, control (random draw, confidences as control) or mixed",
+        label=lambda design: LABELS[Design(design)],
+    ),
+    tables.Column("labels", pa.int32(), "labels", "number"),
+    tables.Column("repetitions", pa.int32(), "1", "draws of so many labels"),
+    tables.fraction("half_width", "of the interval, mean over draws"),
+    tables.fraction("coverage", "share of draws whose interval holds the accuracy"),
+    tables.fraction("error", "absolute error of the estimate, mean over draws"),
+    tables.fraction("wish", "half-width that is asked for"),
+    tables.Column(
+        "labels_needed", pa.int32(), "labels",
+        "at which the mean half-width is the wish, interpolated",
+    ),
+    tables.Column(
+        "is_bound", pa.bool_(), "", "whether fewer may do, as the least that are tried do"
+    ),
+    tables.Column("planned", pa.int32(), "labels", "that label-plan names from confidences"),
+    tables.fraction("saving", "1 minus labels_needed over those of random; below 0: costs"),
+    tables.Column("seed", pa.int64(), "1", "of the draws"),
+    tables.CONFIDENCE_LEVEL,
+    shown={
         "Set": "{panel}", "Labels drawn": "{design}",
         "Labels for ± {points:g} points": "{labels_needed:,.0f} ({least:,} to {most:,})",
         "Planned": "{planned:,.0f}", "Saved (%)": "{saving:.0%}", "Coverage (%)": "{coverage:.1%}",
         "Lowest (%)": "{lowest:.1%}",
     },
-    _summary,
+    summary=_summary,
 )  # fmt: skip
 
 

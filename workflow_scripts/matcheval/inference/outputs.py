@@ -266,7 +266,7 @@ def _vector_schema(name: str, width: int) -> TableSchema:
     """Declare the columns of a file of logits or features."""
     index = Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0")
     return TableSchema(
-        name, (index, Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name]))
+        name, index, Column(name, pa.list_(pa.float32(), width), "1", _VECTORS[name])
     )
 
 

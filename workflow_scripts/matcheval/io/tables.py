@@ -3,7 +3,8 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _VALUE_BYTES = 8  # of most values in memory
+_NONE_SHOWN: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -39,21 +41,22 @@ class Column:
         return self.meaning.replace("{level}", level_text(level))
 
 
-@dataclass(frozen=True)
 class TableSchema:
-    """Declaration of a table: files of numbers and text tables for readers derive from it."""
+    """Declaration of a table: files of numbers and text tables for readers derive from it.
 
-    name: str  # for messages
-    columns: tuple[Column, ...]
-    # The columns of its text table: by heading, how the values of a row are shown
-    # (`text_tables.lay_out`). Headings may hold values of the first row, and `{level}`, that of its
-    # intervals. A function lays out a table whose columns depend on its rows.
-    shown: "Mapping[str, str] | Callable[[pd.DataFrame], list[TextColumn]]" = field(
-        default_factory=dict
-    )
-    # Makes the rows of the text table from those of the table, where they differ.
-    summary: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None
-    level: float = 0.95  # of intervals
+    `name` is for messages. `shown` has the columns of its text table: by heading, how the values of
+    a row are shown (`text_tables.lay_out`). Headings may hold values of the first row, and
+    `{level}`, that of its intervals. A function lays out a table whose columns depend on its rows.
+    `summary` makes the rows of the text table from those of the table, where they differ.
+    """
+
+    def __init__(
+        self, name: str, *columns: Column,
+        shown: "Mapping[str, str] | Callable[[pd.DataFrame], list[TextColumn]]" = _NONE_SHOWN,
+        summary: "Callable[[pd.DataFrame], pd.DataFrame] | None" = None,
+    ) -> None:  # fmt: skip
+        self.name, self.columns, self.level = name, columns, 0.95
+        self.shown, self.summary = shown, summary
 
     @property
     def names(self) -> list[str]:
@@ -71,7 +74,9 @@ class TableSchema:
 
     def at_level(self, level: float) -> "TableSchema":
         """Return the schema of a table with intervals of a level."""
-        return replace(self, level=level)
+        changed = copy(self)
+        changed.level = level
+        return changed
 
     def table(
         self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None

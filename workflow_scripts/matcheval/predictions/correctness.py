@@ -40,14 +40,12 @@ from matcheval.predictions.suspicions import SameModels, SameScores, check_truth
 Integers = npt.NDArray[np.integer[Any]]
 ACCURACIES = TableSchema(
     "accuracies of a dataset",
-    (
-        MODEL,
-        DATASET,
-        TOP_K,
-        Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
-        Column("n", pa.int64(), "datapoints", "size of the dataset; 0 if unknown"),
-        fraction("accuracy", "n_correct over n, or as published"),
-    ),
+    MODEL,
+    DATASET,
+    TOP_K,
+    Column("n_correct", pa.int64(), "datapoints", "correctly predicted; -1 if unknown"),
+    Column("n", pa.int64(), "datapoints", "size of the dataset; 0 if unknown"),
+    fraction("accuracy", "n_correct over n, or as published"),
 )
 
 

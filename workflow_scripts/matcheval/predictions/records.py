@@ -19,16 +19,14 @@ from matcheval.io.tables import Column, TableSchema, write_table
 
 PREDICTIONS = TableSchema(
     "predictions",
-    (
-        Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-        Column("label", pa.int16(), "1", "ground truth class"),
-        Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
-        Column(
-            "probability",
-            pa.float32(),
-            "1",
-            "confidence, maximum of the softmax, computed in float64",
-        ),
+    Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
+    Column("label", pa.int16(), "1", "ground truth class"),
+    Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
+    Column(
+        "probability",
+        pa.float32(),
+        "1",
+        "confidence, maximum of the softmax, computed in float64",
     ),
 )
 

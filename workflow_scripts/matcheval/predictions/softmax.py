@@ -75,11 +75,9 @@ def top_k_schema(k: int) -> TableSchema:
     """Declare the columns of a file of top-k classes."""
     return TableSchema(
         "top-k classes",
-        (
-            Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
-            Column("label", pa.int16(), "1", "ground truth class"),
-            Column("classes", pa.list_(pa.int16(), k), "1", "by decreasing score"),
-        ),
+        Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
+        Column("label", pa.int16(), "1", "ground truth class"),
+        Column("classes", pa.list_(pa.int16(), k), "1", "by decreasing score"),
     )
 
 

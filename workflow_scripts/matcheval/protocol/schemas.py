@@ -22,15 +22,13 @@ RUN_COLUMNS = (
     fraction("matched_confidence_target", "mean probability, matched subset of the target"),
     fraction("unmatched_confidence_target", "mean probability, unmatched target points"),
 )
-RUNS = TableSchema("runs", RUN_COLUMNS)
+RUNS = TableSchema("runs", *RUN_COLUMNS)
 
 PAIRS = TableSchema(
     "matched pairs",
-    (
-        Column("seed", pa.int32(), "1", "seed of the run"),
-        Column("source_index", pa.int32(), "1", "index of the matched source point"),
-        Column("target_index", pa.int32(), "1", "index of the target point"),
-    ),
+    Column("seed", pa.int32(), "1", "seed of the run"),
+    Column("source_index", pa.int32(), "1", "index of the matched source point"),
+    Column("target_index", pa.int32(), "1", "index of the target point"),
 )
 
 PAIR = text("pair", "name of the pair of sets")
@@ -47,7 +45,7 @@ IDENTITY_COLUMNS = (
     Column("epsilon", pa.float64(), "1", "largest difference of matched probabilities"),
 )
 
-COMPARISON_RUNS = TableSchema("runs of a comparison", IDENTITY_COLUMNS + RUN_COLUMNS)
+COMPARISON_RUNS = TableSchema("runs of a comparison", *IDENTITY_COLUMNS, *RUN_COLUMNS)
 
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
@@ -60,25 +58,23 @@ def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
 
 MODEL_TABLE = TableSchema(
     "results by model",
-    (
-        *IDENTITY_COLUMNS,
-        Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
-        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
-        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
-        fraction("accuracy_original", "accuracy on the original set"),
-        fraction("accuracy_replication", "accuracy on the replication"),
-        fraction("gap", "accuracy, original minus replication"),
-        *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
-        *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
-        *_statistics("matched_gap", "matched accuracy, original minus replication"),
-        *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
-        *_statistics("fraction_unmatched", "unmatched target points over all target points"),
-        fraction("confidence_original", "mean probability, original"),
-        fraction("confidence_replication", "mean probability, replication"),
-        *_statistics("matched_confidence_original", "mean probability, matched original"),
-        *_statistics("matched_confidence_replication", "mean probability, matched replication"),
-        *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
-    ),
+    *IDENTITY_COLUMNS,
+    Column("n_seeds", pa.int32(), "1", "runs averaged; undefined values are left out"),
+    Column("n_original", pa.int32(), "datapoints", "size of the original set"),
+    Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
+    fraction("accuracy_original", "accuracy on the original set"),
+    fraction("accuracy_replication", "accuracy on the replication"),
+    fraction("gap", "accuracy, original minus replication"),
+    *_statistics("matched_accuracy_original", "accuracy, matched subset of the original"),
+    *_statistics("matched_accuracy_replication", "accuracy, matched subset of the replication"),
+    *_statistics("matched_gap", "matched accuracy, original minus replication"),
+    *_statistics("unmatched_accuracy_target", "accuracy on the unmatched target points"),
+    *_statistics("fraction_unmatched", "unmatched target points over all target points"),
+    fraction("confidence_original", "mean probability, original"),
+    fraction("confidence_replication", "mean probability, replication"),
+    *_statistics("matched_confidence_original", "mean probability, matched original"),
+    *_statistics("matched_confidence_replication", "mean probability, matched replication"),
+    *_statistics("unmatched_confidence_target", "mean probability, unmatched target points"),
 )
 
 
@@ -135,35 +131,29 @@ SAMPLING_COLUMNS = (
     Column("groups_in_one", pa.bool_(), "", "whether only one of the sets has groups"),
 )
 
-GAPS = TableSchema("gaps by model", (*IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES))
+GAPS = TableSchema("gaps by model", *IDENTITY_COLUMNS, *SAMPLING_COLUMNS, *GAP_QUANTITIES)
 
 CALIBRATION = TableSchema(
     "confidence and accuracy",
-    (
-        text("origin", "original or replication"),
-        Column("tenth", pa.int32(), "1", "part of the set, from 1: a tenth, by rising confidence"),
-        fraction("confidence", "mean probability of its datapoints, mean over models"),
-        fraction("accuracy", "their accuracy, mean over models"),
-    ),
+    text("origin", "original or replication"),
+    Column("tenth", pa.int32(), "1", "part of the set, from 1: a tenth, by rising confidence"),
+    fraction("confidence", "mean probability of its datapoints, mean over models"),
+    fraction("accuracy", "their accuracy, mean over models"),
 )
 
 MEAN_GAPS = TableSchema(
     "gaps, means over models",
-    (
-        PAIR,
-        MATCHING,
-        *IDENTITY_COLUMNS[2:],
-        Column("n_original", pa.int32(), "datapoints", "size of the original set"),
-        Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
-        Column("n_seeds", pa.int32(), "1", "runs per model"),
-        *SAMPLING_COLUMNS,
-        Column(
-            "n_models", pa.int32(), "1", "models with a matched pair, of which matched gaps are"
-        ),
-        Column("n_left_out", pa.int32(), "1", "models without a matched pair in any run"),
-        Column("n_mostly_unmatched", pa.int32(), "1", "models with half of the targets unmatched"),
-        Column("n_narrower", pa.int32(), "1", "models with |matched gap| < |gap|"),
-        Column("n_reference", pa.int32(), "1", "models with a no-warning reference, of these"),
-        *GAP_QUANTITIES,
-    ),
+    PAIR,
+    MATCHING,
+    *IDENTITY_COLUMNS[2:],
+    Column("n_original", pa.int32(), "datapoints", "size of the original set"),
+    Column("n_replication", pa.int32(), "datapoints", "size of the replication set"),
+    Column("n_seeds", pa.int32(), "1", "runs per model"),
+    *SAMPLING_COLUMNS,
+    Column("n_models", pa.int32(), "1", "models with a matched pair, of which matched gaps are"),
+    Column("n_left_out", pa.int32(), "1", "models without a matched pair in any run"),
+    Column("n_mostly_unmatched", pa.int32(), "1", "models with half of the targets unmatched"),
+    Column("n_narrower", pa.int32(), "1", "models with |matched gap| < |gap|"),
+    Column("n_reference", pa.int32(), "1", "models with a no-warning reference, of these"),
+    *GAP_QUANTITIES,
 )

@@ -131,14 +131,12 @@ def train(
 
 HISTORY = TableSchema(
     "history",
-    (
-        Column("epoch", pa.int32(), "1", "pass over the training data, from 1"),
-        Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
-        Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
-        Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
-        Column("validation_loss", pa.float64(), "1", "loss after the pass, or NaN"),
-        Column("validation_accuracy", pa.float64(), "1", "accuracy after the pass, or NaN"),
-    ),
+    Column("epoch", pa.int32(), "1", "pass over the training data, from 1"),
+    Column("learning_rate", pa.float64(), "1", "learning rate of the pass's last step"),
+    Column("train_loss", pa.float64(), "1", "mean loss over the pass, augmented images"),
+    Column("train_accuracy", pa.float64(), "1", "accuracy over the pass, as a fraction"),
+    Column("validation_loss", pa.float64(), "1", "loss after the pass, or NaN"),
+    Column("validation_accuracy", pa.float64(), "1", "accuracy after the pass, or NaN"),
 )
 
 

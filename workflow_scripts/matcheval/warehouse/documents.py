@@ -1,6 +1,7 @@
 """Documents of a warehouse, from its manifest: tables, notice, suites, figures and worklists."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,29 @@ def _count(name: str, meaning: str, unit: str = "images") -> Column:
 _SET, _GROUP = text("set", "name of the set"), text("group", "its group")
 _IMAGE = text("image_id", "name of the image")
 
-_TABLES: dict[str, tuple[Any, ...]] = {
-    "overview": (
+
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out any of these tables for readers."""
+    columns = []
+    for name in table.columns:
+        values = table[name].tolist()
+        is_number = any(isinstance(value, int | float) for value in values)
+        cells = [_cell(value) for value in values]
+        columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
+    return columns
+
+
+def _cell(value: object) -> str:
+    if value is None or value != value or value == "":
+        return "–"
+    if isinstance(value, float):
+        return f"{100 * value:.1f} %"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+_table = partial(TableSchema, shown=_text_columns)
+SCHEMAS = {
+    "overview": _table(
         "size of suites",
         text("suite", "its name"),
         _count("n_sets", "number of sets (domains)", "sets"),
@@ -44,7 +66,7 @@ _TABLES: dict[str, tuple[Any, ...]] = {
                "height and width of the images; empty if they vary"),
         text("origin", "built here, or published: Sun et al. (2024), Table 1"),
     ),
-    "prompts": (
+    "prompts": _table(
         "queries and prompts",
         text("group", "group of sets"),
         text("style", "their style"),
@@ -52,7 +74,7 @@ _TABLES: dict[str, tuple[Any, ...]] = {
         _count("n_sets", "sets that were collected by it", "sets"),
         _count("n", "kept images that were"),
     ),
-    "sets": (
+    "sets": _table(
         "sets of a warehouse",
         _SET,
         _GROUP,
@@ -74,25 +96,25 @@ _TABLES: dict[str, tuple[Any, ...]] = {
                "kept images whose measured colour is the one asked for; null if none was",
                nullable=True),
     ),
-    "classes": (
+    "classes": _table(
         "kept images by set and class",
         _SET, _GROUP, text("class", "name of the class"), _count("n", "kept images"),
     ),
-    "origins": (
+    "origins": _table(
         "kept images by origin",
         text("source", "where the images come from"),
         text("style", "their style"),
         _count("n_sets", "sets of this origin", "sets"),
         _count("n", "kept images"),
     ),
-    "steps": (
+    "steps": _table(
         "what each step found",
         text("step", "step of the build"),
         text("finding", "what was found"),
         _count("n", "how many"),
     ),
-    "warnings": ("warnings", _SET, text("warning", "what is remarkable")),
-    "noise": (
+    "warnings": _table("warnings", _SET, text("warning", "what is remarkable")),
+    "noise": _table(
         "noise record: images that reviewers rejected or relabelled",
         _SET,
         _IMAGE,
@@ -101,23 +123,6 @@ _TABLES: dict[str, tuple[Any, ...]] = {
         Column("reason", pa.string(), "", "reviewers' reason", nullable=True),
     ),
 }  # fmt: skip
-
-
-def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out any of these tables for readers."""
-    columns = []
-    for name in table.columns:
-        values = table[name].tolist()
-        is_number = any(isinstance(value, int | float) for value in values)
-        cells = [_cell(value) for value in values]
-        columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
-    return columns
-
-
-SCHEMAS = {
-    key: TableSchema(name, tuple(columns), shown=_text_columns)
-    for key, (name, *columns) in _TABLES.items()
-}
 
 _PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
@@ -138,8 +143,8 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     for side in settings.export.sides:
         pages[f"suite-{side}.csv"] = _suite(tables["sets"], settings, side, folder)
     for name, page in pages.items():
-        with atomic_file(folder / name) as partial:
-            partial.write_text(page, encoding="utf-8")
+        with atomic_file(folder / name) as partial_file:
+            partial_file.write_text(page, encoding="utf-8")
     _plot(warehouse, kept, tables, folder / "figures")
 
 
@@ -304,14 +309,6 @@ def _noise(images: pd.DataFrame) -> pd.DataFrame:
     return noise
 
 
-def _cell(value: object) -> str:
-    if value is None or value != value or value == "":
-        return "–"
-    if isinstance(value, float):
-        return f"{100 * value:.1f} %"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
 def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
     counts: Any = kept.groupby(["source", "licence"]).size()
     lines = [
@@ -473,6 +470,6 @@ def write_worklist(
     rows["why"], decision = rows["reason"], [*manifest.DECISION_COLUMNS]
     rows[decision[1:]] = ""  # for people to fill in
     columns = [*decision, "sheet", "position", "set", "class_given", "status", "why"]
-    with atomic_file(file) as partial:
-        marked_frame(rows[columns]).to_csv(partial, index=False, lineterminator="\n")
+    with atomic_file(file) as partial_file:
+        marked_frame(rows[columns]).to_csv(partial_file, index=False, lineterminator="\n")
     return len(rows)

@@ -19,29 +19,25 @@ COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
 
 DUPLICATES_SCHEMA = TableSchema(
     "duplicates",
-    (
-        text("set", "name of the set"),
-        text("image_id", "the image"),
-        text("class_given", "its class"),
-        Column("finding", pa.string(), "",
-               "copy: of an earlier image of its set and class; two classes: its set has it "
-               "under another class, too; across: it is in an earlier set; leaked: it is in a set "
-               "of `against`"),
-        text("match", "kind of match: exact or near"),
-        Column("bits", pa.int8(), "bits", "differing bits of the perceptual hashes"),
-        text("other_set", "where the other image is"),
-        text("other", "the other image"),
-        text("other_class", "its class"),
-    ),
+    text("set", "name of the set"),
+    text("image_id", "the image"),
+    text("class_given", "its class"),
+    Column("finding", pa.string(), "",
+           "copy: of an earlier image of its set and class; two classes: its set has it "
+           "under another class, too; across: it is in an earlier set; leaked: it is in a set "
+           "of `against`"),
+    text("match", "kind of match: exact or near"),
+    Column("bits", pa.int8(), "bits", "differing bits of the perceptual hashes"),
+    text("other_set", "where the other image is"),
+    text("other", "the other image"),
+    text("other_class", "its class"),
 )  # fmt: skip
 REFERENCE_SCHEMA = TableSchema(
     "hashes of a set",
-    (
-        text("name", "name of the image in its source"),
-        text("class", "its class"),
-        text("sha256", "of pixels and shape"),
-        Column("phash", pa.uint64(), "", "perceptual hash"),
-    ),
+    text("name", "name of the image in its source"),
+    text("class", "its class"),
+    text("sha256", "of pixels and shape"),
+    Column("phash", pa.uint64(), "", "perceptual hash"),
 )
 
 

@@ -56,7 +56,8 @@ _FLAGS = (
     Column("misnamed", pa.bool_(), "", "whether the suffix is of another format"),
 )
 
-READ_SCHEMA = TableSchema("images as they were read", (
+READ_SCHEMA = TableSchema(
+    "images as they were read",
     text("image_id", "set, and digest of pixels and place"),
     text("place", "class and file name, within the set"),
     _CLASS_GIVEN,
@@ -68,8 +69,9 @@ READ_SCHEMA = TableSchema("images as they were read", (
     _optional("url", "its address"),
     _optional("licence", "as stated"),
     *_MAKING,
-))  # fmt: skip
-IMAGES_SCHEMA = TableSchema("images of a warehouse", (
+)  # fmt: skip
+IMAGES_SCHEMA = TableSchema(
+    "images of a warehouse",
     text("image_id", "name of the image: its set, and digest of pixels and place"),
     text("path", "where it is in its set: class and file name"),
     _SHA256,
@@ -90,7 +92,7 @@ IMAGES_SCHEMA = TableSchema("images of a warehouse", (
     *_MAKING, *_FLAGS,
     Column("reviewers", pa.int32(), "people", "who decided on it"),
     Column("blurred", pa.int32(), "boxes", "boxes that are blurred in the exported image"),
-))  # fmt: skip
+)  # fmt: skip
 
 _T = TypeVar("_T")
 

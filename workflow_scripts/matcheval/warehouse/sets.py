@@ -26,17 +26,15 @@ from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings
 
 PLAN_SCHEMA = TableSchema(
     "query plan",
-    (
-        text("set", "name of the set"),
-        text("group", "group of sets that it belongs to"),
-        text("source", "search engine, photo site or generator"),
-        text("style", "style of the images"),
-        Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
-               nullable=True),
-        text("template", "text of the query, with its placeholders"),
-        text("class", "class to search for"),
-        text("text", "text of the query"),
-    ),
+    text("set", "name of the set"),
+    text("group", "group of sets that it belongs to"),
+    text("source", "search engine, photo site or generator"),
+    text("style", "style of the images"),
+    Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
+           nullable=True),
+    text("template", "text of the query, with its placeholders"),
+    text("class", "class to search for"),
+    text("text", "text of the query"),
 )  # fmt: skip
 _NAMES = "Use letters, digits, '.', '_' and '-'"
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Predictions
-from matcheval.accuracy_prediction.scores.score import Described, Need, NotAvailableError, Predicts
+from matcheval.accuracy_prediction.scores.score import Data, Described, NotAvailableError, Predicts
 from matcheval.statistics.lines import Scale, from_scale, to_scale
 
 USABLE = (0.05, 0.98)  # pairs of models with other agreements are left out
@@ -176,11 +176,11 @@ class PoolScore(Described):
 
 
 _aline = partial(
-    PoolScore, predicts=Predicts.ACCURACY, needs=(Need.MODELS, Need.BASE_LABELS),
+    PoolScore, predicts=Predicts.ACCURACY, needs=(Data.MODELS, Data.BASE_LABELS),
     source="Baek et al. (2022); agreement_trajectory.ipynb",
 )  # fmt: skip
 _gde = partial(
-    PoolScore, method="gde", title="Disagreement", predicts=Predicts.ACCURACY, needs=(Need.MODELS,),
+    PoolScore, method="gde", title="Disagreement", predicts=Predicts.ACCURACY, needs=(Data.MODELS,),
     source="Jiang et al. (2022)",
     undetermined="no other model is trained by the same recipe with another seed",
 )  # fmt: skip
@@ -188,7 +188,7 @@ POOL_SCORES = {
     score.name: score
     for score in (
         PoolScore(
-            title="MS-AoL", predicts=Predicts.BY_REGRESSION, needs=(Need.MODELS,), source="P2",
+            title="MS-AoL", predicts=Predicts.BY_REGRESSION, needs=(Data.MODELS,), source="P2",
             compute=mean_agreement,
         ),
         _aline(title="ALine-S", variant="aline_s", compute=aline_s),

@@ -27,7 +27,7 @@ from numpy.polynomial.chebyshev import chebder, chebfit, chebpts1, chebval
 
 from matcheval.accuracy_prediction.scores import outputs
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
-from matcheval.accuracy_prediction.scores.score import Need, Noted, Predicts, Scores, Sides, Sources
+from matcheval.accuracy_prediction.scores.score import Data, Noted, Predicts, Scores, Sides, Sources
 from matcheval.io.terminal import tracked
 
 SCORES = Scores()
@@ -36,7 +36,7 @@ BRACKET = (0.05, 50.0)
 _BLOCK = 1 << 20  # logits in work at a time, 8 MiB: what fits into a processor's cache
 _REACH = 0.1  # of log temperatures of resamples, around that of the data, to begin with
 _SMOOTH = 0.5  # losses are analytic in the log temperature up to this imaginary part
-_LABELS = (Need.BASE_LABELS,)
+_LABELS = (Data.BASE_LABELS,)
 
 
 @SCORES.add(
@@ -200,7 +200,7 @@ def temperature_of_base(sources: Sources) -> float:
 
 @SCORES.add(
     "ac_temperature", "AC TempScaling", Predicts.ACCURACY, 1,
-    needs=(Need.BASE_LABELS, Need.LOGITS), fit=temperature_of_base,
+    needs=(Data.BASE_LABELS, Data.LOGITS), fit=temperature_of_base,
     source="P1, with Guo et al. (2017)",
 )  # fmt: skip
 def scaled_confidence(sides: Sides, temperature: float) -> float:
@@ -212,7 +212,7 @@ def scaled_confidence(sides: Sides, temperature: float) -> float:
 
 
 @SCORES.add(
-    "doe", "DoE", Predicts.GAP, 1, needs=(Need.BASE_LABELS, Need.PROBABILITIES),
+    "doe", "DoE", Predicts.GAP, 1, needs=(Data.BASE_LABELS, Data.PROBABILITIES),
     source="P1, equation 7",
 )  # fmt: skip
 def difference_of_entropies(sides: Sides) -> float:
@@ -221,7 +221,7 @@ def difference_of_entropies(sides: Sides) -> float:
 
 
 @SCORES.add(
-    "entropy", "Entropy", Predicts.BY_REGRESSION, -1, needs=(Need.PROBABILITIES,), source="P2"
+    "entropy", "Entropy", Predicts.BY_REGRESSION, -1, needs=(Data.PROBABILITIES,), source="P2"
 )  # fmt: skip
 def mean_entropy(sides: Sides) -> float:
     """Return the mean entropy on the target."""
@@ -276,7 +276,7 @@ def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
 
 
 NO_THRESHOLD = "all of the base is right, or all wrong: no threshold"
-_NEEDS = (Need.BASE_LABELS, Need.PROBABILITIES)
+_NEEDS = (Data.BASE_LABELS, Data.PROBABILITIES)
 _HELPER = "ATC_helper.py published with Garg et al. (2022)"
 for _variant, _choose, _sources in (
     ("", threshold, ("Garg et al. (2022); P2", "Garg et al. (2022)")),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from matcheval.accuracy_prediction.scores import outputs as of_model
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Moments, Outputs
 from matcheval.accuracy_prediction.scores.score import (
-    Need,
+    Data,
     NotAvailableError,
     Predicts,
     Scores,
@@ -102,7 +102,7 @@ def _frechet(first: Moments, target: Outputs, *, as_printed: bool = False) -> fl
     return frechet_distance(first, second, as_printed=as_printed)
 
 
-_of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
+_of_statistics = partial(SCORES.add, needs=(Data.STATISTICS,), predicts=Predicts.GAP, direction=-1)
 
 
 def frechet(as_printed: bool, sides: Sides) -> float:
@@ -119,7 +119,7 @@ _of_statistics(
 
 @SCORES.add(
     "frechet_reference", "FD", Predicts.BY_REGRESSION, -1, source="P2, Table 2",
-    needs=(Need.STATISTICS, Need.REFERENCE),
+    needs=(Data.STATISTICS, Data.REFERENCE),
     fit=lambda sources: moments_of(_reference_of(sources)),
 )  # fmt: skip
 def frechet_from_reference(sides: Sides, reference: Moments) -> float:
@@ -314,7 +314,7 @@ def _part_of(discriminate: Callable[[Sides], Discrimination], part: str, sides: 
 for _part, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
     for _discriminate, _variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp")):
         SCORES.add(
-            f"disc_{_part}", _title, Predicts.GAP, -1, variant=_variant, needs=(Need.FEATURES,),
+            f"disc_{_part}", _title, Predicts.GAP, -1, variant=_variant, needs=(Data.FEATURES,),
             source="P1, Table 3",
         )(partial(_part_of, _discriminate, _part))  # fmt: skip
 
@@ -375,7 +375,7 @@ def _codebook_of_reference(sources: Sources) -> Codebook:
 
 
 @PROTOTYPES.add(
-    "bop_js", "BoP+JS", Predicts.BY_REGRESSION, -1, needs=(Need.FEATURES, Need.REFERENCE),
+    "bop_js", "BoP+JS", Predicts.BY_REGRESSION, -1, needs=(Data.FEATURES, Data.REFERENCE),
     fit=_codebook_of_reference, source="P2, Table 2; Tu et al. 2023",
 )  # fmt: skip
 def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
@@ -421,7 +421,7 @@ def _dispersion_of(per_row: bool, sides: Sides) -> float:
 for _variant, _per_row in (("", True), ("as_published", False)):
     DISPERSION.add(
         "dispersion", "Dispersion", Predicts.BY_REGRESSION, 1, variant=_variant,
-        needs=(Need.FEATURES,), source="Xie et al. (2023)",
+        needs=(Data.FEATURES,), source="Xie et al. (2023)",
     )(partial(_dispersion_of, _per_row))  # fmt: skip
 
 
@@ -485,6 +485,6 @@ def _recognised_by(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -
 
 for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc)):
     ROTATION.add(
-        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Need.IMAGES,),
+        "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Data.IMAGES,),
         source="P1, Table 3",
     )(partial(_recognised_by, _measure))  # fmt: skip

@@ -11,14 +11,9 @@ import numpy.typing as npt
 
 from matcheval.accuracy_prediction.scores import confidence
 from matcheval.accuracy_prediction.scores.confidence import NO_THRESHOLD, threshold
-from matcheval.accuracy_prediction.scores.outputs import (
-    Classes,
-    Floats,
-    Outputs,
-    scaled_probabilities,
-)
+from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs, scaled_probabilities
 from matcheval.accuracy_prediction.scores.score import (
-    Need,
+    Data,
     NotAvailableError,
     Noted,
     Predicts,
@@ -49,7 +44,7 @@ def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
 
 
 @SCORES.add(
-    "nuclear_norm", "Nuclear norm", Predicts.BY_REGRESSION, 1, needs=(Need.GRAM,),
+    "nuclear_norm", "Nuclear norm", Predicts.BY_REGRESSION, 1, needs=(Data.GRAM,),
     source="P2; Deng et al. (2023)",
 )  # fmt: skip
 def nuclear_norm_of_target(sides: Sides) -> float:
@@ -138,7 +133,7 @@ def _mano_of(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> floa
 _FORMS: dict[str, Taylor] = {"": "shifted", "plain": "plain"}
 for _variant, _taylor in _FORMS.items():
     MANO.add(
-        "mano", "MaNo", Predicts.BY_REGRESSION, 1, variant=_variant, needs=(Need.LOGITS,),
+        "mano", "MaNo", Predicts.BY_REGRESSION, 1, variant=_variant, needs=(Data.LOGITS,),
         fit=_decide, source="Xie et al. (2024), equation 6",
     )(partial(_mano_of, _taylor))  # fmt: skip
 
@@ -252,7 +247,7 @@ _CLASSWISE_NAMES: dict[Kind, str] = {"atc": "ATC", "doc": "DoC", "ts": "TempScal
 for _kind, _title in _CLASSWISE_NAMES.items():
     CLASSWISE.add(
         f"classwise_{_kind}", f"Class-wise {_title}", Predicts.ACCURACY, 1,
-        needs=(Need.BASE_LABELS, Need.LOGITS), fit=confidence.temperature_of_base,
+        needs=(Data.BASE_LABELS, Data.LOGITS), fit=confidence.temperature_of_base,
         source="Li et al. (2022)",
     )(partial(_classwise_of, _kind))  # fmt: skip
 
@@ -336,7 +331,7 @@ def _fit(sources: Sources) -> _OfBase:
 
 def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
     """Return the share of each class among the labels of a set."""
-    labels: Classes = base.label_rows[base.label_rows >= 0]
+    labels = base.label_rows[base.label_rows >= 0]
     return np.bincount(labels, minlength=n_classes) / len(labels)
 
 
@@ -357,7 +352,7 @@ def _values(sides: Sides, of_base: _OfBase) -> Floats:
 
 _PAPER = "Lu et al. (2023)"
 _add = partial(
-    TRANSPORT.add, predicts=Predicts.ACCURACY, direction=1, needs=(Need.BASE_LABELS, Need.LOGITS),
+    TRANSPORT.add, predicts=Predicts.ACCURACY, direction=1, needs=(Data.BASE_LABELS, Data.LOGITS),
     fit=_fit,
 )  # fmt: skip
 

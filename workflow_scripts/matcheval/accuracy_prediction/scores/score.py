@@ -55,8 +55,8 @@ class Noted(float):
         return noted
 
 
-class Need(StrEnum):
-    """An input that a score cannot do without; the value is how a reader gets it."""
+class Data(StrEnum):
+    """Data that a score cannot do without; the value is how a reader gets them."""
 
     BASE_LABELS = "labels of the base set"
     PROBABILITIES = "probabilities of all classes: inference.outputs: [logits]"
@@ -71,11 +71,11 @@ class Need(StrEnum):
 
 # Outputs of inference that meet a need: one of them is enough.
 OUTPUTS_FOR = {
-    Need.PROBABILITIES: ("logits",),
-    Need.GRAM: ("logits", "statistics"),
-    Need.LOGITS: ("logits",),
-    Need.FEATURES: ("features",),
-    Need.STATISTICS: ("features", "statistics"),
+    Data.PROBABILITIES: ("logits",),
+    Data.GRAM: ("logits", "statistics"),
+    Data.LOGITS: ("logits",),
+    Data.FEATURES: ("features",),
+    Data.STATISTICS: ("features", "statistics"),
 }
 
 
@@ -119,7 +119,7 @@ class Described:
 
     method: str  # its name, such as `doc`
     title: str  # what readers call it
-    needs: tuple[Need, ...] = ()
+    needs: tuple[Data, ...] = ()
     predicts: Predicts
     direction: int  # 1 if the score rises with accuracy, -1 if it falls, 0 if neither
     variant: str = ""  # its name; empty for the default
@@ -190,19 +190,19 @@ class Scores(dict[str, Score]):
         return declare
 
 
-def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Need]:
+def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Data]:
     """Return what a score needs and is not on file."""
     both = (sources.base, target)
     present = {
-        Need.BASE_LABELS: sources.base.labels is not None,
-        Need.PROBABILITIES: all(side.probabilities is not None for side in both),
-        Need.GRAM: target.probabilities is not None or target.statistics is not None,
-        Need.LOGITS: all(side.logits is not None for side in both),
-        Need.FEATURES: all(side.features is not None for side in both),
-        Need.STATISTICS: all(
+        Data.BASE_LABELS: sources.base.labels is not None,
+        Data.PROBABILITIES: all(side.probabilities is not None for side in both),
+        Data.GRAM: target.probabilities is not None or target.statistics is not None,
+        Data.LOGITS: all(side.logits is not None for side in both),
+        Data.FEATURES: all(side.features is not None for side in both),
+        Data.STATISTICS: all(
             side.features is not None or side.statistics is not None for side in both
         ),
-        Need.REFERENCE: sources.reference is not None,
-        Need.IMAGES: target.orientations is not None,
+        Data.REFERENCE: sources.reference is not None,
+        Data.IMAGES: target.orientations is not None,
     }
     return [need for need in score.needs if not present.get(need, True)]

@@ -21,18 +21,16 @@ from matcheval.io.terminal import json_rows
 
 NEAREST_IMAGES = TableSchema(
     "nearest images",
-    (
-        Column("query", pa.int32(), "", "position of the image in its set, from 0"),
-        Column("rank", pa.int16(), "1", "rank by ℓ2 distance, from 1; ties by position"),
-        Column("reference", pa.int32(), "", "position of the neighbour in its set, from 0"),
-        Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
-        Column("ssim", pa.float64(), "1", "structural similarity"),
-        Column("ssim_rank", pa.int16(), "1", "rank by similarity among these"),
-        text("query_name", "name of the image in its source"),
-        text("reference_name", "name of the neighbour in its source"),
-        text("query_class", "class of the image"),
-        text("reference_class", "class of the neighbour"),
-    ),
+    Column("query", pa.int32(), "", "position of the image in its set, from 0"),
+    Column("rank", pa.int16(), "1", "rank by ℓ2 distance, from 1; ties by position"),
+    Column("reference", pa.int32(), "", "position of the neighbour in its set, from 0"),
+    Column("distance", pa.float64(), "pixel values", "ℓ2 distance over all pixels, exact"),
+    Column("ssim", pa.float64(), "1", "structural similarity"),
+    Column("ssim_rank", pa.int16(), "1", "rank by similarity among these"),
+    text("query_name", "name of the image in its source"),
+    text("reference_name", "name of the neighbour in its source"),
+    text("query_class", "class of the image"),
+    text("reference_class", "class of the neighbour"),
 )
 
 Pixels = npt.NDArray[Any]  # uint8, shape (n, height, width, channels)

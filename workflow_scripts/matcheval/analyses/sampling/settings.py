@@ -132,52 +132,44 @@ _COUNTS = (
 
 ANNOTATIONS = TableSchema(
     "workers' annotations",
-    (
-        text("task", "the grid of images shown to the worker"),
-        text("worker", "name of the worker"),
-        _ORIGIN,
-        _IMAGE,
-        _CLASS,
-        Column("selected", pa.bool_(), "", "whether the worker said the image shows the class"),
-    ),
+    text("task", "the grid of images shown to the worker"),
+    text("worker", "name of the worker"),
+    _ORIGIN,
+    _IMAGE,
+    _CLASS,
+    Column("selected", pa.bool_(), "", "whether the worker said the image shows the class"),
 )
 
-FREQUENCIES = TableSchema("selection frequencies", (_ORIGIN, _IMAGE, _CLASS, *_COUNTS))
+FREQUENCIES = TableSchema("selection frequencies", _ORIGIN, _IMAGE, _CLASS, *_COUNTS)
 
 PROVENANCE = TableSchema(
     "provenance of a sampled test set",
-    (
-        Column("index", pa.int32(), "", "position in the new test set, from 0"),
-        text("image", "name of the image in the pool"),
-        Column("pool_index", pa.int32(), "", "position of the image in the pool, from 0"),
-        _CLASS,
-        *_COUNTS,
-        _STRATUM,
-        text("drawn_for", "the stratum that the image fills"),
-        Column("round", pa.int32(), "1", "round in which it was sampled; 0: an earlier version"),
-    ),
+    Column("index", pa.int32(), "", "position in the new test set, from 0"),
+    text("image", "name of the image in the pool"),
+    Column("pool_index", pa.int32(), "", "position of the image in the pool, from 0"),
+    _CLASS,
+    *_COUNTS,
+    _STRATUM,
+    text("drawn_for", "the stratum that the image fills"),
+    Column("round", pa.int32(), "1", "round in which it was sampled; 0: an earlier version"),
 )
 
 EXCLUDED = TableSchema(
     "candidates that were not eligible",
-    (
-        _IMAGE,
-        _CLASS,
-        *_COUNTS,
-        text("reason", "the first reason that applies"),
-        text("detail", "the image that it duplicates, as set/name"),
-        Column("round", pa.int32(), "1", "round after which it was excluded; 0: before the first"),
-    ),
+    _IMAGE,
+    _CLASS,
+    *_COUNTS,
+    text("reason", "the first reason that applies"),
+    text("detail", "the image that it duplicates, as set/name"),
+    Column("round", pa.int32(), "1", "round after which it was excluded; 0: before the first"),
 )
 
 STRATA = TableSchema(
     "strata of a sampled test set",
-    (
-        _CLASS,
-        _STRATUM,
-        Column("n_original", pa.int32(), "images", "images of the original set; 0 if not used"),
-        Column("n_target", pa.int32(), "images", "images to sample for the stratum"),
-        Column("n_drawn", pa.int32(), "images", "images sampled for it"),
-        Column("n_own", pa.int32(), "images", "of these, drawn from it; others from higher ones"),
-    ),
+    _CLASS,
+    _STRATUM,
+    Column("n_original", pa.int32(), "images", "images of the original set; 0 if not used"),
+    Column("n_target", pa.int32(), "images", "images to sample for the stratum"),
+    Column("n_drawn", pa.int32(), "images", "images sampled for it"),
+    Column("n_own", pa.int32(), "images", "of these, drawn from it; others from higher ones"),
 )
