@@ -129,9 +129,8 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
         recipe = json.loads(corrupted(folder, of, **NOISE, size=side).images.recipe)
         assert (recipe["parameters"], recipe["jpeg_quality"]) == (parameters, quality)
     forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
-    expected = corrupt(
-        read_dataset(folder / "colour").pixels[:3], "contrast", 2, range(3), size=224
-    )
+    clean = read_dataset(folder / "colour").pixels[:3]
+    expected = corrupt(clean, "contrast", 2, range(3), size=224)
     np.testing.assert_array_equal(forced.pixels[:3], as_jpeg(expected))
 
 
