@@ -74,7 +74,7 @@ def make_study(folder: Path, n_models: int, n_sets: int) -> str:
 
 def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     """Stubs of prepared sets, of all predictions on them, and of the links to these."""
-    from matcheval.io.kept import publish
+    from matcheval.io.provenance import publish
     from matcheval.io.user_files import read_yaml
     from matcheval.registry import ANALYSES
     from matcheval.study.configuration import load_study

@@ -59,7 +59,9 @@ rule score_accuracy:
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            state=PREDICTION.custom_files_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                outputs_on(w.suite, PREDICTION.all_models)
+            ),
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -84,7 +86,9 @@ rule score_agreement:
         **calls(
             "matcheval.accuracy_prediction.scoring:write_agreement",
             PREDICTION.agreement_arguments,
-            custom_files=PREDICTION.custom_files_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                outputs_on(w.suite, PREDICTION.all_models)
+            ),
         ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
@@ -178,7 +182,13 @@ rule compare_suites:
         ANALYSE
 
 
-# All figures in one job; some are of outputs of models, of which no table is kept.
+def outputs_in_figures(wildcards):
+    """Return the outputs of models that figures are of, of which no table is kept."""
+    suites = PREDICTION.suites_with_outputs
+    return [file for suite in suites for file in outputs_on(suite, PREDICTION.all_models)]
+
+
+# All figures in one job.
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""
     input:
@@ -187,11 +197,7 @@ rule plot_accuracy_prediction:
             suite=PREDICTED_SUITES,
             table=["predicted", "errors", "correlations"],
         ),
-        outputs=lambda w: [
-            file
-            for suite in PREDICTION.suites_with_outputs
-            for file in outputs_on(suite, PREDICTION.all_models)
-        ],
+        outputs=outputs_in_figures,
     output:
         [
             in_report(
@@ -215,7 +221,7 @@ rule plot_accuracy_prediction:
             "matcheval.execution.batches:make_all",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
-            custom_files=PREDICTION.figure_state,
+            custom_files=lambda w: STUDY.custom_files_state(outputs_in_figures(w)),
         ),
     message:
         "Plotting the figures of accuracy prediction"

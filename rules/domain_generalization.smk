@@ -136,7 +136,7 @@ rule score_domain_models:
             "matcheval.execution.batches:make_calls",
             DOMAINS.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            state="",
+            custom_files=[],
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -164,7 +164,7 @@ rule compare_domain_scores:
         **REQUESTS.resources("compare_domain_scores"),
     params:
         **calls(
-            "matcheval.domain_generalization.predictability:compare_scores",
+            "matcheval.domain_generalization.results:compare_scores",
             lambda w: DOMAINS.score_comparison,
         ),
     message:

@@ -72,7 +72,7 @@ def predictions_of_pair(pair, models):
     """Return predictions on both sets of a pair, and `<study>/classes/{pair}.txt` if it is needed."""
     STUDY.analyses["matching"].check_can_be_matched(pair)
     late = [pair] if pair in STUDY.pairs_compared_late else []
-    classes = expand("<study>/classes/{pair}.txt", pair=late)
+    classes = expand(f"{STUDY.folder}/classes/{{pair}}.txt", pair=late)
     return predictions(STUDY.pairs[pair].datasets.values(), models) + classes
 
 

@@ -25,7 +25,9 @@ rule match_predictions:
         **calls(
             "matcheval.protocol.jobs:match_predictions",
             MATCHING.batch_arguments,
-            custom_files=MATCHING.batch_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                predictions_of_pair(w.pair, MATCHING.batches[w.batch])
+            ),
         ),
     message:
         "Matching {wildcards.pair}, batch {wildcards.batch}"
@@ -52,7 +54,9 @@ rule save_matched_pairs:
         **calls(
             "matcheval.protocol.jobs:save_matched_pairs",
             MATCHING.saved_arguments,
-            custom_files=MATCHING.saved_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                predictions_of_pair(w.pair, MATCHING.saved_models)
+            ),
         ),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
@@ -86,11 +90,8 @@ rule estimate_gaps:
     """Estimate the gaps of a pair before and after matching, and their parts."""
     input:
         predictions=lambda w: predictions_of_pair(w.pair, STUDY.models),
-        groups=lambda w: [
-            descriptions([name])[-1]
-            for name in STUDY.pairs[w.pair].datasets.values()
-            if STUDY.datasets[name].has_images
-        ],
+        # `<results>/datasets/{dataset}/datapoints.parquet`, and the user's files of groups.
+        groups=lambda w: MATCHING.group_inputs(w.pair),
     output:
         tables=by_matching("<study>/gaps/{pair}/{matching}.{format}", format=["parquet", "csv"]),
         means=multiext("<study>/gaps/{pair}", ".parquet", ".csv"),
@@ -109,7 +110,9 @@ rule estimate_gaps:
         **calls(
             "matcheval.protocol.jobs:write_gaps",
             MATCHING.gap_arguments,
-            custom_files=MATCHING.gap_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                MATCHING.inputs_with_groups(w.pair, STUDY.models)
+            ),
         ),
     message:
         "Estimating the gaps of {wildcards.pair}"
@@ -192,7 +195,9 @@ rule plot_matching:
             "matcheval.execution.batches:make_all",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
-            custom_files=MATCHING.reliability_state,
+            custom_files=lambda w: STUDY.custom_files_state(
+                predictions_of_pair(w.pair, RELIABILITY_MODELS)
+            ),
         ),
     message:
         "Plotting the figures of {wildcards.pair}"

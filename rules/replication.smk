@@ -26,7 +26,7 @@ rule count_correct:
         **calls(
             "matcheval.replication.analysis:count_correct",
             REPLICATION.count_arguments,
-            custom_files=lambda w: STUDY.custom_results_state(w.dataset),
+            custom_files=lambda w: STUDY.custom_files_state(predictions([w.dataset])),
         ),
     message:
         "Counting correct predictions on {wildcards.dataset}"

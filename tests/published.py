@@ -26,15 +26,12 @@ def study(name):
     return load(config)
 
 
-def results(study, pair, top=1, models=None):
-    """The replication table of a pair of a study, perhaps of some of its models."""
-    models = list(study.models) if models is None else models
+def results(study, pair):
+    """The replication table of a pair of a study."""
     pair = study.pairs[pair]
-    sets = (
-        dataset_accuracies(study.datasets[name], models)
-        for name in (pair.original, pair.replication)
-    )
-    return tabulate_replication(*sets, pair, top)
+    specs = (study.datasets[name] for name in (pair.original, pair.replication))
+    sets = (dataset_accuracies(spec, list(study.models)) for spec in specs)
+    return tabulate_replication(*sets, pair)
 
 
 def timm(column, n):

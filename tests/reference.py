@@ -45,21 +45,3 @@ def match_with_numbers(source, target, criterion, epsilon, uniform):
             picks[i] = ranked[int(uniform[i] * len(ranked))]
             free[picks[i]] = False
     return picks
-
-
-def outcomes(source, target, criterion, epsilon, free=None, i=0):
-    """Every possible result of the algorithm with its exact probability, for tiny sets."""
-    if free is None:
-        free = np.ones(len(source), bool)
-    if i == len(target):
-        return {(): 1.0}
-    rows = candidates(source, target, i, free, criterion, epsilon)
-    result = {}
-    for row in rows if len(rows) else [-1]:
-        left = free.copy()
-        if row >= 0:
-            left[row] = False
-        rest_of = outcomes(source, target, criterion, epsilon, left, i + 1)
-        for rest, chance in rest_of.items():
-            result[(int(row), *rest)] = chance / max(len(rows), 1)
-    return result

@@ -11,7 +11,7 @@ from matcheval.execution.entry_points import run_script, show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.settings import InferenceConfig
-from matcheval.io.kept import publish
+from matcheval.io.provenance import publish
 
 log = logging.getLogger("predict")
 

@@ -12,7 +12,7 @@ from matcheval.datasets.prepare import prepare_dataset
 from matcheval.execution.entry_points import run_script
 from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
-from matcheval.io.kept import publish
+from matcheval.io.provenance import publish
 from matcheval.io.self_digests import digest_of
 
 log = logging.getLogger("prepare")

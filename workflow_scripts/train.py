@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matcheval.execution.entry_points import run_script, show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
-from matcheval.io.kept import publish
+from matcheval.io.provenance import publish
 from matcheval.training.settings import Engine
 
 log = logging.getLogger("train")

@@ -9,14 +9,8 @@ from matcheval.analyses.sampling.settings import EXCLUDED, PROVENANCE, STRATA
 from matcheval.datasets.folders import DESCRIPTION, read_dataset
 from matcheval.io.self_digests import read_json, verify_file
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.protocol.schemas import (
-    COMPARISON_RUNS,
-    GAPS,
-    MEAN_GAPS,
-    MODEL_TABLE,
-    PAIRS,
-)
-from matcheval.replication.tables import CHANGES, RESULTS
+from matcheval.protocol.schemas import COMPARISON_RUNS, GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
+from matcheval.replication.tables import RESULTS
 
 SELF_VERIFYING = (".parquet", ".npz", ".json", ".safetensors")
 
@@ -50,20 +44,10 @@ def test_counts_and_fractions_fit_together(runs):
     assert ((fractions.isna()) | (fractions.ge(0) & fractions.le(1))).all(axis=None)
 
 
-def test_the_source_is_one_of_the_two_sets(runs):
-    assert ((runs.source == runs.original) | (runs.source == runs.replication)).all()
-
-
 def test_matched_confidences_are_within_epsilon(runs):
     runs = runs[runs.score == "confidence"]
     gap = (runs.matched_confidence_source - runs.matched_confidence_target).abs()
     assert (gap[gap.notna()] <= runs.epsilon[gap.notna()] + 1e-12).all()
-
-
-def test_target_accuracy_is_made_of_its_parts(runs):
-    parts = runs.matched_accuracy_target.fillna(0) * (1 - runs.fraction_unmatched)
-    parts += runs.unmatched_accuracy_target.fillna(0) * runs.fraction_unmatched
-    np.testing.assert_allclose(parts, runs.accuracy_target)
 
 
 def test_every_model_has_every_seed_once(runs):
@@ -167,14 +151,6 @@ def test_figures_are_whole(results):
         assert end in content[-12:]
 
 
-def test_the_summary_names_every_pair(results, tables):
-    summary = results.study / "summary.md"
-    assert summary in results.files
-    page = summary.read_text(encoding="utf-8")
-    for table in tables.values():
-        assert f"**{table.pair[0]}**" in page
-
-
 @pytest.fixture(scope="module")
 def replications(results):
     paths = [path for path in results.of_stage("replication", ".parquet") if "." not in path.stem]
@@ -202,15 +178,6 @@ def test_replications_and_matching_agree_on_accuracies(replications, tables):
             mine = mine.set_index("model").loc[table.model]
             for origin in ("original", "replication"):
                 np.testing.assert_allclose(mine[f"accuracy_{origin}"], table[f"accuracy_{origin}"])
-
-
-def test_changes_are_the_tables_means(results, replications):
-    (path,) = results.of_stage("replication", "changes.parquet")
-    changes = CHANGES.read(path).to_pandas().set_index(["pair", "top"])
-    assert len(changes) == len(replications)
-    for table in replications:
-        mean = changes.loc[(table.pair[0], table.top[0])].change
-        np.testing.assert_allclose(mean, -table.gap.mean(), atol=1e-12)
 
 
 class Sampled:

@@ -129,16 +129,8 @@ class Cluster:
 
     @classmethod
     @contextlib.contextmanager
-    def started(cls, hidden: Path | None = None, fixed: Path | None = None) -> Iterator["Cluster"]:
-        """Bring a cluster up, and down again whatever happens.
-
-        Parameters
-        ----------
-        hidden : Path, optional
-            A folder the nodes see empty, as if it were not on a shared file system.
-        fixed : Path, optional
-            With `hidden`, a folder to which the nodes cannot write.
-        """
+    def started(cls) -> Iterator["Cluster"]:
+        """Bring a cluster up, and down again whatever happens."""
         with _temporary() as folder:
             for name in ("state", "spool", "run", "log", "dev", "bin"):
                 (folder / name).mkdir()
@@ -150,7 +142,7 @@ class Cluster:
             cluster.start_munge()
             cluster.start_controller()
             for node in NODES:
-                cluster.start_node(node, hidden, fixed)
+                cluster.start_node(node)
             cluster.wait_for_nodes()
             yield cluster
 
@@ -200,17 +192,9 @@ class Cluster:
         self._start("slurmctld", "slurmctld", "-D")
         self._wait(self._answers, "slurmctld does not answer")
 
-    def start_node(self, node: str, hidden: Path | None = None, fixed: Path | None = None) -> None:
-        """Start a node's slurmd; its jobs see one folder empty, and cannot write to another."""
-        start = ["slurmd", "-D", "-N", node]
-        if hidden is not None:
-            mount = (
-                'mount -t tmpfs none "$0"; [ -z "$1" ] || { mount --bind "$1" "$1" && '
-                'mount -o remount,bind,ro "$1"; }; shift; exec "$@"'
-            )
-            places = [str(hidden), str(fixed or "")]
-            start = ["unshare", "--mount", "sh", "-ec", mount, *places, *start]
-        self._start(node, *start)
+    def start_node(self, node: str) -> None:
+        """Start a node's slurmd."""
+        self._start(node, "slurmd", "-D", "-N", node)
 
     def _start(self, name: str, *command: str) -> None:
         """Start a daemon as a child of this process, with a session of its own."""

@@ -1,11 +1,8 @@
 """`matched-eval doctor --slurm` on a real cluster."""
 
-import subprocess
-
 import pytest
 import yaml
 from runs import PROFILE
-from slurm import Cluster
 
 from conftest import banner
 from matcheval.health import OK, PROBLEM
@@ -52,15 +49,3 @@ def test_what_does_not_fit(cluster, told, tmp_path):
         one for one in told(cluster, tmp_path, constraint="none") if one[0] == "slurm_partition"
     )
     assert "Invalid feature specification" in text
-
-
-def test_results_that_nodes_cannot_use(slurm, told, tmp_path):
-    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("in this container no folder can be hidden from a node (unshare --mount)")
-    hidden, fixed = tmp_path / "hidden", tmp_path / "fixed"
-    hidden.mkdir()
-    fixed.mkdir()
-    with Cluster.started(hidden=hidden, fixed=fixed) as cluster:
-        for results, problem in ((hidden, "is not there"), (fixed, "cannot be written to")):
-            found = told(cluster, results)
-            assert any(f"{results} {problem}" in text for _, _, text in found)

@@ -57,17 +57,3 @@ def test_the_bytes_of_a_local_run(cluster, prepared, tmp_path):
     mine, expected = run.workflow.artifacts(), local.artifacts()
     assert set(mine) == set(expected)
     assert [name for name in mine if mine[name] != expected[name]] == []
-
-
-def test_a_study_file_that_is_edited_while_its_jobs_run(cluster, prepared, tmp_path):
-    """Its jobs refuse it, and tables of two studies are not mixed."""
-    run = StudyRun(prepared.copy_to(tmp_path / "tree"), cluster)
-    run.workflow.edit("workflow_scripts/train.py", MAIN, HELD + MAIN)
-    process = run.start("predictions", "--retries", "0")
-    run.wait(lambda: len(run.starts) >= 2, "the trainings")
-    run.workflow.edit("small.yaml", "seeds: 4", "seeds: 5")
-    run.finish(process, code=1)
-    logs = (run.folder / ".snakemake" / "slurm_logs").rglob("*.log")
-    assert "was edited since this run began" in "".join(log.read_text() for log in logs)
-    assert (run.folder / "results/checkpoints/linear.safetensors").exists()
-    assert not list((run.folder / "results/predictions").rglob("*.parquet"))

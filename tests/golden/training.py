@@ -11,10 +11,10 @@ from golden.values import Fingerprint, fingerprint, pixels
 from image_sets import dataset
 from matcheval.datasets.dataset import Dataset
 from matcheval.models.networks import build_model
+from matcheval.training.algorithm import learning_rate_factor
 from matcheval.training.augmentation import augment
 from matcheval.training.loop import train
 from matcheval.training.losses import build_loss
-from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.options import ALGORITHMS
 from matcheval.training.recipe import LOSS_PARAMETERS, Recipe
 

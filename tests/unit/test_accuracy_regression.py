@@ -14,7 +14,6 @@ from matcheval.accuracy_prediction.predicting import (
     FLAGGED,
     LAYERS,
     REGRESSORS,
-    Calibration,
     both_intervals,
     leave_one_out,
     line_intervals,
@@ -44,7 +43,7 @@ def test_lines_are_those_of_the_vectors():
         [expected["intercept"], expected["slope"]], abs=case("regression", "ols")["tol"]
     )
     (x, y), expected = vector("loo_mae", *"xy")
-    np.testing.assert_allclose(leave_one_out(x, y).predicted, expected["pred"], atol=1e-9)
+    np.testing.assert_allclose(leave_one_out(x, y)[0], expected["pred"], atol=1e-9)
 
 
 POINTS = st.lists(st.tuples(values, values), min_size=4, max_size=12)
@@ -53,7 +52,7 @@ POINTS = st.lists(st.tuples(values, values), min_size=4, max_size=12)
 @given(POINTS)
 def test_leaving_out_by_leverage_equals_fitting_again_without_each_point(points):
     x, y = np.array(points, np.float64).T
-    predicted = leave_one_out(x, y).predicted
+    predicted = leave_one_out(x, y)[0]
     for i in range(len(x)):
         again = linear(np.delete(x, i), np.delete(y, i), x[i : i + 1])
         assert predicted[i] == pytest.approx(again[0], abs=1e-6)
@@ -95,7 +94,7 @@ def scores(method, rows, model="net", seed=0):
 
 
 def calibrated(table, **options):
-    return predict_accuracies(table, [Calibration(("g",))], loo=False, **options)
+    return predict_accuracies(table, [(("g",), ())], loo=False, **options)
 
 
 LINE = [("a", "g", 0.1, 0.8), ("b", "g", 0.2, 0.7), ("c", "g", 0.3, 0.6), ("d", "h", 0.5, 0.3)]
@@ -108,7 +107,7 @@ def test_a_regression_gets_the_seed_of_the_scores(monkeypatch):
 
 
 def test_a_score_that_is_an_accuracy_is_not_regressed_but_when_left_out():
-    found = predict_accuracies(scores("ac", LINE), [Calibration(("g",))])
+    found = predict_accuracies(scores("ac", LINE), [(("g",), ())])
     assert found["protocol"].tolist() == ["direct"] * 4 + ["leave_one_out"] * 4
     assert found["predicted"].tolist()[:4] == [0.1, 0.2, 0.3, 0.5]
 
@@ -148,7 +147,7 @@ def test_regressions_have_intervals_over_sets_and_subgroups():
 
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
     rows = [*LINE[:3], ("d", "h", np.nan, 0.3), ("e", "h", 0.2, np.nan)]
-    both = [Calibration(("g",)), Calibration(("h",), ("g",))]
+    both = [(("g",), ()), (("h",), ("g",))]
     found = predict_accuracies(scores("doc", rows), both)
     assert len(found) == 2 + 3 + 5
     by_protocol = dict(iter(found.groupby("protocol")))

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError, StoppedError
 from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
-from matcheval.io.kept import is_made_from, origin_of
+from matcheval.io.provenance import is_made_from, origin_of
 from matcheval.study.study import in_batches
 
 
@@ -109,8 +109,9 @@ def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
     with threadpool_limits(2):
         make_calls(
             makes=f"{__name__}:note_threads", shared={}, members={name: {} for name in "abc"},
-            reads={name: [] for name in "abc"}, output="output", state="", code="", threads=2,
-            results=str(tmp_path), kept=tmp_path / "kept", declared=tmp_path / "declared",
+            reads={name: [] for name in "abc"}, output="output", custom_files=[], code="",
+            threads=2, results=str(tmp_path), kept=tmp_path / "kept",
+            declared=tmp_path / "declared",
         )  # fmt: skip
     files = [tmp_path / f"declared/{name}.parquet" for name in "abc"]
     for file in files:

@@ -11,7 +11,7 @@ from matcheval.protocol.comparisons import groups
 from matcheval.protocol.decomposition import Scored, decompose
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import isotonic_accuracy, standard_error
-from matcheval.statistics.significance import holm
+from matcheval.statistics.intervals import holm
 
 KNOWN = models(900, 700, n_classes=3)
 

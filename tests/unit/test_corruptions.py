@@ -20,7 +20,7 @@ from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.errors import InputError
 from vectors import case
 
-NOISE = tuple(name for name, of in CORRUPTIONS.items() if of.family == "noise")
+NOISE = ("gaussian_noise", "speckle_noise", "impulse_noise", "shot_noise")
 TEXTURES = ("frost1.png", "frost2.png", "frost3.png", "frost4.jpg", "frost5.jpg")
 
 

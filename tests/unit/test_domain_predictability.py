@@ -6,9 +6,12 @@ import pytest
 
 from matcheval.accuracy_prediction.scores.outputs import pooled
 from matcheval.accuracy_prediction.scoring import SCORES
-from matcheval.domain_generalization import predictability
-from matcheval.domain_generalization.predictability import scores_of_runs, tabulate_near_far
-from matcheval.domain_generalization.results import tabulate_image_counts
+from matcheval.domain_generalization.results import (
+    scores_of_runs,
+    tabulate_image_counts,
+    tabulate_near_far,
+    tabulate_predictability,
+)
 from matcheval.errors import InputError
 from matcheval.inference.outputs import RunningStatistics
 from studies import digit_domains, load
@@ -82,7 +85,7 @@ def scores():
 
 
 def test_scores_on_a_line_predict_without_error():
-    table = predictability.tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
+    table = tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
     assert len(table) == 2 * 2 * 2  # selection, algorithm, method
     found = table[(table.selection == "default") & (table.method == "nuclear_norm")]
     erm, sd = (found[found.algorithm == name].iloc[0] for name in ("erm", "sd"))

@@ -188,7 +188,6 @@ def test_a_study_of_published_predictions_and_accuracies(sets, resampled, tmp_pa
         write_table(table, study.accuracies_file(name))
     job, wildcards = study.analyses["effective_robustness"], SimpleNamespace(dataset=sets[0])
     assert job.inputs(wildcards)[2:] == [f"{name}.npz" for name in known]
-
     outputs = [f"table{suffix}" for suffix in TABLE_SUFFIXES]
     run_call({"function": "matcheval.study.tables:make_table", "arguments": {
         **job.job_arguments(wildcards), "outputs": outputs, "figure": [],

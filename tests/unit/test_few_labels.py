@@ -22,7 +22,7 @@ from matcheval.few_labels.estimators import (
     ppr_cs,
     stratified,
 )
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import mcnemar
 from vectors import VECTORS
 
 N = 400

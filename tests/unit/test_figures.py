@@ -11,7 +11,7 @@ from helpers import predictions
 from matcheval.errors import InputError
 from matcheval.figures import style as look
 from matcheval.figures.forms import draw_curves, draw_rows, running_median
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range

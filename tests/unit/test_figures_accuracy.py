@@ -48,7 +48,7 @@ def scores(models=("m0", "m1", "both"), groups=GROUPS, methods=METHODS, views=("
 
 def results(**options):
     every = scores(**options)
-    found = predicting.predict_accuracies(every, [predicting.Calibration(("Syn",))])
+    found = predicting.predict_accuracies(every, [(("Syn",), ())])
     table = tabulate_errors(found[found["model"] != "both"], resamples=20)
     return Results(found, table, errors.tabulate_correlations(every), ("both",))
 

@@ -75,32 +75,25 @@ class TestFormats:
         assert not found.accept(np.full(6, 7)).any()  # a class that no label has
         assert not found.accept(np.full(6, 32767, np.int16)).any()
 
-    def test_of_some_datapoints(self, audit):
+    def test_of_some_datapoints_and_of_an_unknown_one(self, audit):
         some = predictions([0.9, 0.8], [2, 1], [2, 0], index=[2, 3])
         assert audit(self.LISTS, ".json", of=some).is_right.tolist() == [
             [False, False, True], [False, True, False],
         ]  # fmt: skip
+        with pytest.raises(InputError, match=r"line 2: 'other\.png' with"):
+            audit("name,label\nother.png,1\n", ".csv", self.NAMES)
 
     @pytest.mark.parametrize(
         ("content", "suffix", "words"),
         [
             (np.zeros(6), ".npy", "not counts of classes"),
             (np.eye(3)[[1, 2, 1, 2, 2, 1]], ".npy", "accepts the given label of 0 of the 6"),
-            (np.zeros((6, 3)), ".npy", "0 of the 0 datapoints it decides"),
             (np.array([[0, 0, 1]] * 5 + [[-1, 0, 1]]), ".npy", "row 5 has counts"),
             (LISTS[:5], ".json", "no entry of 1 datapoints, such as 5"),
-            ([[0]] * 5 + [[-1]], ".json", "datapoint 5: .-1. are not classes in 0..32767"),
             ([0, 0, 2, 0, 1, 2], ".json", "datapoint 0: 0 are not classes.*lists of right classes"),
             ([reviewed(1, 1, given=5) | {"given_original_label": 2}], ".json", "had label 2, not"),
-            ([reviewed(1, 1, guessed=5) | {"id": 7}], ".json", "no entry of 6 datapoints"),
             ([{"id": 3}], ".json", "not an audit"),
-            ({}, ".json", "no list of images"),
-            ("index,label\n", ".csv", "no entry of 6 datapoints"),
-            ("index,label\n\n-1,1\n", ".csv", "line 3: '-1' with label '1'"),
-            ("index,label\n3,40000\n", ".csv", "line 2: '3' with label '40000'"),
-            ("index,label\n3\n", ".csv", "line 2: '3' with label 'None'"),
             ("index,label\n3,cat\n", ".csv", "line 2: '3' with label 'cat'"),
-            ("name,label\n3,1\n", ".csv", "no column 'index'"),
             ("index\n3\n", ".csv", "no column label"),
         ],
     )
@@ -108,11 +101,6 @@ class TestFormats:
         with pytest.raises(InputError, match=words) as error:
             audit(content, suffix)
         assert "audit" + suffix in str(error.value)
-
-    @pytest.mark.parametrize("content", ["name,label\nother.png,1\n", "index,label\n6,1\n"])
-    def test_an_image_that_is_not_there(self, audit, content):
-        with pytest.raises(InputError, match=r"line 2: '(other\.png|6)' with"):
-            audit(content, ".csv", self.NAMES)
 
 
 KNOWN = models(900, 700)
@@ -200,34 +188,31 @@ class TestTable:
         assert other.change_low.tolist() == pytest.approx((-table.change_high).tolist())
         assert other.n_original.tolist() == table.n_replication.tolist()
 
-    def test_a_published_file_that_was_put_there_by_hand_is_verified(self, files):
-        audits = {"original": files["original"] | {"published": PUBLISHED["real"]}}
-        with pytest.raises(InputError, match=r"original\.json: has [\d,]+ bytes, not 388,478"):
-            tabulate(KNOWN, audits=audits)
-
-    def test_labels_that_nobody_audited_stay(self, files):
+    def test_labels_that_nobody_audited_stay_and_a_published_file_is_verified(self, files):
         table = tabulate(KNOWN, audits={"original": files["original"]})
         assert (table.accuracy_replication == table.audited_accuracy_replication).all()
         assert (table.relabelled_replication == 0).all()
         assert (table.accuracy_original != table.audited_accuracy_original).all()
         assert plot(table).axes
+        audits = {"original": files["original"] | {"published": PUBLISHED["real"]}}
+        with pytest.raises(InputError, match=r"original\.json: has [\d,]+ bytes, not 388,478"):
+            tabulate(KNOWN, audits=audits)
 
     def test_an_audit_that_agrees_changes_nothing_but_is_not_certain(self, tmp_path):
         table = of_original(KNOWN, given_labels(KNOWN), tmp_path)
         assert (table.change == 0).all()
         assert ((table.change_low < 0) & (table.change_high > 0)).all()
 
-    @pytest.mark.parametrize(("level", "z"), [(0.9, 1.645), (0.95, 1.96)])
-    def test_the_interval_of_many_datapoints_is_normal(self, tmp_path, level, z):
+    def test_the_interval_of_many_datapoints_is_normal(self, tmp_path):
         """Four in ten become right, four wrong: the variance of the difference is 0.8 / n."""
         n = 4000
         gained, lost = np.arange(n) % 10 < 4, np.arange(n) % 10 > 5
         side = predictions(np.linspace(0, 1, n), np.zeros(n, int), gained.astype(int))
         lists = [[0, 1] if g else [int(x)] for g, x in zip(gained, lost, strict=True)]
-        known = compared((side, side), methods={}, confidence=level)
+        known = compared((side, side), methods={}, confidence=0.9)
         row = of_original(known, lists, tmp_path).iloc[0]
         assert row.change == pytest.approx(0)
-        half = z * (0.8 / n) ** 0.5
+        half = 1.645 * (0.8 / n) ** 0.5
         assert [row.change_low, row.change_high] == pytest.approx([-half, half], rel=0.01)
 
     def test_few_datapoints(self, tmp_path):
@@ -246,8 +231,6 @@ NEW = "digits-new-writers"
         ({NEW: "audit.csv"}, ""),
         ({}, "neither set of 'new-writers' has audited labels"),
         ({"digits-train": "audit.csv"}, "'digits-train' is in none of the pairs"),
-        ({NEW: "cifar10-h"}, "neither a known audit.*Name cifar10h"),
-        ({NEW: "audits.csv"}, "no such file: audits.csv"),
     ],
 )
 def test_settings_are_checked_before_any_job(tmp_path, monkeypatch, labels, message):

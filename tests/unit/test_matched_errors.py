@@ -12,12 +12,7 @@ from matcheval.analyses import class_gaps, severity
 from matcheval.analyses import epsilon_sweep as sweep
 from matcheval.datasets.suites import Member, Pair, Suite
 from matcheval.errors import InputError
-from matcheval.protocol.compared_models import (
-    MEAN,
-    ComparedModels,
-    error_of_mean,
-    error_of_model,
-)
+from matcheval.protocol.compared_models import MEAN, ComparedModels, error_of_mean, error_of_model
 from matcheval.protocol.comparisons import Comparison, groups, paired_images
 from matcheval.protocol.decomposition import decompose, scored
 from matcheval.protocol.settings import MatchingMethod, Order
@@ -93,19 +88,15 @@ def of_models(table):
 
 class TestLimit:
     def test_a_larger_source_is_a_random_sample(self):
-        known = models(300, 120, methods=PROBABILITY, seeds=400)
+        known = models(300, 120, methods=PROBABILITY)
         for each in (known, swapped(known)):
             table = of_models(sweep.tabulate(each, epsilons=[1.0]))
             np.testing.assert_allclose(table.limit, table.gap, atol=1e-12)
-            error = table.limit_std / np.sqrt(400)
-            assert (np.abs(table.matched_gap - table.limit) < 4 * error).all()
-            # Relative error of a standard deviation of 400 values: 3.5 %.
-            np.testing.assert_allclose(table.matched_gap_std, table.limit_std, rtol=0.15)
 
     @pytest.mark.parametrize("order", list(Order))
     def test_a_smaller_source(self, order):
         method = MatchingMethod(criterion="probability", order=order)
-        known = models(100, 260, methods={"p": method}, n_models=1, seeds=300)
+        known = models(100, 260, methods={"p": method}, n_models=1)
         pair = replace(known.pair, source="old")
         comparison = replace(known.comparisons[0], pair=pair)
         changed = replace(known, pair=pair, comparisons=(comparison,))
@@ -116,9 +107,6 @@ class TestLimit:
         if order is Order.DATASET:
             assert row.matched_gap == pytest.approx(row.limit, abs=1e-12)
             assert row.limit_std == 0
-        else:
-            assert abs(row.matched_gap - row.limit) < 4 * row.limit_std / np.sqrt(300)
-            assert row.matched_gap_std == pytest.approx(row.limit_std, rel=0.2)
 
     def test_its_spread_by_hand(self):
         """Of 4 source points, 3 right, any 2 are matched with 2 targets, both right."""
@@ -130,27 +118,23 @@ class TestLimit:
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
 
 
-class TestSweep:
-    def test_at_the_studys_epsilon_it_is_the_studys_gap(self):
-        known = models(200, 150)
-        table = sweep.tabulate(known, epsilons=[0.005, 0.05])
-        for comparison in known.comparisons:
-            for name, method in BOTH.items():
-                gap = matched_gap(comparison, method, known.seeds)
-                chosen = (table.model == comparison.model) & (table.matching == name)
-                row = table[chosen & (table.epsilon == 0.005)].iloc[0]
-                assert row.matched_gap == pytest.approx(gap.mean, abs=1e-12)
-                assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
-                assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
+def test_a_sweep_has_the_studys_gap_at_its_epsilon():
+    known = models(200, 150)
+    table = sweep.tabulate(known, epsilons=[0.005, 0.05])
+    for comparison in known.comparisons:
+        for name, method in BOTH.items():
+            gap = matched_gap(comparison, method, known.seeds)
+            chosen = (table.model == comparison.model) & (table.matching == name)
+            row = table[chosen & (table.epsilon == 0.005)].iloc[0]
+            assert row.matched_gap == pytest.approx(gap.mean, abs=1e-12)
+            assert row.matched_gap_std == pytest.approx(gap.std, abs=1e-12)
+            assert row.fraction_unmatched == pytest.approx(1 - gap.share_matched)
 
-    def test_table_and_figure(self):
-        table = sweep.tabulate(models(80, 60))
-        assert len(table) == 2 * 10 * 3
-        assert (table.criterion == "label_probability").equals(table.limit.isna())
-        means = table[table.model == MEAN].set_index(["matching", "epsilon"]).matched_gap
-        expected = of_models(table).groupby(["matching", "epsilon"]).matched_gap.mean()
-        np.testing.assert_allclose(means, expected[means.index])
-        assert len(sweep.plot(sweep.SCHEMA.from_frame(table).to_pandas()).axes) == 4
+    means = table[table.model == MEAN].set_index(["matching", "epsilon"]).matched_gap
+    expected = of_models(table).groupby(["matching", "epsilon"]).matched_gap.mean()
+    np.testing.assert_allclose(means, expected[means.index])
+    assert (table.criterion == "label_probability").equals(table.limit.isna())
+    assert sweep.plot(sweep.SCHEMA.from_frame(table).to_pandas()).axes
 
 
 # Gaps along severities: severity 0, paired sets, and means over models
@@ -175,8 +159,7 @@ def read(name):
 
 SHIFTS = [(kind, n) for kind in ("fog", "blur") for n in (1.0, 2.0)]
 SUITE = Suite(
-    "s",
-    (*(Member(f"{c}-{n:.0f}", subgroup=c, severity=n) for c, n in SHIFTS), Member("other-3")),
+    "s", (*(Member(f"{c}-{n:.0f}", subgroup=c, severity=n) for c, n in SHIFTS), Member("other-3"))
 )
 
 
@@ -212,23 +195,14 @@ def test_a_row_is_what_the_protocol_says_of_the_pair(table):
     assert row.conditional_part == pytest.approx(parts.conditional_part)
     assert row.gap > 0.1
     assert row.gap == pytest.approx(parts.gap)
-
-
-def test_pairing_narrows_the_intervals(table):
     apart = tabulated(paired=False)
-    shifted = table.severity > 0
-    np.testing.assert_allclose(table.gap, apart.gap)
-    np.testing.assert_allclose(table.matched_gap, apart.matched_gap)
-    assert (table.gap_se[shifted] < apart.gap_se[shifted]).all()
+    assert (table.gap_se < apart.gap_se)[table.severity > 0].all()
 
 
 def test_errors_without_a_warning_are_in_the_conditional_part(table):
     means = table[(table.model == MEAN) & (table.matching == "probability")].set_index("dataset")
     assert means.gap["fog-1"] < means.gap["fog-2"]
     assert (means.confidence_part.abs() < 1e-12).all()  # confidences are the same images'
-    of_models = table[(table.model != MEAN) & (table.matching == "probability")]
-    expected = of_models.groupby("dataset").matched_gap.mean()
-    np.testing.assert_allclose(means.matched_gap, expected[means.index])
 
 
 def test_sets_that_are_not_paired_are_refused():

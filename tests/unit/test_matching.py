@@ -1,7 +1,6 @@
-"""Matching against hand-worked cases, a transcription of the paper, and exact distributions."""
+"""Matching against hand-worked cases and a transcription of the paper."""
 
 import importlib.util
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import reference
 from helpers import matched, predictions, simulate
 from matcheval import jit as compiling
 from matcheval.errors import InputError
-from matcheval.protocol.matching import UNMATCHED, _order, match, plan_matching, run_sequence
+from matcheval.protocol.matching import UNMATCHED, match, plan_matching, run_sequence
 from matcheval.protocol.settings import (
     Criterion,
     MatchingMethod,
@@ -22,7 +21,6 @@ from matcheval.protocol.settings import (
     pooled_ranks,
 )
 from matcheval.settings import read_settings
-from studies import configuration, load
 
 BOTH = pytest.mark.parametrize("criterion", list(Criterion))
 LABEL, PROBABILITY = Criterion
@@ -36,36 +34,19 @@ def picks_of(source, target, criterion=LABEL, epsilon=0.005, seed=0):
     return match(plan(source, target, criterion, epsilon), np.random.default_rng(seed))
 
 
-def generator(seed, **names):
-    return np.random.default_rng(run_sequence(seed, **names))
-
-
 def rows(source, target, criterion=LABEL, epsilon=0.005, seed=0):
     return picks_of(source, target, criterion, epsilon, seed).tolist()
 
 
-class TestByHand:
-    def test_greedy_order_matters_and_is_not_maximal(self):
-        # Target 0 may take the only source point close to target 1. A maximal matching would match
-        # both targets in every run.
-        source, target = predictions([0.500, 0.508]), predictions([0.504, 0.511])
-        seen = {tuple(rows(source, target, seed=seed)) for seed in range(40)}
-        assert seen == {(0, 1), (1, UNMATCHED)}
-
-    @BOTH
-    def test_bounds_are_included(self, criterion):
-        # 0.5 and 0.75 are exact in float32, and so is their difference in float64.
-        source, target = predictions([0.5]), predictions([0.75])
-        assert rows(source, target, criterion, 0.25) == [0]
-        assert rows(target, source, criterion, 0.25) == [0]
-        below = np.nextafter(0.25, 0)
-        assert rows(source, target, criterion, below) == [UNMATCHED]
-        assert rows(target, source, criterion, below) == [UNMATCHED]
-
-    def test_differences_are_of_float32_values_in_float64(self):
-        # In float64 0.505 - 0.5 exceeds 0.005 by rounding; the stored float32 values do not.
-        assert 0.505 - 0.5 > 0.005
-        assert rows(predictions([0.505]), predictions([0.5])) == [0]
+@BOTH
+def test_bounds_are_included(criterion):
+    # 0.5 and 0.75 are exact in float32, and so is their difference in float64.
+    source, target = predictions([0.5]), predictions([0.75])
+    assert rows(source, target, criterion, 0.25) == [0]
+    assert rows(target, source, criterion, 0.25) == [0]
+    assert rows(source, target, criterion, np.nextafter(0.25, 0)) == [UNMATCHED]
+    # In float64 0.505 - 0.5 exceeds 0.005 by rounding; the stored float32 values do not.
+    assert rows(predictions([0.505]), predictions([0.5]), criterion) == [0]
 
 
 # On a coarse grid, with epsilon a multiple of its step, bounds and ties are frequent.
@@ -96,7 +77,7 @@ class TestAgainstTheTranscription:
         assert rows(source, target, criterion, epsilon, seed) == expected.tolist()
 
     @BOTH
-    @pytest.mark.parametrize("n_source", [1, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 32_769])
+    @pytest.mark.parametrize("n_source", [1, 63, 64, 65, 128, 1025, 32_769])
     def test_sizes_around_words_and_blocks(self, criterion, n_source):
         source, target = simulate(n_source, 3, 1), simulate(700, 3, 2)
         uniform = np.random.default_rng(3).random(len(target))
@@ -117,63 +98,10 @@ class TestAgainstTheTranscription:
         assert picks.tolist() == match(found, np.random.default_rng(3)).tolist()
 
 
-class TestDistribution:
-    """The picks are uniform: chi-square against exactly enumerated outcomes."""
-
-    CASES = (
-        ([0.5, 0.5, 0.5, 0.5], [0.5], None),
-        ([0.50, 0.504, 0.508, 0.512], [0.505, 0.509, 0.502], None),
-        ([1.0, 1.0, 1.0, 0.998, 0.6], [1.0, 0.9975, 0.6, 1.0], None),
-        ([0.9, 0.9, 0.9, 0.9, 0.9], [0.9, 0.9, 0.9], ([0, 1, 0, 1, 0], [0, 1, 0])),
-    )
-
-    @BOTH
-    @pytest.mark.parametrize("case", CASES)
-    def test_joint_distribution(self, case, criterion):
-        source_p, target_p, classes = case
-        source = predictions(source_p, classes and classes[0])
-        target = predictions(target_p, classes and classes[1])
-        exact = reference.outcomes(source, target, criterion, 0.005)
-        found = plan(source, target, criterion)
-        runs, names = 8_000, {"pair": "p", "criterion": criterion, "model": "m"}
-        seen = Counter(tuple(match(found, generator(s, **names)).tolist()) for s in range(runs))
-        assert set(seen) <= set(exact)
-        expected = np.array(list(exact.values())) * runs
-        observed = np.array([seen[outcome] for outcome in exact])
-        assert expected.min() > 5
-        # The seeds are fixed, so that the test is deterministic.
-        if len(exact) > 1:
-            assert stats.chisquare(observed, expected).pvalue > 0.001
-
-
-class TestGenerator:
-    def test_depends_on_every_name_and_seed(self):
-        base = {"pair": "p", "criterion": LABEL, "model": "m"}
-        changes = (
-            {"pair": "q"},
-            {"criterion": PROBABILITY},
-            {"model": "n"},
-            {"model": "pm", "pair": ""},
-        )
-        found = [generator(seed, **base) for seed in (0, 1)]
-        found += [generator(0, **base | change) for change in changes]
-        assert len({one.random() for one in found}) == 6
-
-    def test_is_the_spawned_child_and_stays_the_same(self):
-        names = {"pair": "digits", "criterion": LABEL, "model": "cnn"}
-        # From child 3 of that SeedSequence. Another value would change every published run.
-        assert generator(3, **names).random() == 0.13071327080154482
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([-2.5, -1.0, -0.0, 0.0, 0.25, 3.0]))),
-    st.sampled_from(["f4", "f8"]),
-)
-@settings(max_examples=100, deadline=None)
-def test_the_order_of_the_sort(points, dtype):
-    group = np.array([g for g, _ in points], np.int16)
-    score = np.array([s for _, s in points], dtype)
-    np.testing.assert_array_equal(_order(group, score), np.lexsort((score, group)))
+def test_the_stream_of_a_run_stays_the_same():
+    """Of child 3 of that SeedSequence: another value would change every published run."""
+    names = {"pair": "digits", "criterion": LABEL, "model": "cnn"}
+    assert np.random.default_rng(run_sequence(3, **names)).random() == 0.13071327080154482
 
 
 def test_without_a_writable_cache_folder(monkeypatch):
@@ -212,71 +140,21 @@ class TestNamedMatchings:
             "label_probability": MatchingMethod(criterion=LABEL, epsilon=0.005),
             "probability": MatchingMethod(criterion=PROBABILITY, epsilon=0.005),
         }
-
         wide = MatchingMethod(criterion=PROBABILITY, epsilon=0.01)  # and the short form
         assert methods(criteria=["probability"], epsilon=0.01) == {"probability": wide}
-
-    def test_names_and_their_order_are_the_configuration_s(self):
-        found = methods(
-            matchings={
-                "wide": {"criterion": "probability", "epsilon": 0.1},
-                "ranks": {
-                    "criterion": "label_probability", "score": "confidence_rank", "order": "random",
-                },
-            }
-        )  # fmt: skip
-        assert list(found) == ["wide", "ranks"]
-        assert (found["ranks"].epsilon, found["wide"].order) == (0.005, "dataset")
-
-    def test_jobs_are_repeated_for_the_reference_only_where_its_fit_changes(self):
-        def files(fit=None, **options):
-            given = {} if fit is None else {"no_warning_fit": fit}
-            named = {c.value: {"criterion": c.value, **given} for c in Criterion}
-            config = configuration("digits") | {"matching": {"matchings": named}}
-            study = load(config if fit else config | {"matching": {}})
-            return study.analyses["matching"].files("new-writers", list(study.models), **options)
-
-        assert files() == files("whole") != files("cross")
-        assert files(groups=False) == files("cross", groups=False)
 
     @pytest.mark.parametrize(
         ("given", "message"),
         [
             ({"matchings": {"m": {}}}, "'matchings.m': criterion missing"),
             ({"matchings": {"m": P | {"score": "margin"}}}, "'margin' is none of confidence, conf"),
-            ({"matchings": {"m": P | {"epsilon": 0}}}, "epsilon': 0 must be above 0"),
             ({"matchings": {"a/b": P}}, "'a/b' must be letters, digits"),
-            ({"matchings": {"M": P, "m": P}}, "'M' and 'm' differ only in upper and lower case"),
-            ({"matchings": {}}, "'matchings': is empty"),
             ({"matchings": {"m": P}, "epsilon": 0.005}, "'matchings' and 'epsilon' are given"),
         ],
     )
     def test_bad_input(self, given, message):
         with pytest.raises(InputError, match=message):
             methods(**given)
-
-    @pytest.mark.parametrize(
-        ("name", "given", "title"),
-        [
-            ("probability", {}, "criterion 2 (probability)"),
-            ("wide", {"score": "confidence_rank", "order": "random", "no_warning_fit": "cross"},
-             "wide: criterion 2 (probability) on pooled ranks of the confidence, "
-             "targets in random order, reference fitted crosswise"),
-        ],
-    )  # fmt: skip
-    def test_titles(self, name, given, title):
-        assert MatchingMethod(criterion="probability", **given).title(name) == title
-
-
-def test_runs_record_what_is_not_the_paper_s():
-    sets, recorded = (simulate(90, 3, 1), simulate(60, 3, 2)), []
-    for options in ({}, {"score": "confidence_rank", "order": "random"}):
-        metadata = matched(*sets, seeds=[0], **options).runs().schema.metadata
-        recorded.append({key: metadata.get(key) for key in (b"score", b"order")})
-    assert recorded == [
-        {b"score": None, b"order": None},
-        {b"score": b"confidence_rank", b"order": b"random"},
-    ]
 
 
 class TestOrderOfTargets:

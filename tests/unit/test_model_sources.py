@@ -1,6 +1,5 @@
 """Models from timm, torchvision, files, callables and installed packages: loaded, and refused."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,15 +20,13 @@ from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles, output_files
 from matcheval.models import published as published_module
-from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.loading import load_model, state_digest
 from matcheval.models.networks import build_model
 from matcheval.models.packages import load_timm
-from matcheval.models.published import describe_published, describe_timm, describe_torchvision
+from matcheval.models.published import describe_published, describe_timm
 from matcheval.models.rows import ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.predictions.files import read_predictions
-from matcheval.training.loop import train_to_checkpoint
 from matcheval.training.run import initial_model
 from trainings import a_set, recipe
 
@@ -64,10 +61,6 @@ def assert_refused(message, dataset, kind, source, weights=None, options=None):
     [
         (describe_timm, "resnet50", r"Give the tag of its weights, too: resnet50\.a1_in1k"),
         (describe_timm, "resnit50.a1_in1k", "no pretrained model 'resnit50.a1_in1k'. Did you mean"),
-        (
-            describe_torchvision, "FCN_ResNet50_Weights.COCO_WITH_VOC_LABELS_V1",
-            "not for image classification",
-        ),
     ],
 )  # fmt: skip
 def test_unknown_names_are_rejected_with_similar_ones(describe, source, message):
@@ -81,10 +74,6 @@ def test_descriptions_are_cached(tmp_path, monkeypatch):
     monkeypatch.setattr(published_module, "describe_timm", None)
     assert describe_published(models, tmp_path) == first
     assert list(first) == ["a"]
-    monkeypatch.undo()
-    (file,) = tmp_path.iterdir()
-    file.write_text("{")
-    assert describe_published(models, tmp_path) == first
 
 
 def test_digests_in_file_names_are_compared(tmp_path):
@@ -101,18 +90,13 @@ def test_digests_in_file_names_are_compared(tmp_path):
 # Loading, and predictions from end to end
 
 
-def predict(source, weights, folder, out, **config):
-    predict_datasets(
-        [ModelFiles(source, weights)], {"photos": folder / "photos"}, out, ["logits"],
-        config=InferenceConfig(**{"batch_size": 16, **config}),
-    )  # fmt: skip
-    return output_files(out, "photos", source.name, ["logits"])
-
-
 def test_timm_models_predict_as_timm_does(dataset, folder, tmp_path):
     source, weights = ModelSource("m", "timm", TIMM_TAG), folder / "resnet.safetensors"
-    files = predict(source, weights, folder, tmp_path)
-    timm = load_timm()
+    predict_datasets(
+        [ModelFiles(source, weights)], {"photos": folder / "photos"}, tmp_path, ["logits"],
+        config=InferenceConfig(batch_size=16),
+    )  # fmt: skip
+    files, timm = output_files(tmp_path, "photos", "m", ["logits"]), load_timm()
     model = timm.create_model("test_resnet", checkpoint_path=weights).eval()
     data = timm.data.resolve_data_config(pretrained_cfg=timm.get_pretrained_cfg(TIMM_TAG).to_dict())
     transform = timm.data.create_transform(**data, is_training=False)
@@ -156,20 +140,14 @@ def test_torchvision_models_are_built_as_torchvision_does(dataset, tmp_path):
     assert_refused(message, dataset, "torchvision", other, tmp_path / "w.pth")
 
 
-def plain_weights(folder, normalization):
-    """A state dict without a description, and its row of the catalogue."""
-    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
-    weights = folder / "w.safetensors"
-    save_file(model.state_dict(), weights)
-    options = {"architecture": "resnet_a", "width": 16, "depth": 20}
-    options["normalization"] = normalization
-    return weights, ModelSource("m", "checkpoint", str(weights), options)
-
-
 def test_plain_state_dicts_are_loaded_and_checked(tmp_path):
     pixels, letters = np.zeros((1, 32, 32, 3), np.uint8), tuple("abcdefghij")
     data, of_seven = (image_sets.dataset(pixels, classes=letters[:n]) for n in (10, 7))
-    weights, source = plain_weights(tmp_path, "imagenet")
+    model = build_model("resnet_a", width=16, depth=20, input_shape=(32, 32, 3), n_classes=10)
+    weights = tmp_path / "w.safetensors"
+    save_file(model.state_dict(), weights)
+    options = {"architecture": "resnet_a", "width": 16, "depth": 20, "normalization": "imagenet"}
+    source = ModelSource("m", "checkpoint", str(weights), options)
     loaded = load_model(source, weights, data)
     assert loaded.transform == Transform.plain((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
     of_file = ("checkpoint", str(weights), weights)
@@ -186,7 +164,6 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
         "def plain(): return torch.nn.Linear(3, 3)\n"
         "def with_config(): return torch.nn.Linear(3, 3), {'input_size': (3, 64, 64),"
         " 'interpolation': 'bilinear', 'mean': (.5, .5, .5), 'std': (.5, .5, .5)}\n"
-        "def odd(): return torch.nn.Linear(3, 3), str\n"
         "def wrong(): return 'a model'\n"
     )
     monkeypatch.chdir(tmp_path)
@@ -195,14 +172,8 @@ def test_callables_return_a_module_with_or_without_a_transform(dataset, tmp_path
     digest = source.code_digest
     loaded = load_model(ModelSource("m", "callable", "own_models:with_config"), None, dataset)
     assert loaded.transform.geometry.name == "short73-bilinear-crop64"
-    for name, message in (
-        ("wrong", "returned a str"),
-        ("none", "cannot import 'none'"),
-        ("odd", "not a transform that this workflow can interpret"),
-    ):
-        assert_refused(message, dataset, "callable", f"own_models:{name}")
-    with pytest.raises(InputError, match="there is no module 'not_there'"):
-        _ = ModelSource("m", "callable", "not_there:make").code_file
+    assert_refused("returned a str", dataset, "callable", "own_models:wrong")
+    assert_refused("cannot import 'none'", dataset, "callable", "own_models:none")
     with Path("own_models.py").open("a") as stream:
         stream.write("# edited\n")
     assert source.code_digest != digest
@@ -216,17 +187,12 @@ def test_label_spaces_must_agree(folder):
     first, second, *others = imagenet_classes()
     with pytest.raises(InputError, match=r"model m: .*0 is 'n01443537', not 'n01440764'"):
         load_model(source, weights, replace(few, classes=(second, first, *others)))
-    # Plain names cannot be compared with wnids, but their number can.
-    load_model(source, weights, replace(few, classes=tuple(f"word {i}" for i in range(1000))))
 
 
 def test_random_weights_are_the_same_each_time(dataset):
     source = ModelSource("m", "random", "test_resnet")
     first, second = (load_model(source, None, dataset).module.state_dict() for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
-    loaded = load_model(source, None, dataset)
-    assert loaded.n_classes == dataset.n_classes
-    assert_refused("no architecture 'test_resnt'. Did you mean", dataset, "random", "test_resnt")
 
 
 ARCHITECTURE = "test_efficientnet"  # timm's smallest
@@ -288,25 +254,18 @@ def test_weights_are_assigned_by_name_or_in_their_order(package, network, thousa
 
 def test_weights_that_do_not_fit(package, network, thousand):
     state = network.state_dict()
-    file = package / "net.pth"
     last = list(state)[-1]
-    for saved, message in (
-        ({k: v for k, v in state.items() if k != last}, f"holds {len(state) - 1} tensors, but"),
-        ({**state, last: torch.zeros(3)}, rf"{last} has shape \(3,\), but {last}"),
-        ({"a": 1}, "not a state dict"),
-    ):
-        torch.save(saved, file)
-        with pytest.raises(InputError, match=message):
-            load_model(SOURCE, None, thousand)
+    torch.save({**state, last: torch.zeros(3)}, package / "net.pth")
+    with pytest.raises(InputError, match=rf"{last} has shape \(3,\), but {last}"):
+        load_model(SOURCE, None, thousand)
     (package / "more.pth").touch()
     with pytest.raises(InputError, match=r"exactly one file.*more\.pth, net\.pth"):
         load_model(SOURCE, None, thousand)
 
 
-@pytest.mark.parametrize("content", [b"text", b"cbuiltins\nprint\n(S'code ran'\ntR."])
-def test_damaged_or_harmful_files(package, thousand, content, capsys):
+def test_harmful_files(package, thousand, capsys):
     file = package / "net.pth"
-    file.write_bytes(content)
+    file.write_bytes(b"cbuiltins\nprint\n(S'code ran'\ntR.")
     with pytest.raises(InputError, match="not readable weights"):
         load_model(SOURCE, None, thousand)
     with pytest.raises(InputError, match="not the weights of resnet18"):
@@ -314,49 +273,13 @@ def test_damaged_or_harmful_files(package, thousand, content, capsys):
     assert capsys.readouterr().out == ""
 
 
-class TestPretrained:
-    """Trainings that start from the weights of a package."""
-
-    RECIPE = recipe(
-        architecture="efficientnet_lite", width=32, depth=50, schedule="constant", epochs=1,
-        batch_size=8, learning_rate=0.001, normalization="half", pretrained="weights_package",
-    )  # fmt: skip
-
-    @pytest.fixture
-    def published(self, package):
-        torch.manual_seed(1)
-        state = timm.create_model("tf_efficientnet_lite0", num_classes=1000).state_dict()
-        torch.save({f"_{i}": value for i, value in enumerate(state.values())}, package / "n.pth")
-        return state
-
-    def test_a_file_of_weights(self, tmp_path):
-        """Torchvision's ResNet-18, by the names of its layers, but for the head."""
-        published = torchvision.models.resnet18().state_dict()
-        torch.save(published, tmp_path / "resnet18.pth")
-        changed = replace(
-            self.RECIPE, architecture="resnet_7x7", width=64, depth=18, normalization="imagenet",
-            pretrained=str(tmp_path / "resnet18.pth"),
-        )  # fmt: skip
-        found = initial_model("m", changed, coloured(16))
-        state = found.state_dict()
+def test_trainings_start_from_the_weights_of_a_file_or_a_package(package):
+    """Torchvision's ResNet-18, by the names of its layers, but for the head."""
+    published, file = torchvision.models.resnet18().state_dict(), package / "resnet18.pth"
+    torch.save(published, file)
+    plain = recipe(architecture="resnet_7x7", width=64, depth=18, normalization="imagenet")
+    for given in (str(file), "weights_package"):
+        state = initial_model("m", replace(plain, pretrained=given), coloured(16)).state_dict()
         assert state.keys() == published.keys()
         same = {key for key, value in state.items() if torch.equal(value, published[key])}
         assert state.keys() - same == {"fc.weight", "fc.bias"}
-        photo = torch.rand(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
-        reference = torchvision.models.resnet18()
-        reference.load_state_dict(published)
-        reference.fc = found.fc
-        assert torch.allclose(found.eval()(photo), reference.eval()(photo), atol=1e-5)
-
-    def test_the_whole_network_is_trained(self, published, package, tmp_path):
-        write_dataset(coloured(16), tmp_path / "photos")
-        checkpoint = tmp_path / "m.safetensors"
-        train_to_checkpoint(
-            "m", json.dumps(self.RECIPE.to_mapping()), [tmp_path / "photos"], [tmp_path / "photos"],
-            checkpoint, tmp_path / "m.csv",
-        )  # fmt: skip
-        loaded = load_checkpoint(checkpoint)
-        assert not torch.equal(loaded.state["conv_stem.weight"], published["conv_stem.weight"])
-        assert loaded.info.data["pretrained"].startswith("n.pth ")
-        (package / "n.pth").unlink()
-        assert load_checkpoint(checkpoint).build() is not None  # which needs the package no more

@@ -9,7 +9,7 @@ from safetensors.torch import save_file
 from golden.training import SIZES
 from matcheval.errors import InputError
 from matcheval.models import checkpoints
-from matcheval.models.architectures.parts import BUILDERS, Dropout
+from matcheval.models.architectures.parts import Dropout
 from matcheval.models.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 from matcheval.models.networks import build_model
 from matcheval.models.sizes import ARCHITECTURES, SPECIFICATIONS
@@ -36,22 +36,13 @@ def checkpoint(architecture="cnn", **changes):
     )
 
 
-def test_the_registry_is_complete():
-    build("linear")  # which imports all families
-    assert set(BUILDERS) == set(ARCHITECTURES) == set(SIZES)
-
-
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("shape", [(32, 32, 3), (5, 7, 2)])
-def test_any_image_shape_and_number_of_classes(architecture, shape):
-    height, width, channels = shape
-    if min(height, width) < SPECIFICATIONS[architecture].min_side:
-        message = f"{architecture} does not accept images of {height} ×"
-        with pytest.raises(InputError, match=message):
-            build(architecture, shape)
+def test_any_image_shape_and_number_of_classes(architecture):
+    if SPECIFICATIONS[architecture].min_side > 5:
+        with pytest.raises(InputError, match=f"{architecture} does not accept images of 5 ×"):
+            build(architecture, (5, 7, 2))
         return
-    model = build(architecture, shape, n_classes=7).eval()
-    logits = model(torch.rand(3, channels, height, width))
+    logits = build(architecture, (5, 7, 2), n_classes=7).eval()(torch.rand(3, 2, 5, 7))
     assert (logits.shape, logits.dtype) == ((3, 7), torch.float32)
 
 
@@ -61,7 +52,6 @@ def test_any_image_shape_and_number_of_classes(architecture, shape):
         ("vgg", (64, 12, 1), "'depth': vgg cannot have depth 12. Give 11 or 13 or 16 or 19"),
         ("resnet_a", (16, 21, 1), r"resnet_a cannot have depth 21. Give 6 n \+ 2, at least 8"),
         ("resnext", (4, 29, 0), "'groups': resnext cannot have 0 groups"),
-        ("shufflenet", (50, 50, 2), "cannot have width 50 .*multiple of 4 × groups above 24"),
     ],
 )
 def test_invalid_architectures_are_rejected(architecture, size, message):
@@ -94,8 +84,8 @@ def test_truncated_missing_and_foreign_checkpoints_are_rejected(tmp_path):
     zipped = b"PK\x03\x04 a zip file, as torch.save writes them" * 10
     for make, message in (
         (path.unlink, "no such file"),
-        *((partial(path.write_bytes, content), "not a readable checkpoint")
-          for content in (b"", whole[:4], whole[:100], zipped)),
+        (partial(path.write_bytes, zipped), "not a readable checkpoint"),
+        (partial(path.write_bytes, whole[:100]), "not a readable checkpoint"),
         (partial(path.write_bytes, whole[:-1]), "damaged: its bytes do not have the SHA-256"),
         (partial(save_file, weights, path), "not a checkpoint of this workflow"),
         (partial(save_file, weights, path, metadata={"matcheval": '{"model": "m"}'}),
@@ -110,13 +100,7 @@ DISAGREE, OTHERS = "channels or classes disagree", r"m\.safetensors.*the weights
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"classes": ("a",)}, DISAGREE),
-        ({"std": (1.0, 1.0)}, DISAGREE),
-        ({"n_classes": 9, "classes": tuple("012345678")}, OTHERS),
-        ({"width": 5}, OTHERS),
-    ],
+    ("changes", "message"), [({"classes": ("a",)}, DISAGREE), ({"width": 5}, OTHERS)]
 )
 def test_descriptions_that_do_not_fit_are_rejected(tmp_path, changes, message):
     path = tmp_path / "m.safetensors"
@@ -129,14 +113,9 @@ def test_descriptions_that_do_not_fit_are_rejected(tmp_path, changes, message):
 # O. Sémery's pytorchcv (2), the description of the published weights (3); of other networks of 1
 # and of Y. Chen's pytorch-cifar-models (4), written out layer by layer, and their weights counted.
 COUNTS = {
-    "vgg": {(64, 11): 9_231_114, (64, 13): 9_416_010, (64, 16): 14_728_266, (64, 19): 20_040_522},
-    "resnet_a": {  # 3, but for the last
-        (16, 20): 269_722, (16, 32): 464_154, (16, 44): 658_586, (16, 56): 853_018,
-        (16, 110): 1_727_962,
-    },
-    "resnet_imagenet": {
-        (64, 18): 11_173_962, (64, 34): 21_282_122, (64, 50): 23_520_842, (64, 101): 42_512_970,
-    },
+    "vgg": {(64, 11): 9_231_114, (64, 19): 20_040_522},
+    "resnet_a": {(16, 20): 269_722, (16, 110): 1_727_962},  # 3, but for the last
+    "resnet_imagenet": {(64, 18): 11_173_962, (64, 50): 23_520_842},
     "densenet": {(12, 100): 769_162, (24, 250): 15_324_406, (40, 190): 25_624_430},  # 2
     # 2; the paper truncates the second to 68.1 million.
     "resnext": {(64, 29, 8): 34_426_698, (64, 29, 16): 68_155_210, (4, 29, 32): 4_775_754},
@@ -156,19 +135,13 @@ COUNTS = {
     "mobilenet": {(32, 28): 3_217_226},
     "pnasnet_a": {(44, 22): 130_646},
     "pnasnet_b": {(32, 42): 451_626},
-    "preact_unnormed": {
-        (64, 18): 11_171_146, (64, 34): 21_279_306, (64, 50): 23_509_066, (64, 101): 42_501_194,
-    },
+    "preact_unnormed": {(64, 18): 11_171_146, (64, 50): 23_509_066},
     "regnet_x": {(24, 41): 2_321_946, (32, 68): 4_779_338},
     "regnet_y": {(32, 68): 5_714_362},
-    "resnext_doubling": {
-        (64, 29, 2): 9_128_778, (4, 29, 32): 4_774_218, (64, 29, 4): 27_104_586,
-    },
+    "resnext_doubling": {(64, 29, 2): 9_128_778, (4, 29, 32): 4_774_218},
     "sepreact_unnormed": {(64, 18): 11_260_354},
     "shufflenet": {(200, 50, 2): 887_582, (240, 50, 3): 862_768},
-    "shufflenet_v2": {
-        (48, 51): 352_042, (116, 51): 1_263_854, (176, 51): 2_488_874, (224, 51): 5_338_026,
-    },
+    "shufflenet_v2": {(48, 51): 352_042, (224, 51): 5_338_026},
     "repvgg": {(48, 23): 7_840_874},  # 4
     "resnet_b": {(16, 44): 658_586 + 2_752},  # 4: option B, as below
     "vgg_three_linear": {(64, 13): 9_416_010 + 2 * (512 * 512 + 512)},  # 4

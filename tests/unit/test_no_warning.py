@@ -5,9 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy.optimize import brentq
 
 from helpers import simulate
 from matcheval.datasets.suites import Pair
@@ -34,45 +31,19 @@ def reference(original, replication, method=METHOD, model="m", **pair):
     return no_warning_reference(comparison, method)
 
 
-class TestRatio:
-    def test_known_cases(self):
-        known = case("protocol_statistics", "A6.error_ratio")
-        errors = np.array(known["inputs"]["e"])
-        for gap, expected in zip(known["inputs"]["gaps"], known["expected"], strict=True):
-            found = error_ratio(errors, gap)
-            if expected["r"] is None:
-                assert math.isnan(found)
-                continue
-            assert found == pytest.approx(expected["r"], abs=known["tol"])
-            np.testing.assert_allclose(
-                flip_probability(errors, found), expected["q"], atol=known["tol"]
-            )
-            assert (errors > 0).mean() - errors.mean() == pytest.approx(expected["largest_gap"])
-
-    @given(
-        st.lists(st.integers(0, 20).map(lambda i: i / 20), min_size=1, max_size=30),
-        st.floats(0.001, 0.999),
-    )
-    def test_it_solves_the_equation(self, errors, share):
-        e = np.array(errors)
-        largest = (e > 0).mean() - e.mean()
-        if largest <= 0:
-            assert math.isnan(error_ratio(e, 0.1))
-            return
-        gap = share * largest
-        found = error_ratio(e, gap)
-
-        def excess(ratio):
-            return np.minimum(1, ratio * e).mean() - e.mean() - gap
-
-        assert found == pytest.approx(brentq(excess, 1, 1 / e[e > 0].min(), xtol=1e-13), rel=1e-9)
-        raised = 1 - (1 - e) * (1 - flip_probability(e, found))
-        np.testing.assert_allclose(raised, np.minimum(1, found * e), atol=1e-9)
-        assert not error_ratio(e, largest * 1.001) < np.inf  # NaN: out of reach
-
-    def test_the_largest_gap_can_be_reached(self):
-        e = np.array([0.7, 0.3, 0.1, 0.0])
-        assert error_ratio(e, 0.75 - e.mean()) == pytest.approx(10)
+def test_known_ratios():
+    known = case("protocol_statistics", "A6.error_ratio")
+    errors = np.array(known["inputs"]["e"])
+    for gap, expected in zip(known["inputs"]["gaps"], known["expected"], strict=True):
+        found = error_ratio(errors, gap)
+        if expected["r"] is None:
+            assert math.isnan(found)
+            continue
+        assert found == pytest.approx(expected["r"], abs=known["tol"])
+        np.testing.assert_allclose(
+            flip_probability(errors, found), expected["q"], atol=known["tol"]
+        )
+        assert (errors > 0).mean() - errors.mean() == pytest.approx(expected["largest_gap"])
 
 
 class TestReference:
@@ -118,8 +89,6 @@ class TestReference:
         )
         assert again[3] == first[3]
         assert (again != first).any()
-        right = Scored(scored.confidence, np.ones(600, bool))
-        assert (cross_fitted(right, rng) == 1).all()
 
     def test_a_real_pair_without_warning_has_no_excess(self):
         """The replication is a degraded draw of the original's population."""

@@ -2,30 +2,21 @@
 
 import re
 import shlex
-from math import sqrt
 
 import make_accuracy_page
 import make_domains_page
 import make_readme
 import make_replication_page
-import make_severity_page
-import numpy as np
 import pandas as pd
 import pytest
-from make_published_page import SHOWN_NETWORKS
 from make_readme import UNTOLD
 from take_over import take_over
 from test_gap_errors import COVERAGE
 
 import matcheval as me
 from matcheval.cli.main import main
-from matcheval.protocol.settings import Criterion, MatchingSettings
+from matcheval.protocol.settings import MatchingSettings
 from studies import ROOT
-
-TOLERANCE = 0.3  # percentage points, as the page says
-# Means over the 20 models on seven combinations of processor and settings, in percentage points:
-# of |gap|, and of |matched gap| by criterion.
-SEEN = {"gap": (4.26, 4.46), "label_probability": (1.58, 1.73), "probability": (2.52, 2.68)}
 
 
 def words_of(page):
@@ -34,11 +25,6 @@ def words_of(page):
 
 def points(value, shown=".1f"):
     return f"{100 * value:{shown}}".replace("-", "−")
-
-
-def interval_of(row, name, shown=".1f"):
-    low, high = (points(row[f"{name}_{end}"], shown) for end in ("low", "high"))
-    return f"{points(row[name], shown)} [{low}, {high}]"
 
 
 @pytest.mark.parametrize(
@@ -55,16 +41,6 @@ def test_a_page_is_made_by_its_script(script, read):
     assert take_over(page, read) == page, script.__name__
 
 
-def test_means_over_kinds_of_corruptions_by_hand():
-    rows = pd.DataFrame(
-        {"gap": [1.0, 3.0], "confidence_part": [1.0, 1.0], "share": [float("nan")] * 2}
-    )
-    value, low, high = make_severity_page.over_kinds(rows)
-    assert value["gap"] == 2
-    assert value["share"] == 50  # the ratio of sums, not the mean of 100 and 33
-    assert (low["share"], high["share"]) == (pytest.approx(100 / 3), 100)
-
-
 def test_tables_of_pages_are_made_by_their_script():
     named = set()
     for name in make_readme.PAGES:
@@ -72,20 +48,6 @@ def test_tables_of_pages_are_made_by_their_script():
         entered = lambda block: named.add(block) or make_readme.BLOCKS[block]()  # noqa: E731
         assert take_over(page, entered) == page, name
     assert named == set(make_readme.BLOCKS)
-
-
-@pytest.mark.parametrize("criterion", list(Criterion))
-def test_the_tolerance_is_kept(criterion):
-    name = "accuracies" if criterion is Criterion.LABEL_PROBABILITY else criterion.value
-    table = pd.read_csv(ROOT / "docs" / "digits" / f"{name}.csv")
-    assert f"within {TOLERANCE} points of those here" in words_of("results.md")
-    for name, values in (("gap", table.gap), (criterion.value, table.matched_gap_mean)):
-        found = 100 * values.abs().mean()
-        low, high = SEEN[name]
-        assert high - TOLERANCE <= found <= low + TOLERANCE
-
-
-ACCURACY = ROOT / "docs" / "accuracy"
 
 
 def result(name):
@@ -107,33 +69,6 @@ def protocol():
     yield f"alone in as few as {table['coverage_20_bins'].min():.0f} %"
     intervals = result("interval_coverage").filter(regex="matched_gap|_wide")
     yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs ([table]"
-
-
-def accuracy_prediction():
-    for row in result("prediction_coverage").itertuples():
-        held = f"{row.coverage} ± {row.coverage_se}" if row.coverage else "0 (none)"
-        cells = row.case, f"{row.n:,}", f"{row.recommended:g}", held, row.error, row.half_width
-        yield f"| {' | '.join(map(str, cells))} |"
-    table = result("recommendation").query("group == 'all'").set_index(["study", "recommended"])
-    for study, title in (("digits-shifts", "digits"), ("cifar10-shifts", "photographs")):
-        row, none = table.loc[study, "ATC-MC"], table.loc[study, "none"]
-        cells = f"{row['cases'] + none['cases']:,} | {row['cases']:,}"
-        errors = f"{row['mean_error']} ({row['error_90_percent']}) | {row['unchanged']}"
-        yield f"| {title} | {cells} | {errors} | {none['mean_error']} |"
-    differences = pd.read_csv(ACCURACY / "cifar10-shifts-differences.csv").query("group == 'Syn2'")
-    differences = differences[differences["calibrated_on"].isin([np.nan, "Syn1"])]
-    for protocol, method in (("direct", "cott"), ("calibrated", "cot_fitted")):
-        pairs = differences[differences["protocol"] == protocol]
-        pairs = pairs[(pairs["method_1"] == method) | (pairs["method_2"] == method)]
-        clear = (pairs["difference_low"] > 0) | (pairs["difference_high"] < 0)
-        yield f"{clear.sum()} of {len(pairs)} paired differences from"
-    rises = []
-    for study in ("digits-shifts-disjoint", "cifar10-shifts-disjoint"):
-        errors = pd.read_csv(ACCURACY / f"{study}.csv").query("protocol == 'calibrated'")
-        errors = errors.set_index(["calibrated_on", "group", "method"])["mae"].sort_index()
-        for fitted, tested in (("Syn1", "Syn2"), ("Syn2", "Syn1")):
-            rises.append(errors[f"{fitted}-others", tested] - errors[fitted, tested])
-    yield f"raises no mean error by more than {100 * pd.concat(rises).max():.1f} points"
 
 
 def benchmarks():
@@ -163,44 +98,9 @@ def benchmarks():
     yield f"{ends(table['coverage_images'], 'g')} % by images; intervals by counts are {ratios}"
 
 
-def analyses():
-    table = (ROOT / "docs" / "analyses" / "sampling" / "changes.md").read_text("utf-8")
-    yield "on average by {}, {} and {} points".format(*re.findall(r"([−+][0-9.]+) \| 8", table))
-
-
-def reading():
-    old, new, n = 0.95, 0.949, 20_000
-    error = 1.96 * sqrt((old * (1 - old) + new * (1 - new)) / n)
-    low, high = (100 * (old - new + sign * error) for sign in (-1, 1))
-    yield f"it is {100 * (old - new):.2f} points lower on new [{low:.2f}, {high:.2f}]"
-
-
-def confidence():
-    folder = ROOT / "docs" / "cifar10.1"
-    gaps = pd.read_csv(folder / "gaps_of_models.csv").set_index("model")
-    network, resnext, resnet = (gaps.loc[name] for name in SHOWN_NETWORKS)
-    part, gap = (f"{100 * network[name]:.1f}" for name in ("confidence_part", "gap"))
-    yield f"explains {part} of the Wide ResNet's {gap} points"
-    part, gap = (f"{100 * resnet[name]:.1f}" for name in ("confidence_part", "gap"))
-    yield f", and {part} of the ResNet"
-    yield f"32's {gap}."
-    over = pd.read_csv(folder / "calibration.csv").set_index(["model", "origin"])["overconfidence"]
-    yield f"overconfident by {100 * over[resnext.name, 'replication']:.1f} points on CIFAR"
-    row = pd.read_csv(folder / "thresholds.csv").query("dataset != 'cifar10' and threshold == 0.9")
-    accepted, promised, wrong = (
-        row["n_above"] / row["n"], 1 - row["mean_confidence"], 1 - row["accuracy"]
-    )  # fmt: skip
-    yield f"accepts {100 * accepted.item():.0f} % of CIFAR"
-    yield f"promises {100 * promised.item():.1f} % of errors, but {100 * wrong.item():.1f} % are"
-    predicted = pd.read_csv(folder / "predicted.csv").set_index(["model", "method"])
-    errors = (predicted["predicted"] - predicted["accuracy"]).abs()[network.name]
-    yield f"wrong by {100 * errors['ac']:.1f} points"
-    yield f"wrong by {100 * errors['atc_mc']:.1f}."
-
-
 SENTENCES = {
-    "../benchmarks/README": benchmarks, "accuracy-prediction": accuracy_prediction,
-    "analyses": analyses, "confidence": confidence, "protocol": protocol, "reading": reading,
+    "../benchmarks/README": benchmarks,
+    "protocol": protocol,
 }  # fmt: skip
 
 

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers import simulate, written
-from matcheval.datasets.digits import writers
 from matcheval.datasets.folders import write_datapoints
-from matcheval.datasets.prepare import build_dataset
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError
 from matcheval.predictions.datapoints import groups_of, read_group_file
@@ -22,19 +20,18 @@ LAYOUT = Layout()
 INDEX = np.arange(4, dtype=np.int32)
 
 
-class TestColumns:
-    def test_all_formats_in_order_of_the_indices(self, tmp_path):
-        table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
-        table = table.assign(label=0, prediction=0, probability=0.5)
-        table.to_csv(tmp_path / "p.csv", index=False)
-        table.to_parquet(tmp_path / "p.parquet")
-        np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
-                 index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
-        for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
-            found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
-            assert found.tolist() == list(expected)
-        without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
-        assert groups_of(read_predictions(without), "q") is None
+def test_groups_of_all_formats_in_order_of_the_indices(tmp_path):
+    table = pd.DataFrame({"index": [2, 0, 1, 3], "group": list("baac")})
+    table = table.assign(label=0, prediction=0, probability=0.5)
+    table.to_csv(tmp_path / "p.csv", index=False)
+    table.to_parquet(tmp_path / "p.parquet")
+    np.savez(tmp_path / "p.npz", labels=np.zeros(4, int), logits=np.zeros((4, 2)),
+             index=table["index"], group=np.array([7, 5, 5, 9]))  # fmt: skip
+    for suffix, expected in (("csv", "aabc"), ("parquet", "aabc"), ("npz", "5579")):
+        found = groups_of(read_predictions(tmp_path / f"p.{suffix}"), "p")
+        assert found.tolist() == list(expected)
+    without = written(tmp_path / "q.csv", "label,prediction,probability\n0,0,0.5\n")
+    assert groups_of(read_predictions(without), "q") is None
 
 
 class TestFiles:
@@ -49,10 +46,7 @@ class TestFiles:
         [
             ("index,group\n0,a\n0,b\n", "'index': '0' has two rows"),
             ("index,group\n0,a\n1,b\n", r"no row of '2' \(and 1 more\)"),
-            ("index,group\n0,a\n1,b\n2,\n3,c\n", r"row 2 \(from 0\) is empty"),
-            ("name,group\na,x\n", "names images, but the set consists of predictions"),
             ("image,group\na,x\n", "neither a column 'index' nor 'name'"),
-            ("index,writer\n0,a\n", "no column group"),
         ],
     )
     def test_bad_files_are_named(self, tmp_path, text, message):
@@ -63,11 +57,6 @@ class TestFiles:
 
 
 class TestSources:
-    def test_the_digits_writers(self):
-        sheets = writers(build_dataset("d", "digits", {"part": "new-writers"}).names)
-        assert sorted(set(sheets)) == ["sheet 11", "sheet 12", "sheet 13", "sheet 14"]
-        assert sheets.count("sheet 11") == 115  # 13 of its 128 digits are known
-
     def test_a_file_comes_before_what_is_known(self, tmp_path):
         names = [f"digits/{i:04d}" for i in (5, 6, 200, 201)]
         write_datapoints(tmp_path, np.zeros(4, int), names)
@@ -140,11 +129,3 @@ class TestSettings:
         ):
             with pytest.raises(InputError, match=message):
                 load(self.study(groups={name: str(tmp_path / "none.csv")}))
-
-    def test_what_belongs_together_does_not_change_the_matching(self):
-        plain, paired = (
-            load(self.study(**pair)).analyses["matching"] for pair in ({}, {"paired": True})
-        )
-        for groups in (True, False):
-            files = [one.files("new-writers", [], groups=groups) for one in (plain, paired)]
-            assert (files[0] == files[1]) is not groups

@@ -1,6 +1,5 @@
-"""The studies of the two papers on accuracy prediction: models, sets and plans."""
+"""The study of CIFAR-10-Warehouse: its models, its sets, and what the paper printed of them."""
 
-from collections import Counter
 from itertools import product
 
 import make_warehouse
@@ -9,9 +8,8 @@ import pandas as pd
 import pytest
 
 from matcheval.accuracy_prediction import errors, tables
-from matcheval.analyses.published_values import compare_published, read_published
-from matcheval.domain_generalization import results
-from studies import ROOT, configuration, digit_domains, load
+from matcheval.analyses.published_values import compare_published
+from studies import ROOT, digit_domains, load
 
 STUDIES = ROOT / "studies"
 
@@ -65,125 +63,18 @@ def predicted_tables(study):
     yield "between_suites", tables.tabulate_between(predicted, settings.single)
 
 
-def domain_tables(study):
-    """Tables of two runs by three algorithms, in all blocks and selections of the study."""
-    analysis, rng = study.analyses["domain_generalization"], np.random.default_rng(0)
-    runs = list(product(analysis.selections, ("erm", "sd", "sagnet"), (0, 1)))
-    rows = [
-        {
-            "design": "", "block": block.name, "n_sources": len(block.sources),
-            "selection": selection, "algorithm": algorithm, "same_as_erm": False, "seed": seed,
-            "group": 0, "dataset": dataset, "column": column, "n": number,
-            "accuracy": rng.random(),
-        }
-        for block in analysis.blocks
-        for selection, algorithm, seed in runs
-        for number, (dataset, column) in enumerate(zip(block.targets, block.columns, strict=True))
-    ]  # fmt: skip
-    chosen = pd.DataFrame(rows)
-    yield "gains", results.tabulate_gains(chosen)
-    yield "spread", results.tabulate_spread(results.tabulate_results(chosen, 0.95))
-    yield "image_counts", results.tabulate_image_counts(chosen)
-
-
-@pytest.mark.parametrize(
-    ("name", "analysis", "made", "compared"),
-    [
-        ("cifar10-warehouse", "accuracy_prediction", predicted_tables, 28 + 1216),
-        ("cifar10-warehouse-dg", "domain_generalization", domain_tables, 10),
-    ],
-)
-def test_printed_values_of_the_warehouse_have_one_counterpart(
-    name, analysis, made, compared, tmp_path, monkeypatch
-):
+def test_printed_values_of_the_warehouse_have_one_counterpart(tmp_path, monkeypatch):
     """By numbers drawn by chance: every row that is named is there, and only once."""
     monkeypatch.chdir(ROOT)
-    study = load(digit_domains(name))
+    study = load(digit_domains("cifar10-warehouse"))
     values = study.analyses["published_values"].values
-    for table, found in made(study):
-        file = tmp_path / analysis / f"{table}.parquet"
+    for table, found in predicted_tables(study):
+        file = tmp_path / "accuracy_prediction" / f"{table}.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         found.to_parquet(file)
     table = compare_published(values, tmp_path)
-    assert table["computed"].notna().sum() == (table["table"] != "").sum() == compared
+    assert table["computed"].notna().sum() == (table["table"] != "").sum() == 28 + 1216
     counted = table.set_index(["name", "quantity"])["computed"]
-    if analysis == "accuracy_prediction":
-        sets = 180 * np.array([1, 300]) + [0, 179 * 180 / 2]
-        assert counted["C10-W"][["Sets", "Images"]].tolist() == sets.tolist()
-        assert counted["C10-Cs", "Sets"] == 188
-
-
-def printed_errors(study, paper):
-    """Errors that a paper's tables print, by table, quantity and method."""
-    values = read_published(STUDIES / f"{paper}-published.csv", study)
-    errors = {}
-    for value in values:
-        source, is_error = value.source, value.quantity.startswith("Error on ")
-        if source.startswith("Table ") and is_error:
-            by_method = errors.setdefault((source, value.quantity), {})
-            by_method[value.name] = float(value.published[0])
-    return errors
-
-
-def test_the_errors_that_sun_et_al_print_agree_with_each_other():
-    errors = printed_errors("cifar10-warehouse", "sun")
-    assert len(errors) == 6 * 19
-    for (source, quantity), by_method in errors.items():
-        average, methods = by_method.pop("Avg of ten methods"), list(by_method.values())
-        # VGG13 on KW, Flic: printed 3.50, the ten rows give 3.514.
-        odd = (source, quantity) == ("Table 6, VGG13", "Error on KW, Flic (points)")
-        if source == "Table 2, ShuffleNetV2":  # two of its rows are not known
-            assert len(methods) == 8
-        else:
-            assert np.mean(methods) == pytest.approx(average, abs=0.0145 if odd else 0.0065)
-    # The mean over all sets is that of the groups, weighted by their numbers of sets.
-    sizes = {"DF": 37, "KW": 95, "KWC": 48}
-    of = {
-        name: pd.Series(errors["Table 6, mean of 70 classifiers", f"Error on {name} (points)"])
-        for name in (*sizes, "C10-W")
-    }
-    mean = sum(n * of[name] for name, n in sizes.items()) / 180
-    assert mean.to_dict() == pytest.approx(of["C10-W"].to_dict(), abs=0.01)
-
-
-def test_the_tables_and_the_text_of_guillory_et_al_agree():
-    """Table 1 averages to Base Acc of Table 2; section 5.1 prints errors of Table 2."""
-    values = read_published(STUDIES / "guillory-published.csv", "doc-imagenet")
-    gaps, errors = {}, {}
-    for value in values:
-        printed = float(value.published[0])
-        if value.source == "Table 1":
-            gaps.setdefault(value.quantity, []).append(printed)
-        elif value.source.startswith("Table 2") and value.column == "mae":
-            errors[frozenset(value.rows)] = printed
-    assert len(errors) == 3 * 4 + 3 * 7 * 3
-    for group, name in (("Natural", "Natural"), ("Syn2", "Synthetic"), ("Adv", "ImageNet-A")):
-        rows = {"protocol": "direct", "method": "base_accuracy", "group": group}
-        base = errors[frozenset({**rows, "view": "all", "subgroup": "all"}.items())]
-        *of_models, mean = gaps[f"Gap on {name} (points)"]
-        assert len(of_models) == 12
-        assert np.mean(of_models) == pytest.approx(base, abs=0.3)
-        assert mean == pytest.approx(base, abs=0.51)
-    in_text = [value for value in values if value.source == "Section 5.1" and value.table]
-    assert len(in_text) == 15
-    for value in in_text:
-        assert float(value.published[0]) == pytest.approx(errors[frozenset(value.rows)], abs=0.51)
-
-
-@pytest.mark.parametrize("name", ["digits-shifts", "cifar10-shifts"])
-def test_no_image_is_in_calibration_sets_and_test_sets(name):
-    study = load(configuration(f"{name}-disjoint"))
-    prediction = study.analyses["accuracy_prediction"].settings.suites["shifts"]
-    members = study.suites["shifts"].members
-
-    def images(groups):
-        sources = {study.datasets[m.dataset].options["of"] for m in members if m.group in groups}
-        rows = [study.datasets[one].options["rows"] for one in sources]
-        return {row for start, end in rows for row in range(start, end)}
-
-    shared = [images(fit) & images(predict) for fit, predict in prediction.regressions]
-    assert [bool(one) for one in shared] == [False, False, True, True]
-    # Corruptions are those of the study beside it.
-    sets = Counter(member.group for member in load(configuration(name)).suites["shifts"].members)
-    found = Counter(member.group.removesuffix("-others") for member in members)
-    assert found == {group: 2 * sets[group] for group in ("Syn1", "Syn2")}
+    sets = 180 * np.array([1, 300]) + [0, 179 * 180 / 2]
+    assert counted["C10-W"][["Sets", "Images"]].tolist() == sets.tolist()
+    assert counted["C10-Cs", "Sets"] == 188

@@ -7,13 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from helpers import written
 from matcheval.accuracy_prediction.output_files import read_user_file
-from matcheval.cli.main import main
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
@@ -26,92 +22,63 @@ FINE = {"label": [0, 2, 1], "prediction": [0, 1, 1], "probability": [0.5, 0.75, 
 THREE = "label,prediction,probability\n"
 
 
-class TestReading:
-    def test_parquet_csv_and_npz_agree(self, tmp_path):
-        rng = np.random.default_rng(0)
-        logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
-        labels = rng.integers(0, 4, 50)
-        index = rng.permutation(50)
-        scores = {"labels": labels[index], "probabilities": softmax(logits[index])}
-        written(tmp_path / "b.npz", scores | {"index": index})
-        read = read_predictions(written(tmp_path / "a.npz", {"labels": labels, "logits": logits}))
-        types = [getattr(read, column).dtype for column in PREDICTIONS.names]
-        assert types == [np.int32, np.int16, np.int16, np.float32]
-        write_predictions(read, tmp_path / "c.parquet")
-        write_predictions(read, tmp_path / "d.csv")
-        schema = pq.read_schema(tmp_path / "c.parquet")
-        assert schema.names == ["index", "label", "prediction", "probability"]
-        assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
-        for name in ("b.npz", "c.parquet", "d.csv"):
-            again = read_predictions(tmp_path / name)
-            for column in PREDICTIONS.names:
-                np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
-        assert read.prediction.tolist() == logits.argmax(1).tolist()
-        assert read.correct.tolist() == (logits.argmax(1) == labels).tolist()
-
-    def test_metadata_survives_and_foreign_metadata_does_not(self, tmp_path):
-        foreign = {"pandas": "{}", b"camera": b"\xff\xfe"}
-        table = pa.table(FINE).replace_schema_metadata({"model": "m", **foreign})
-        pq.write_table(table, tmp_path / "p.parquet")
-        found = read_predictions(tmp_path / "p.parquet").metadata
-        assert found == {"model": "m", "camera": "\ufffd\ufffd"}
+def test_parquet_csv_and_npz_agree(tmp_path):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(50, 4)).astype(np.float32) * 3
+    labels = rng.integers(0, 4, 50)
+    index = rng.permutation(50)
+    scores = {"labels": labels[index], "probabilities": softmax(logits[index])}
+    written(tmp_path / "b.npz", scores | {"index": index})
+    read = read_predictions(written(tmp_path / "a.npz", {"labels": labels, "logits": logits}))
+    types = [getattr(read, column).dtype for column in PREDICTIONS.names]
+    assert types == [np.int32, np.int16, np.int16, np.float32]
+    write_predictions(read, tmp_path / "c.parquet")
+    write_predictions(read, tmp_path / "d.csv")
+    schema = pq.read_schema(tmp_path / "c.parquet")
+    assert schema.names == ["index", "label", "prediction", "probability"]
+    assert schema.types == [pa.int32(), pa.int16(), pa.int16(), pa.float32()]
+    for name in ("b.npz", "c.parquet", "d.csv"):
+        again = read_predictions(tmp_path / name)
+        for column in PREDICTIONS.names:
+            np.testing.assert_array_equal(getattr(again, column), getattr(read, column))
+    assert read.prediction.tolist() == logits.argmax(1).tolist()
+    assert read.correct.tolist() == (logits.argmax(1) == labels).tolist()
 
 
 ONE = {"labels": [0], "logits": [[0.0, 1.0]]}
 HUNDRED = {"label": np.zeros(100, int), "logits": np.ones((100, 3))}
 BAD_CSV = {
     "label,prediction\n0,0\n": "probability missing; found label (int64), prediction (int64). Matc",
-    "a,b\n0,0\n": "probability missing; found a (int64), b (int64). Give the",
     THREE: "no datapoints",
     f"{THREE}0,0,nan\n": "'probability': row 0 is empty or NaN",
     f"{THREE}0,0,inf\n": "row 0: inf is not a finite number",
-    f"{THREE}0,0,.5\n0,0,1.01\n": "row 1: 1.01 is outside [0, 1]",
     f"{THREE}0,0,-0.1\n0,0,2\n": "-0.1 is outside [0, 1] (and 1 more)",
-    f"{THREE}-1,0,.5\n": "'label': row 0: -1 is negative",
     f"{THREE}0,40000,.5\n": "40000 is too large; the maximum is 32767",
-    f"{THREE}0.5,0,.5\n": "'label': row 0: 0.5 is not a whole number",
-    f"{THREE}0,0,high\n": "'probability': has dtype object",
-    f"{THREE}0,0,.5\n0,,.5\n": "'prediction': row 1 is empty or NaN",
     f"label,{THREE}0,0,0,.5\n": "'label': occurs twice",
     f"index,{THREE}3,0,0,.5\n3,0,0,.5\n": "'index': 3 occurs more than once",
-    f"{THREE}0,0\n": "not a readable CSV file",
     "": "not a readable CSV file",
     "0,1,0.5\n0,0,.5\n": "its first line is '0,1,0.5', which holds data. Write the names",
 }
-NESTED = "[" * 100 + "1" + "]" * 100
 BAD = [
     *(("bad.csv", text, message) for text, message in BAD_CSV.items()),
     ("p.doc", "", "'.doc'. Use .parquet, .csv, .tsv"),
     ("p.csv.gz", b"\xff\x00 neither", "not a readable"),
-    ("p.jsonl.gz", b"\xff\x00 neither", "not a readable"),
-    ("p.json", b"\xff\x00 neither", "not a readable"),
     ("p.json", "[0, 1]", "entry 1 is not a record, but int. Write records such as"),
     ("p.npy", b"", "not a readable array"),
     ("p.json", "[", "not readable as JSON"),
-    ("p.json", "3", "neither records nor columns"),
     ("p.json", '{"label": [1], "prediction": [1, 2]}', "no columns of equal lengths"),
     ("p.json", '{"label": {"0": 1}, "prediction": {"1": 1}}', "other rows than"),
-    ("p.json", '[{"label": 0}, 3]', "entry 2 is not a record"),
     ("p.json", "[" * 100_000, "not readable as JSON"),
-    ("p.json", '{"label": [' + "9" * 5000 + "]}", "not readable as JSON"),
     ("p.jsonl", '{"label": 0}\n{', "line 2: not readable as JSON"),
     ("p.jsonl", '{"label": [1]}\n{"label": 2}', "'label': holds values of several types"),
-    ("p.jsonl", f'{{"label": {NESTED}, "prediction": 0, "probability": 1}}', "is of type list<"),
-    ("p.jsonl", '{"label": 0}\n{"prediction": 1}', "'label': row 1 is empty"),
     ("p.jsonl", '{"label": 1, "scores": [{"label": "a"}]}', "'label' may be the true class"),
     ("p.parquet", FINE | {"probability": [0.5, None, 0.1]}, "'probability': row 1 is empty or NaN"),
-    ("p.parquet", FINE | {"prediction": [True] * 3}, "'prediction': has dtype bool"),
     ("p.npz", {"labels": [0]}, "prediction, probability missing; found labels (int64). Give the "),
     ("p.npz", {"logits": ONE["logits"]}, "label missing; found logits (float64 1×2). The true cla"),
-    ("p.npz", ONE | {"probabilities": [[1.0, 0.0]]}, "one of 'logits'"),
     ("p.npz", ONE | {"logits": [0.0, 1.0]}, "has shape (2,)"),
-    ("p.npz", ONE | {"logits": [[0, 1]]}, "dtype int64"),
-    ("p.npz", {"labels": [0, 1], "logits": [[0.0, 1.0], [np.nan, 0.0]]}, "row 1 holds empty"),
     ("p.npz", ONE | {"labels": [2]}, "2 is too large; the maximum is 1"),
     ("p.npz", {"labels": [0], "probabilities": [[-1.0, 2.0]]}, "distribution (sum 1, range -1 to"),
     ("p.npz", {"labels": [0], "probabilities": [[3.0, -1.2]]}, "name the array 'logits'"),
-    ("p.npz", ONE | {"logits": np.zeros((1, 32769))}, "32769 columns; the maximum is"),
-    ("p.npz", {"labels": np.empty(0, int), "logits": np.empty((0, 3))}, "no datapoints"),
     ("p.npz", ONE | {"labels": [object()]}, "'labels': not a readable"),
 ]
 
@@ -129,26 +96,17 @@ class TestBadInput:
     def test_truncated(self, tmp_path, name, columns):
         path = written(tmp_path / name, columns)
         whole = path.read_bytes()
-        for kept in (0, 10, 50, -5, -60):
+        for kept in (10, -60):
             path.write_bytes(whole[:kept])
             with pytest.raises(InputError, match=f"{name}: (not a readable|.*a damaged)"):
                 read_predictions(path)
-
-    def test_bytes_that_are_no_text(self, tmp_path):
-        path = written(tmp_path / "p.parquet", FINE | {"extra": [1, 2, 3]})
-        path.write_bytes(path.read_bytes().replace(b"extra", b"e\xe9tra"))
-        with pytest.raises(InputError, match=r"p\.parquet: (not a readable|a damaged) Parquet"):
-            read_predictions(path)
 
     @pytest.mark.parametrize(
         ("changes", "n_classes", "message"),
         [
             ({"label": [1]}, None, "unequal lengths"),
-            ({"probability": np.zeros((3, 1))}, None, "2 dimensions"),
             ({"label": [35000] * 3}, 40000, "40000 classes"),  # int16 never wraps
-            ({}, 2, "'label': row 1: 2 is too large; the maximum is 1"),
             ({}, "2", "row 1: 2 is too large; the maximum is 1"),
-            ({}, "0", "'n_classes': 0 classes. Give a number from 1 to"),
             ({}, "ten", "'n_classes': ten classes. Give a number from 1 to"),
         ],
     )
@@ -169,12 +127,8 @@ class TestBadInput:
 class TestSoftmax:
     def test_by_hand(self):
         logits = np.log(np.array([[1.0, 3.0], [2.0, 2.0]]))
-        for shape in ((2, 2), (2, 1, 2)):
-            expected = np.reshape([[0.25, 0.75], [0.5, 0.5]], shape)
-            np.testing.assert_allclose(softmax(logits.reshape(shape)), expected, rtol=1e-6)
-        prediction, probability = most_probable(logits, logits=True)
-        assert prediction.tolist() == [1, 0]
-        assert (prediction.dtype, probability.dtype) == (np.int16, np.float32)
+        np.testing.assert_allclose(softmax(logits), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
+        assert most_probable(logits, logits=True)[0].tolist() == [1, 0]
 
     def test_confidences_of_quantised_logits_are_rounded_once(self):
         """The order of the classes changes none; the rows are more than one block."""
@@ -194,12 +148,6 @@ class TestSoftmax:
         prediction, probability = most_probable(np.array(near), logits=True)
         assert prediction.tolist() == [0, 2, 0, 0]
         assert probability[1] == np.float32(1 / (2 + np.exp(-1)))
-
-    @given(hnp.arrays(np.float64, (3, 5), elements=st.floats(-1e300, 1e300, allow_subnormal=False)))
-    def test_any_finite_logits(self, logits):
-        prediction, probability = most_probable(logits, logits=True)
-        assert prediction.tolist() == logits.argmax(1).tolist()
-        assert ((probability > 0) & (probability <= 1)).all()
 
 
 # Files as people have them: names of classes, other columns, other formats
@@ -237,10 +185,7 @@ BEST = [pairs[1:] for pairs in PAIRS]
 
 # Files with the predictions `COLUMNS`, beside those of test_foreign_files.py.
 FORMS = [
-    ("filtered.json",
-     json.dumps({k: dict(zip("3719", v, strict=True)) for k, v in COLUMNS.items()}), Layout()),
     ("lines.json", json_lines(COLUMNS, "\n\n"), Layout()),
-    ("texts.json", json.dumps(COLUMNS | {"label": list(map(str, LABELS))}), Layout()),
     ("names.npz", {"labels": NAMES["label"], "probabilities": MATRIX}, NAMED),
     ("names.parquet", {k: pa.array(v).dictionary_encode() for k, v in CLASSES.items()}, NAMED),
     ("best.jsonl", json_lines({"label": NAMES["label"], "scores": BEST}), NAMED),
@@ -248,8 +193,6 @@ FORMS = [
     ("other.csv", csv_text({"target": LABELS, "pred": PREDICTED, "conf": PROBABILITY,
                             "label": ["x"] * 4}),
      Layout({"label": "target", "prediction": "Pred", "probability": "conf"})),
-    ("prefix.csv", csv_text({"label": LABELS} | per_class("score-{}")),
-     Layout({"probabilities": "score-*"})),
     ("from 1.csv", csv_text({"label": np.add(LABELS, 1), "prediction": np.add(PREDICTED, 1),
                              "probability": PROBABILITY}), FROM_1),
     ("from 1, by class.csv",
@@ -294,10 +237,8 @@ BY_PET = {"label": LABELS} | per_class("prob_{}", classes=PETS[::-1])
     ("columns", "layout", "message"),
     [
         (CLASSES, Layout(), r"'label'.*names such as 'owl'.*classes=\[...\]"),
-        (CLASSES, Layout(classes=("cat", "dog")), r"row 0 .* 'owl' is none of the 2 classes"),
         (COLUMNS, Layout({"label": "goal"}), "no column 'goal', which was named as 'label'; found"),
         (COLUMNS, FROM_1, r"row 1 .* 0 is below 1, the first label"),
-        (BY_PET, Layout(), "'prob_owl' have names of classes"),
         (BY_PET, Layout(classes=(*PETS, "ape")), "'prob_ape' is missing"),
         (P_FROM_1, Layout(caller="command"), "--first-label 1"),
         (
@@ -319,45 +260,28 @@ def test_rankings_are_lists_of_falling_probabilities(tmp_path):
     found = read_predictions(written(tmp_path / "p.jsonl", json_lines(ranked)))
     assert found.prediction.tolist() == [2, 1]
     assert found.probability.tolist() == pytest.approx([0.8, 0.5])
-    rising, short = [[0.1, 0.8], [0.5, 0.5]], [[0.8], [0.5]]
-    one_hot = ranked | {"label": [[0, 1], [1, 0]]}
-    for columns in (ranked | {"prob": rising}, ranked | {"prob": short}, one_hot):
-        with pytest.raises(InputError):
-            read_predictions(written(tmp_path / "p.jsonl", json_lines(columns)))
+    rising = ranked | {"prob": [[0.1, 0.8], [0.5, 0.5]]}
+    with pytest.raises(InputError):
+        read_predictions(written(tmp_path / "p.jsonl", json_lines(rising)))
 
 
-@pytest.mark.parametrize(
-    ("named", "prediction", "probability"),
-    [
-        ({}, [2, 1], [0.75, 0.5]),
-        ({"probability": "sure"}, [2, 1], [0.875, 0.625]),
-        ({"prediction": "mine", "probability": "sure"}, [0, 2], [0.875, 0.625]),
-        ({"prediction": "mine"}, None, None),  # of which no probability is known
-    ],
-)
-def test_named_columns_come_before_rankings(tmp_path, named, prediction, probability):
+def test_named_columns_come_before_rankings(tmp_path):
     columns = {
         "filename": "ab", "target": [2, 0], "label_0": [2, 1], "prob_0": [0.75, 0.5],
         "label_1": [0, 2], "prob_1": [0.25, 0.5], "mine": [0, 2], "sure": [0.875, 0.625],
     }  # fmt: skip
     path = written(tmp_path / "p.csv", csv_text(columns))
-    if prediction is None:
-        with pytest.raises(InputError, match="column probability missing"):
-            read_predictions(path, layout=Layout(named))
-        return
-    found = read_predictions(path, layout=Layout(named))
-    assert found.prediction.tolist() == prediction
-    assert found.probability.tolist() == probability
-    standard = columns | {"prediction": [0, 2], "probability": [0.875, 0.625]}
-    found = read_predictions(written(path, csv_text(standard)))
-    assert found.prediction.tolist() == [0, 2]  # as do columns with our own names
-    assert found.probability.tolist() == [0.875, 0.625]
+    ranked = read_predictions(path)
+    assert (ranked.prediction.tolist(), ranked.probability.tolist()) == ([2, 1], [0.75, 0.5])
+    named = read_predictions(path, layout=Layout({"prediction": "mine", "probability": "sure"}))
+    assert (named.prediction.tolist(), named.probability.tolist()) == ([0, 2], [0.875, 0.625])
+    with pytest.raises(InputError, match="column probability missing"):
+        read_predictions(path, layout=Layout({"prediction": "mine"}))
 
 
 @pytest.mark.parametrize(
     ("form", "columns"),
     [
-        (lambda y, z: z, {}),
         (lambda y, z: (z, y), {"logits": "[0]", "label": "[1]"}),
         (lambda y, z: {"y": y, "logits": z, "loss": z.mean(), "path": ["a.png"] * len(y)}, {}),
     ],
@@ -366,17 +290,15 @@ def test_batches_of_lightning_are_joined(tmp_path, form, columns):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     y, z = torch.tensor(rng.integers(0, 3, 12)), torch.tensor(rng.normal(size=(12, 3)))
-    np.save(tmp_path / "val_labels.npy", y.numpy())
     batches = [form(y[at : at + 5], z[at : at + 5]) for at in (0, 5, 10)]
     path = tmp_path / "val_logits.pt"
     torch.save(batches, path)
     found = read_predictions(path, layout=Layout(columns))
     assert np.array_equal(found.label, y)
     assert np.array_equal(found.prediction, z.argmax(dim=1))
-    for content in ([], [1, 2], [*batches, z[:, :2]], [batches, batches], [batches[0], {"z": z}]):
-        torch.save(content, path)
-        with pytest.raises(InputError, match=r"batches of the same tensors.*torch\.cat"):
-            read_predictions(path)
+    torch.save([batches[0], {"z": z}], path)
+    with pytest.raises(InputError, match=r"batches of the same tensors.*torch\.cat"):
+        read_predictions(path)
 
 
 def test_numbers_that_are_names_and_damaged_numbers_that_are_none(tmp_path):
@@ -396,9 +318,6 @@ def test_names_that_differ_in_case_only_are_one_class(tmp_path):
     assert layout.classes == ("Cat", "Dog", "Owl")
     found = read_predictions(path, layout=layout)
     assert (found.label.tolist(), found.prediction.tolist()) == (LABELS, PREDICTED)
-    letters = CLASSES | {"label": ["a", "A", "b", "a"], "prediction": ["a", "a", "b", "A"]}
-    path = written(tmp_path / "q.csv", csv_text(letters))  # of which one column has both
-    assert with_shared_classes([path]).classes == ("A", "a", "b")
 
 
 def test_aliases(tmp_path):
@@ -418,20 +337,3 @@ def test_aliases(tmp_path):
     table = dataset_accuracies(DatasetSpec("d", "accuracies", options | aliases), ["ours", "b"])
     assert table["model"].to_pylist() == ["ours", "b"]
     assert table["accuracy"].to_pylist() == [0.8, 0.9]
-
-
-def test_options_of_commands(tmp_path, capsys, caplog):
-    caplog.set_level("INFO")
-    columns = {"target": NAMES["label"], "pred": NAMES["prediction"], "conf": PROBABILITY}
-    files = [
-        str(written(tmp_path / name, csv_text({k: v * n for k, v in columns.items()})))
-        for name, n in (("a.csv", 20), ("b.csv", 10))
-    ]
-    classes = str(written(tmp_path / "classes.txt", "owl\ncat\ndog\n"))
-    arguments = [*files, "--columns", "label=target,prediction=pred,probability=conf"]
-    for more, is_told in (([], True), (["--classes", classes], False)):
-        caplog.clear()
-        main(["compare", *arguments, *more])
-        told = "classes: the 3 names that occur in the files, sorted: cat, dog, owl"
-        assert (told in caplog.text) == is_told
-        assert "50.00" in capsys.readouterr().out

@@ -23,17 +23,12 @@ def only_run(source, target, **options):
     return dict(matched(source, target, seeds=[4], **options).runs().to_pandas().iloc[0])
 
 
-def hand_worked():
-    """Sets with one possible matching: targets 0, 1, 2 to sources 1, 0, 4; target 3 unmatched."""
-    source = predictions(
-        [0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1]
-    )  # correct: 0, 1, 2
-    target = predictions([0.70, 0.90, 0.60, 0.99], [0, 0, 2, 2], label=[1, 0, 2, 0])
-    return source, target  # correct targets: 1, 2
-
-
 def test_quantities_by_hand():
-    run = only_run(*hand_worked())
+    """One matching is possible: targets 0, 1, 2 to sources 1, 0, 4; target 3 is unmatched."""
+    # Correct are sources 0, 1 and 2, and targets 1 and 2.
+    source = predictions([0.90, 0.70, 0.40, 0.20, 0.60], [0, 0, 1, 1, 2], label=[0, 0, 1, 0, 1])
+    target = predictions([0.70, 0.90, 0.60, 0.99], [0, 0, 2, 2], label=[1, 0, 2, 0])
+    run = only_run(source, target)
     expected = {
         "seed": 4, "n_source": 5, "n_target": 4, "n_matched": 3, "accuracy_source": 3 / 5,
         "accuracy_target": 2 / 4,
@@ -95,17 +90,8 @@ def test_nothing_or_everything_matched_is_undefined_not_a_crash():
     assert np.isnan(one.matched_gaps).all()
 
 
-def test_a_run_does_not_depend_on_the_other_runs():
-    sets = simulate(500, 4, 1), simulate(300, 4, 2)
-    together, alone = (matched(*sets, seeds=seeds).measured for seeds in (range(5), [3]))
-    assert {name: [values[3]] for name, values in together.items()} == alone
-
-
 class TestRoles:
     small, large = simulate(50, 3, 1), simulate(80, 3, 2)
-
-    def compare(self, original, replication, source=None):
-        return Comparison("m", Pair("p", "old", "new", source), original, replication)
 
     @pytest.mark.parametrize(
         ("original", "replication", "named", "source"),
@@ -117,7 +103,7 @@ class TestRoles:
         ],
     )
     def test_which_set_is_the_source(self, original, replication, named, source):
-        found = self.compare(original, replication, named)
+        found = Comparison("m", Pair("p", "old", "new", named), original, replication)
         sets = {"old": original, "new": replication}
         assert found.source_name == source
         assert found.source is sets.pop(source)
@@ -138,12 +124,6 @@ class TestSameDatapoints:
         assert len(tabulate_runs([fine, same])) == 2
         with pytest.raises(InputError, match="'n' has other indices or labels on 'new' than model"):
             tabulate_runs([fine, odd])
-
-    def test_files_of_different_classes(self):
-        sets = [dataclasses.replace(predictions([0.5]), metadata={"n_classes": v}) for v in "12"]
-        message = "'n_classes': .* is 1 in the predictions on old, and 2 in those on new"
-        with pytest.raises(InputError, match=message):
-            Comparison("m", Pair("p", "old", "new"), *sets)
 
 
 def runs_table(model, matched_source, matched_target, **override):

@@ -1,6 +1,5 @@
 """Digests of code follow imports; files are written atomically; files tell their own damage."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -72,20 +71,32 @@ class TestCodeDigest:
         path.write_text("# a comment\n\n" + path.read_text().replace('"""', '"""Edited: ', 1))
         assert digest(f"{MATCHING}:match") == before
 
-    def test_what_is_imported_for_types_only_does_not_count(self, tree):
-        path = tree / "one.py"
-        path.write_text("def begin():\n    pass\n")
-        before = digest("one:begin")
-        types = "if TYPE_CHECKING:\n    from matcheval.protocol import words\n"
-        path.write_text(types + path.read_text())
-        assert digest("one:begin") == before
 
-    def test_the_order_of_statements_counts(self, tree):
-        path = tree / "one.py"
-        path.write_text("FIRST = 1\nFIRST = 2\n")
-        before = digest("one")
-        path.write_text("FIRST = 2\nFIRST = 1\n")
-        assert digest("one") != before
+def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
+    parsed = []
+
+    def parse(*names):
+        parsed.append(names)
+        return " ".join(names)
+
+    monkeypatch.setattr(provenance, "code_digest", parse)
+    scripts, file = tmp_path / "scripts", tmp_path / "records" / "digests.json"
+    (scripts / "matcheval" / "io").mkdir(parents=True)
+    library = scripts / "matcheval" / "io" / "files.py"
+    library.write_text("1")
+
+    def kept():
+        digests = provenance.CodeDigests(scripts, file)
+        found = digests("train", "module")
+        digests.save()
+        return found
+
+    assert kept() == kept() == "train module"
+    assert parsed == [("train", "module")]
+    for times, (path, text) in enumerate(((library, "3"), (file, "{damaged")), 2):
+        path.write_text(text)
+        assert kept() == "train module"
+        assert parsed == [("train", "module")] * times
 
 
 class TestAtomicFile:
@@ -171,13 +182,6 @@ def test_digests_are_no_part_of_what_is_read(tmp_path):
     assert read_parquet(tmp_path / "t.parquet").schema.metadata == {b"model": b"a"}
     _json(tmp_path / "d.json")
     assert read_json(tmp_path / "d.json") == {"name": "ä", "values": [1, 2]}
-
-
-def test_files_of_others_contain_no_digest(tmp_path):
-    path = tmp_path / "d.json"
-    path.write_text(json.dumps({"a": 1}))
-    assert not verify_file(path)
-    assert read_json(path) == {"a": 1}
 
 
 BYTES = st.binary(max_size=90).filter(lambda text: b"sha256-of" not in text)

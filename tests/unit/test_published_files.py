@@ -97,11 +97,6 @@ class TestArchive:
             spec = self.spec(tmp_path, classes, reversed=["b"])
             assert rows(spec, ["b"]) == [("b", 1, 2, 4), ("b", 2, 3, 4), ("b", 3, 4, 4)]
 
-    def test_what_is_missing_is_named(self, tmp_path):
-        both = np.stack([FIRST, LABELS])
-        refuse(self.spec(tmp_path, both), "'models': no model c, d", ["a", "c", "d"])
-        refuse(self.spec(tmp_path, both[:, :3]), "'p': has shape (2, 3), with 2 models and 4 lab")
-
 
 class TestAccuracies:
     def spec(self, tmp_path, text, columns=None, **options):
@@ -145,25 +140,24 @@ class TestAccuracies:
         refuse(self.spec(tmp_path, f"name,acc\na,{cell}\n", **options), told)
 
 
-class TestPredictions:
-    def test_files_of_ones_own(self, tmp_path):
-        files = [str(tmp_path / f"{model}.parquet") for model in "ab"]
-        write_predictions(predictions([0.5] * 3, [0, 1, 2], [0, 1, 1]), files[0])
-        write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 1, 1]), files[1])
-        spec = DatasetSpec("set", "predictions", {"files": "{model}"})
-        assert rows(spec, "ab", files) == [("a", 1, 2, 3), ("b", 1, 3, 3)]
-        found = dataset_correctness(spec, "ab", files)
-        assert found.right.tolist() == [[True, True, False], [True] * 3]
-        assert (found.index.tolist(), found.labels.tolist()) == ([0, 1, 2], [0, 1, 1])
-        # Our own top-k classes may be right at the last only.
-        top = [str(tmp_path / f"top-{model}.parquet") for model in "ab"]
-        hard = predictions([0.5] * 40, [1] * 40, [0] * 40)
-        for file, file_of_top in zip(files, top, strict=True):
-            write_predictions(hard, file)
-            write_top_k(hard.label, np.tile(np.int16([1, 2, 0]), (40, 1)), file_of_top, {})
-        table = dataset_accuracies(spec, "ab", files, top)
-        assert table["n_correct"].to_pylist() == [0, 0, 40] * 2
-        write_predictions(predictions([0.9] * 40, [1] * 40, [1] * 40), files[1])
-        for read in (dataset_accuracies, dataset_correctness):
-            with pytest.raises(InputError, match="model 'b' has other indices or labels than mode"):
-                read(spec, "ab", files)
+def test_predictions_of_ones_own(tmp_path):
+    files = [str(tmp_path / f"{model}.parquet") for model in "ab"]
+    write_predictions(predictions([0.5] * 3, [0, 1, 2], [0, 1, 1]), files[0])
+    write_predictions(predictions([0.9] * 3, [0, 1, 1], [0, 1, 1]), files[1])
+    spec = DatasetSpec("set", "predictions", {"files": "{model}"})
+    assert rows(spec, "ab", files) == [("a", 1, 2, 3), ("b", 1, 3, 3)]
+    found = dataset_correctness(spec, "ab", files)
+    assert found.right.tolist() == [[True, True, False], [True] * 3]
+    assert (found.index.tolist(), found.labels.tolist()) == ([0, 1, 2], [0, 1, 1])
+    # Our own top-k classes may be right at the last only.
+    top = [str(tmp_path / f"top-{model}.parquet") for model in "ab"]
+    hard = predictions([0.5] * 40, [1] * 40, [0] * 40)
+    for file, file_of_top in zip(files, top, strict=True):
+        write_predictions(hard, file)
+        write_top_k(hard.label, np.tile(np.int16([1, 2, 0]), (40, 1)), file_of_top, {})
+    table = dataset_accuracies(spec, "ab", files, top)
+    assert table["n_correct"].to_pylist() == [0, 0, 40] * 2
+    write_predictions(predictions([0.9] * 40, [1] * 40, [1] * 40), files[1])
+    for read in (dataset_accuracies, dataset_correctness):
+        with pytest.raises(InputError, match="model 'b' has other indices or labels than mode"):
+            read(spec, "ab", files)

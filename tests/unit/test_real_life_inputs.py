@@ -21,7 +21,7 @@ from matcheval.errors import InputError
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("MATCHEVAL_SHARED", ROOT.parent / "shared"))
 NAMES = ["black bear", "café", "ice-cream", "sea lion", "tram"]
-K, SIZES = len(NAMES), {"old": 300, "new": 240}
+K = len(NAMES)
 
 
 def frame(n, strength, seed):

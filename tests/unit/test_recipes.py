@@ -2,34 +2,20 @@
 
 import json
 import math
-from dataclasses import fields, replace
-from itertools import product
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
 
 import trainings
 from matcheval.errors import InputError
-from matcheval.models.architectures.parts import Dropout, scale_dropout
-from matcheval.models.sizes import ARCHITECTURES
-from matcheval.training import (
-    AUGMENTATIONS,
-    LOSSES,
-    NORMALIZATIONS,
-    PRECISIONS,
-    SCHEDULES,
-    augmentation,
-    losses,
-)
-from matcheval.training.augmentation import _AUGMENTATIONS, augment
-from matcheval.training.optimizers import learning_rate_factor
-from matcheval.training.options import ALGORITHMS, OPTIMIZERS
+from matcheval.models.architectures.parts import Dropout
+from matcheval.training import LOSSES, augmentation, losses
+from matcheval.training.algorithm import learning_rate_factor
+from matcheval.training.augmentation import augment
 from matcheval.training.recipe import Recipe
 from matcheval.training.run import initial_model
 
@@ -46,27 +32,18 @@ def test_recipes_are_read_from_json_and_csv():
     texts = {key: "" if value is None else str(value) for key, value in values.items()}
     assert Recipe.from_mapping(texts) == RECIPE
     assert Recipe.from_mapping(texts | {"seed": str(2**60 + 1)}).seed == 2**60 + 1
-    assert Recipe.from_mapping(texts | {"epochs": "3.0"}).epochs == 3
-    assert Recipe.from_mapping(texts | {"train_fraction": "1"}).train_fraction == 1
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"architecture": "transformer"}, "'architecture': .*for example linear, mlp"),
-        ({"depth": "1.5"}, "'depth': '1.5' is not a whole number"),
         ({"loss_parameter": 2}, "'loss_parameter': .*cross_entropy has no parameter"),
-        ({"augmentation_parameter": 2}, "'augmentation_parameter': .*shift has no parameter"),
         ({"groups": 2}, "'groups': cnn cannot have 2 groups"),
-        ({"dropout_factor": 0.5}, "'dropout_factor': .*cnn has no dropout"),
-        ({"momentum": 1}, "'momentum': 1 must be below 1"),
         ({"warmup_epochs": 3}, "'warmup_epochs': .*less than 3"),
         ({"optimiser": "sgd"}, r"'optimiser': unknown field\. Did you mean 'optimizer'"),
-        ({"pretrained": "no package"}, "'pretrained': 'no package' is not the name of a package"),
         ({"algorithm": "coral", "options": {"wieght": 2}}, "'options': unknown .* mean 'weight'"),
-        ({"loss": "focal", "loss_parameter": -1}, r"γ is -1\.0\. Give at least 0$"),
         ({"augmentation": "basic_ricap", "augmentation_parameter": 0}, r"β is 0\..* more than 0"),
-        ({"schedule": "warmup_cosine", "warmup_epochs": 1}, "warmup_cosine has a built-in"),
         ({"algorithm": "selfreg", "augmentation": "basic_mixup"}, "is basic_mixup, but algorithm"),
         ({**VGG, "dropout_factor": 2}, r"'dropout_factor': is 2\.0\. Give less than 2"),
     ],
@@ -90,7 +67,6 @@ def test_new_fields_have_defaults_that_are_left_out():
     recipe = Recipe.from_mapping(values | given)
     assert (recipe.momentum, recipe.nesterov, recipe.ema_decay) == (0.5, False, 0.0)
     assert recipe.to_mapping() == values | {"momentum": 0.5, "nesterov": False}
-    assert not Recipe.from_mapping(values | {"nesterov": "False"}).nesterov
 
 
 @pytest.mark.parametrize(
@@ -123,24 +99,10 @@ def test_one_cycle_equals_torch():
     assert ours == pytest.approx(rates[1::2], abs=2e-3)
 
 
-def test_every_column_and_choice_is_documented():
-    docs = Path(__file__).parents[2] / "docs"
-    pages = [(docs / page).read_text(encoding="utf-8") for page in ("models.md", "settings.md")]
-    text = "".join(pages)
-    names = [field.name for field in fields(Recipe)]
-    choices = (*ARCHITECTURES, *LOSSES, *AUGMENTATIONS, *SCHEDULES, *NORMALIZATIONS, *PRECISIONS)
-    kinds = ALGORITHMS | OPTIMIZERS
-    options = [name for kind in kinds.values() for name in kind.model_fields]
-    assert [name for name in (*names, *choices, *kinds, *options) if f"`{name}`" not in text] == []
-
-
 def test_dropout_rates_are_scaled_and_stay_below_1():
     recipe = Recipe.from_mapping(RECIPE.to_mapping() | VGG | {"dropout_factor": 1.75})
     model = initial_model("m", recipe, SimpleNamespace(image_shape=(32, 32, 3), n_classes=2))
     assert [one.rate for one in model.modules() if isinstance(one, Dropout)] == [0.875] * 2
-    mixed = nn.Sequential(Dropout(0.2), Dropout(0.2, per_image=True))
-    scale_dropout(mixed, 0.5)
-    assert [one.rate for one in mixed] == [0.1, 0.2]  # stochastic depth stays
 
 
 # Two datapoints of two classes with probabilities (0.75, 0.25) and (0.5, 0.5), both of class 0.
@@ -186,92 +148,17 @@ def test_hand_computed_values(name, parameter, hard, soft):
     assert loss(LOGITS, SOFT).item() == pytest.approx(soft, abs=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 20), st.integers(2, 6))
-def test_mmce_equals_the_sums_of_the_papers_and_of_the_code(seed, n, n_classes):
-    rng = np.random.default_rng(seed)
-    logits = rng.normal(size=(n, n_classes)) * 2
-    labels = rng.integers(n_classes, size=n)
-    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
-    r, right = p.max(axis=1), p.argmax(axis=1) == labels
-    k, total = right.sum(), 0.0
-    sums = {(True, True): 0.0, (False, False): 0.0, (True, False): 0.0}
-    for i in range(n):
-        for j in range(n):
-            kernel = math.exp(-abs(r[i] - r[j]) / 0.4)
-            total += (right[i] - r[i]) * (right[j] - r[j]) * kernel
-            if (right[i], right[j]) in sums:
-                factors = (1 - r[i] if right[i] else r[i]) * (1 - r[j] if right[j] else r[j])
-                sums[right[i], right[j]] += factors * kernel
-    pairs = {(True, True): k**2, (False, False): (n - k) ** 2, (True, False): k * (n - k)}
-    means = {key: each / pairs[key] if pairs[key] else 0.0 for key, each in sums.items()}
-    signs = {(True, True): 1, (False, False): 1, (True, False): -2}
-    paper = sum(signs[key] * mean for key, mean in means.items())
-    # torrvision/focal_calibration divides the means once more, by the same numbers of pairs.
-    code = sum(signs[key] * mean / (pairs[key] + 1e-5) for key, mean in means.items())
-    entropy = -np.log(p[np.arange(n), labels]).mean()
-    for name, term, rel in (
-        ("mmce", math.sqrt(max(total / n**2, 1e-10)), 1e-6),
-        ("mmce_mukhoti", total / n**2, 1e-6),
-        ("mmce_weighted", math.sqrt(max(paper, 1e-10)), 1e-6),
-        ("mmce_weighted_mukhoti", math.sqrt(code + 1e-10) if 0 < k < n else 0.0, 2e-5),
-    ):
-        given = torch.from_numpy(logits), torch.from_numpy(np.eye(n_classes)[labels])
-        found = losses.build_loss(name, 3.0)(*given).item()
-        assert found == pytest.approx(entropy + 3 * term, rel=rel)
-
-
 @pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("parameter", [None, 0.0, 0.5])
-def test_extreme_logits_have_finite_losses_and_gradients(name, parameter):
+def test_extreme_logits_have_finite_losses_and_gradients(name):
     logits = torch.tensor([[200.0, -200.0], [-200.0, 200.0], [0.0, 0.0]], requires_grad=True)
-    loss = losses.build_loss(name, parameter)(logits, torch.tensor([[1.0, 0.0]] * 3))
+    loss = losses.build_loss(name, None)(logits, torch.tensor([[1.0, 0.0]] * 3))
     loss.backward()
     assert loss.isfinite()
     assert logits.grad.isfinite().all()
 
 
-def images_and_targets(n=64, height=8, width=6):
-    generator = torch.Generator().manual_seed(5)
-    images = torch.rand(n, 2, height, width, generator=generator) + 0.1  # nowhere 0
-    return images, torch.eye(4)[torch.randint(4, (n,), generator=generator)]
-
-
 def generator(seed=5):
     return torch.Generator().manual_seed(seed)
-
-
-@pytest.mark.parametrize("name", AUGMENTATIONS)
-def test_augmentations_preserve_shapes_arguments_and_label_mass(name):
-    assert tuple(_AUGMENTATIONS) == AUGMENTATIONS
-    images, targets = images_and_targets()
-    before = images.clone(), targets.clone()
-    augmented, mixed = augment(name, images, targets, generator())
-    assert (augmented.shape, mixed.shape) == (images.shape, targets.shape)
-    assert augmented.dtype == images.dtype
-    assert torch.equal(images, before[0])
-    assert torch.equal(targets, before[1])
-    assert torch.allclose(mixed.sum(dim=1), torch.ones(len(mixed)))
-    assert torch.equal(augmented, images) == (name == "none")
-    again, _ = augment(name, images, targets, generator())
-    other, _ = augment(name, images, targets, generator(1))
-    last = images.contiguous(memory_format=torch.channels_last)
-    elsewhere, same = augment(name, last, targets, generator())
-    assert torch.equal(elsewhere, augmented)
-    assert torch.equal(same, mixed)
-    assert torch.equal(again, augmented)
-    assert torch.equal(other, augmented) == (name == "none")
-
-
-def test_cutout_hides_a_square_cut_off_at_the_border():
-    images, targets = images_and_targets(n=256, height=12, width=12)
-    cut, _ = augment("cutout", images, targets, generator())
-    hidden = cut == 0
-    assert torch.equal(hidden[:, 0], hidden[:, 1])  # the same in all channels
-    assert torch.equal(cut[~hidden], images[~hidden])
-    heights, widths = hidden[:, 0].any(dim=2).sum(dim=1), hidden[:, 0].any(dim=1).sum(dim=1)
-    assert torch.equal(hidden[:, 0].sum(dim=(1, 2)), heights * widths)
-    assert set(heights.tolist()) == set(widths.tolist()) == {2, 3}
 
 
 @settings(max_examples=60, deadline=None)
@@ -290,25 +177,3 @@ def test_mixing_gives_classes_the_mass_of_their_pixels(name, seed, n, side, para
         mixed, soft = augment(name, images, targets, generator(seed), parameter)
     assert torch.allclose(soft.sum(dim=1), torch.ones(n), atol=1e-5)
     assert torch.allclose(mixed.mean(dim=(2, 3)), soft, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("name", "padding", "flips"), [("shift", 1, [False]), ("basic", 4, [0, 1])]
-)
-def test_windows_of_the_padded_image_are_cut_and_perhaps_flipped(name, padding, flips):
-    images, targets = images_and_targets(n=400, height=6, width=5)
-    found, same = augment(name, images, targets, generator())
-    assert torch.equal(same, targets)
-    padded = torch.nn.functional.pad(images, (padding,) * 4)
-    seen, starts = set(), range(2 * padding + 1)
-    for image, result in zip(padded, found, strict=True):
-        fits = []
-        for down, right, flipped in product(starts, starts, flips):
-            cut = image[:, down : down + 6, right : right + 5]
-            if torch.equal(cut.flip(2) if flipped else cut, result):
-                fits.append((down, right, flipped))
-        assert fits
-        if len(fits) == 1:
-            seen.add(fits[0])
-    assert {down for down, _, _ in seen} == {right for _, right, _ in seen} == set(starts)
-    assert 0.4 < sum(flipped for _, _, flipped in seen) / len(seen) < 0.6 or name == "shift"

@@ -1,36 +1,27 @@
-"""The results in docs/replication.md are those that the released predictions give."""
-
-import csv
-import json
-import re
-from types import SimpleNamespace
+"""The numbers of Recht et al. (2019), arXiv 1902.10811, from the predictions they published."""
 
 import make_replication_page as making
-import numpy as np
-import pack_recht as script
 import pandas as pd
 import pytest
-from scipy.stats import sem, t
-from test_pages import words_of
 
-from matcheval.analyses import hard_images as hard_images
+from matcheval.analyses import hard_images
+from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
 from matcheval.analyses.published_values import (
     COMPARED,
     compare_published,
     read_published,
     tables_of,
 )
-from matcheval.errors import InputError
+from matcheval.datasets.suites import Pair
 from matcheval.io.tables import write_table
 from matcheval.predictions.correctness import dataset_accuracies, dataset_correctness
 from matcheval.replication import tables
 from matcheval.replication.fits import fit_replication
 from matcheval.replication.tables import summarize_changes, tabulate_replication
-from matcheval.statistics.intervals import clopper_pearson
-from published import DATA, needs_data, study
+from matcheval.statistics.lines import Scale
+from published import DATA, needs_data, results, study, timm
 from studies import ROOT, changed
 
-PAGE = ROOT / "docs" / "replication.md"
 STUDIES = ("recht-cifar10", "recht-imagenet", "recht-revisions")
 
 
@@ -102,18 +93,6 @@ def made(tmp_path_factory):
     return {name: Results(name, tmp_path_factory.mktemp(name)) for name in STUDIES}
 
 
-def test_numbers_in_prose_are_in_the_comparisons():
-    frames = {name: pd.read_csv(making.KEPT / f"{name}-comparison.csv") for name in STUDIES[:2]}
-    counts = pd.concat(frames.values()).dropna(subset="computed")
-    page = words_of(PAGE.name)
-    assert f"Of {len(counts)} printed" in page
-    assert f" {counts['agrees'].sum()} agree to every printed digit" in page
-    slopes = frames["recht-cifar10"].query("quantity == 'Slope' and part == 'value'")
-    (slope,) = slopes.to_dict("records")
-    shown = f"({slope['computed']:.2f}, printed {slope['published']:.2f})"
-    assert shown in page
-
-
 @pytest.mark.slow
 @needs_data
 def test_the_tables_kept_are_what_the_data_give(made):
@@ -149,97 +128,55 @@ def test_an_early_revision_of_the_new_set(made):
     assert [round(slope, 3) for slope in slopes] == [1.094, 1.110]
 
 
-@needs_data
-def test_the_smallest_z_of_the_paper_s_models(made):
-    """Of 30 models, no accuracy on CIFAR-10.1 v4 is that on CIFAR-10 by chance."""
-    row = made["recht-cifar10"].changes().iloc[0]
-    assert (row.pair, round(row.least_z, 2), row.n_significant) == ("v4", 6.98, 30)
-
-
-def test_people_are_counted_as_printed():
-    """Table 3: the means, the intervals' numbers of images, and the interval that is ours."""
-    rows = pd.read_csv(ROOT / "studies" / "recht-published.csv").query("source == 'Table 3'")
-    by_quantity = {name: of["published"] for name, of in rows.groupby("quantity")}
-    gaps = by_quantity["Gap"].astype(float)
-    assert len(gaps) == 9
-    assert round(gaps.mean(), 1) == -0.8
-    low, high = t.interval(0.95, 8, gaps.mean(), sem(gaps))
-    shown = f"[{low:.1f}, {high:.1f}]".replace("-", "−")
-    assert shown in (ROOT / "docs" / "analyses.md").read_text(encoding="utf-8")
-    for quantity, n in (("Original accuracy (%)", 500), ("New accuracy (%)", 100)):
-        for printed in by_quantity[quantity]:
-            value, *bounds = map(float, re.findall(r"[0-9.]+", printed))
-            found = clopper_pearson(round(value * n / 100), n)
-            assert [round(100 * one, 1) for one in (found.low, found.high)] == bounds
-
-
-# Data of `make recht` are packed from the repositories
-
-MODELS = {"cifar": ["darc", "nas"], "imagenet": ["alexnet", "fv_16k", "xception"]}
-FILES = ("cifar10_1_predictions.npz", "imagenetv2_predictions.npz", "imagenetv2_b23_accuracy.csv")
-
-
-def lay_out_cifar(packed, clone):
-    """The repository CIFAR-10.1, of two of its models."""
-    (clone / "datasets").mkdir(parents=True)
-    for key, name in (("orig", "original"), ("v4", "v4"), ("v6", "v6")):
-        folder = clone / "model_predictions" / f"{name}_predictions"
-        folder.mkdir(parents=True)
-        for model in MODELS["cifar"]:
-            classes = packed[f"{key}_pred"][list(packed["models"]).index(model)]
-            (folder / f"{model}_predictions.json").write_text(json.dumps(classes.tolist()))
-        if key != "orig":
-            np.save(clone / "datasets" / f"cifar10.1_{key}_labels.npy", packed[f"{key}_labels"])
-
-
-def lay_out_imagenet(packed, clone):
-    """The repository ImageNetV2, of three of its models; one is named otherwise on one set."""
-    for key, name in script.SETS.items():
-        folder = clone / "data" / "predictions" / name
-        folder.mkdir(parents=True)
-        classes = packed[key]
-        for model in MODELS["imagenet"]:
-            stem = f"{model}_model" if (key, model) == ("top_images", "fv_16k") else model
-            column = list(packed["models"]).index(model)
-            np.save(folder / f"{stem}.npy", classes[:, column].astype(np.int64))
-        write_images(clone, name, packed["wnids"][packed[f"{key}_labels"]])
-    # An early revision of four images, at ranks 1, 5, 2 and none.
-    folder = clone / "data" / "predictions" / script.EARLY
-    folder.mkdir()
-    np.save(
-        folder / "alexnet.npy", [[7, 1, 2, 3, 4], [1, 2, 3, 4, 8], [1, 9, 2, 3, 4], [*range(5)]]
-    )
-    write_images(clone, script.EARLY, packed["wnids"][[7, 8, 9, 10]])
-
-
-def write_images(clone, name, wnids):
-    folder = clone / "data" / "datasets"
-    folder.mkdir(exist_ok=True)
-    images = [[f"image{i}", str(wnid)] for i, wnid in enumerate(wnids)]
-    (folder / f"{name}.json").write_text(json.dumps({"image_filenames": images}))
+def fits_of(study):
+    """The settings of a study's fits."""
+    return study.analyses["replication"].settings
 
 
 @needs_data
-def test_clones_are_packed_into_what_the_studies_read(tmp_path, monkeypatch):
-    packed = [dict(np.load(DATA / file)) for file in FILES[:2]]
-    for of, lay_out in zip(packed, (lay_out_cifar, lay_out_imagenet), strict=True):
-        lay_out(of, tmp_path / lay_out.__name__)
-    labels = packed[0]["orig_labels"].astype(np.int64)
-    monkeypatch.setattr(script.Cifar10, "build", lambda *_: SimpleNamespace(labels=labels))
-    clones = tmp_path / "lay_out_cifar", tmp_path / "lay_out_imagenet"
-    script.pack(*clones, tmp_path, tmp_path / "made")
-    for file, of, models, axis in zip(FILES[:2], packed, MODELS.values(), (0, 1), strict=True):
-        made = dict(np.load(tmp_path / "made" / file))
-        assert made["models"].tolist() == models
-        rows = [list(of["models"]).index(model) for model in models]
-        for name in set(made) - {"models"}:
-            one_of_each = name.endswith("labels") or name == "wnids"
-            wanted = of[name] if one_of_each else np.take(of[name], rows, axis=axis)
-            assert np.array_equal(made[name], wanted), name
-    with (tmp_path / "made" / FILES[2]).open() as stream:
-        assert list(csv.DictReader(stream)) == [
-            {"model": "alexnet", "b23_top1_correct": "1", "b23_top5_correct": "3", "n": "4"}
-        ]
-    (clones[0] / "model_predictions" / "v6_predictions" / "nas_predictions.json").unlink()
-    with pytest.raises(InputError, match=r"v6: other models than the first set: \['nas'\]"):
-        script.pack_cifar10(clones[0], labels)
+def test_one_model_more_in_the_fit_of_cifar():
+    cifar = study("recht-cifar10")
+    with_alexnet = changed(fits_of(cifar), fit_without=(), resamples=10)
+    row = fit_replication(results(cifar, "v4"), Scale.LINEAR, with_alexnet).row
+    assert round(row["slope"], 3) == 1.617
+
+
+@needs_data
+def test_all_models_of_imagenet():
+    """Of 67 models another linear fit, and a better probit fit (appendix C.2).
+
+    By section 5.3, with difficulties N(0, 1) of the original, the replication is harder and its
+    difficulties are more spread.
+    """
+    imagenet = study("recht-imagenet")
+    settings = changed(fits_of(imagenet), fit_without=(), resamples=10)
+    table = results(imagenet, "matched-frequency")
+    fits = {s: fit_replication(table, s, settings).row for s in Scale}
+    linear, probit = fits[Scale.LINEAR], fits[Scale.PROBIT]
+    assert (round(linear["slope"], 3), round(linear["offset"], 2)) == (0.968, -9.46)
+    assert probit["r_squared"] > 0.998 > 0.992 > linear["r_squared"]
+    found = fitted_difficulty(probit["slope"], probit["offset"], Difficulties(0, 1))
+    assert (round(found.mu, 4), round(found.sigma, 4)) == (0.4693, 1.0976)
+
+
+@needs_data
+def test_a_table_of_1556_accuracies():
+    """timm's table: all accuracies are whole counts, and the probit slope depends less on range."""
+    table = pd.read_csv(DATA / "timm_results.csv")
+    models = [f"{name}-{size}" for name, size in zip(table.model, table.img_size, strict=True)]
+    sets = (dataset_accuracies(timm(*of), models) for of in (("val", 50_000), ("v2", 10_000)))
+    replication = tabulate_replication(*sets, Pair("timm", "val", "v2"))
+    assert len(replication) == 1556
+    assert replication.accuracy_replication_low.notna().all()
+    settings = changed(fits_of(study("recht-imagenet")), fit_without=(), resamples=10)
+    slopes = {scale: [] for scale in Scale}
+    for low, high in ((0.75, 0.8), (0.8, 0.85), (0.85, 1)):
+        of_range = changed(settings, fit_range=(low, high))
+        for scale in Scale:
+            row = fit_replication(replication, scale, of_range).row
+            assert row["n_models"] + len(row["left_out"].split()) == 1556
+            slopes[scale].append(row["slope"])
+    assert [round(slope, 2) for slope in slopes[Scale.LINEAR]] == [1.22, 1.28, 1.46]
+    assert [round(slope, 2) for slope in slopes[Scale.PROBIT]] == [0.99, 0.98, 1.05]
+    spread = {scale: max(of) - min(of) for scale, of in slopes.items()}
+    assert spread[Scale.PROBIT] < 0.08 < 0.2 < spread[Scale.LINEAR]

@@ -22,15 +22,6 @@ def study(tmp_path_factory):
     return load(config)
 
 
-def test_gpus_of_a_device():
-    assert Machine(n_gpus=2).gpus_for("cpu") == 0
-    assert Machine().gpus_for("cuda") == 1
-    assert Machine().gpus_for("auto") == 0
-    assert Machine(n_gpus=2).gpus_for("auto") == 1
-    assert Machine(gpu_partition="gpu").gpus_for("auto") == 1  # the login node has none
-    assert Machine(n_gpus=2, gpu_partition="").gpus_for("auto") == 0  # only the login node has some
-
-
 def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     def threads(rule="train_model", **machine):
         return Requests(study, Machine(**machine)).threads(rule)
@@ -58,10 +49,9 @@ def test_memory_by_images_time_by_work_and_both_by_attempt(study, monkeypatch):
     ("architecture", "width", "depth"),
     [("linear", 0, 0), ("mlp", 64, 3), ("cnn", 16, 2), ("resnet", 16, 2)],
 )
-@pytest.mark.parametrize("data", [ImageSet(600, 8, 1), ImageSet(50_000, 32)])
-def test_multiply_adds_of_networks_that_are_built(architecture, width, depth, data):
+def test_multiply_adds_of_networks_that_are_built(architecture, width, depth):
     """Counted where they are made: in layers, by weights and places at which these are used."""
-    shape = (data.side, data.side, data.channels)
+    data, shape = ImageSet(50_000, 32), (32, 32, 3)
     model = build_model(
         architecture, width=width, depth=depth, n_classes=data.classes, input_shape=shape
     ).eval()
@@ -73,7 +63,7 @@ def test_multiply_adds_of_networks_that_are_built(architecture, width, depth, da
 
     for layer in model.modules():
         layer.register_forward_hook(count)
-    model(torch.zeros(1, data.channels, data.side, data.side))
+    model(torch.zeros(1, 3, 32, 32))
     assert sum(counted) / 2 <= network_multiply_adds(architecture, width, depth, data)
     assert network_multiply_adds(architecture, width, depth, data) <= 2 * sum(counted)
 

@@ -73,6 +73,9 @@ def test_scores_are_of_the_datapoints_that_count():
         assert SCORES["rotation"].compute(None, sides) == pytest.approx(expected)
 
 
+GROUPS = {"plain": "clean", "noisy": "noise"}
+
+
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
     """A linear network whose features are the pixels, a base of digits, and two sets."""
@@ -94,6 +97,7 @@ def inputs(tmp_path_factory):
     predict_datasets([ModelFiles(source, weights)], folders, root / "predictions", config=config)
     stored = {
         "base": "base", "classes": str(folders["base"] / "dataset.json"), "rule": {},
+        "suite": asdict(Suite("s", tuple(Member(*of) for of in GROUPS.items()))),
         "files": {"stems": {name: f"{root}/predictions/{name}/{{model}}" for name in parts}},
     }  # fmt: skip
     job = {
@@ -103,29 +107,11 @@ def inputs(tmp_path_factory):
     return job, network
 
 
-GROUPS = {"plain": "clean", "noisy": "noise"}
-
-
-def run(job, folder, sets=("plain", "noisy"), options=(), **changes):
+def run(job, folder):
     out = folder / "scores.parquet"
-    suite = asdict(Suite("s", tuple(Member(name, GROUPS[name]) for name in sets)))
-    stored = job["stored"] | {"suite": suite}
-    text = json.dumps({**job, "stored": stored, "folder": str(folder / "kept"), **changes})
-    run_script(score_rotation.score, ["--job", text, "--scores", str(out), *options])
+    text = json.dumps({**job, "folder": str(folder / "kept")})
+    run_script(score_rotation.score, ["--job", text, "--scores", str(out)])
     return TABLE.read(out).to_pandas()
-
-
-@pytest.fixture
-def passes(monkeypatch):
-    """The datasets that a model is run on, in order."""
-    seen, run_rotated = [], running.ModelRunner.run_rotated
-
-    def recorded(self, model, dataset, writer):
-        seen.append(dataset.name)
-        run_rotated(self, model, dataset, writer)
-
-    monkeypatch.setattr(running.ModelRunner, "run_rotated", recorded)
-    return seen
 
 
 class TestJob:
@@ -155,10 +141,16 @@ class TestJob:
         assert plain > 0.7
         assert noisy == pytest.approx(0.25, abs=0.1)
 
-    def test_what_is_there_is_not_computed_again(self, inputs, tmp_path, passes):
+    def test_what_is_there_is_not_computed_again(self, inputs, tmp_path, monkeypatch):
+        passes, run_rotated = [], running.ModelRunner.run_rotated
+
+        def recorded(self, model, dataset, writer):
+            passes.append(dataset.name)
+            run_rotated(self, model, dataset, writer)
+
         job, _ = inputs
         first = run(job, tmp_path)
-        passes.clear()
+        monkeypatch.setattr(running.ModelRunner, "run_rotated", recorded)
         assert run(job, tmp_path).equals(first)
         assert not passes
         (tmp_path / "kept" / "base" / "plain" / "m.0.npz").write_bytes(b"PK")

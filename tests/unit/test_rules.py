@@ -2,8 +2,6 @@
 
 import re
 
-from jinja2 import Template
-
 from matcheval.study.rules import Artifact, ReportEntry, one_of
 
 TABLE = Artifact("r/{pair}/top{top}", (".parquet", ".csv"))
@@ -23,13 +21,6 @@ def test_a_pattern_of_names_and_nothing_else():
     names = ["a.b", "axb", "c", "c+", "d", ""]
     assert [name for name in names if re.fullmatch(one_of(["a.b", "c"]), name)] == ["a.b", "c"]
     assert not re.fullmatch(one_of([]), "")
-
-
-def test_a_caption_may_compute_with_wildcards():
-    text = "{{ shown[snakemake.wildcards.pair] }} of {{ snakemake.wildcards.top }}"
-    artifact = Artifact("r/{pair}/{top}", (".md",), ReportEntry("c", text, {}))
-    caption = artifact.of({"pair": "a", "top": "1"}).report.caption
-    assert Template(caption).render(shown={"a": "A"}) == "A of 1"
 
 
 def test_some_wildcards_may_be_left():

@@ -21,9 +21,7 @@ from matcheval.analyses.score_comparison import (
     votes,
 )
 from matcheval.datasets.suites import Pair
-from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from matcheval.predictions.records import write_predictions
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.comparisons import GroupSource
 from matcheval.protocol.no_warning import no_warning_reference
@@ -58,12 +56,8 @@ class TestScores:
         missing = measure(Uncertainty.TEMPERATURE, outputs, confidence, None)
         assert "no validation data" in missing
         assert measure(Uncertainty.CONFIDENCE, outputs, confidence, None) is confidence
-        probabilities_only = replace(outputs, logits=None)
-        for score in (Uncertainty.ENERGY, Uncertainty.TEMPERATURE):
-            assert "no logits on file" in measure(score, probabilities_only, confidence, 1.0)
-        one = Outputs(None, np.zeros(2, int), np.ones(2), probabilities=np.ones((2, 1)))
-        assert "labelled features" in measure(Uncertainty.CLASS_MEANS, outputs, confidence)
-        assert "two classes" in measure(Uncertainty.ENTROPY, one, np.ones(2), None)
+        without = replace(outputs, logits=None)
+        assert "no logits on file" in measure(Uncertainty.ENERGY, without, confidence, 1.0)
 
     def test_distance_to_the_nearest_class_mean(self):
         rng = np.random.default_rng(1)
@@ -81,24 +75,14 @@ class TestScores:
         missing = measure(Uncertainty.CLASS_MEANS, replace(known, features=None), P, None, fitted)
         assert "inference.outputs" in missing
 
-    def test_means_without_spread_in_a_direction(self):
-        """A feature that is constant within classes is left out of the distance."""
-        labels = np.array([0, 0, 1, 1])
-        features = np.array([[0, 7], [2, 7], [10, 7], [12, 7]], np.float32)
-        found = ClassMeans.of(Outputs(labels, labels, P.max(1), features=features))
-        nearness = found.nearness(np.array([[1, 7], [4, 70]], np.float32))
-        assert nearness.tolist() == pytest.approx([0, -3 / np.sqrt(4 / 3)])
 
-
-def write(folder, name, n, seed, *, logits=True):
+def write(folder, name, n, seed):
     rng = np.random.default_rng(seed)
     values = rng.normal(0, 2, (n, 3))
     labels = (rng.random((n, 1)) > softmax(values, axis=1).cumsum(1)).sum(1)
     path = folder / f"{name}.npz"
     np.savez(path, labels=labels, logits=2 * values)
-    if not logits:
-        write_predictions(read_predictions(path), path.with_suffix(".parquet"))
-    return path if logits else path.with_suffix(".parquet")
+    return path
 
 
 def read(files) -> ComparedModels:
@@ -159,21 +143,13 @@ class TestTable:
         assert scaled.temperature.between(1.7, 2.3).all()
         assert scaled.matched_gap.notna().all()
 
-    def test_without_logits(self, tmp_path):
-        origins = ("original", "replication")
-        table = tabulate(read({o: [write(tmp_path, o, 80, 1, logits=False)] for o in origins}))
-        measured = table[table.reason == ""]
-        assert set(measured.score) == {"confidence"}
-        assert table[table.score == "margin"].reason.str.contains("inference.outputs").all()
-
     def test_an_ensemble_is_matched_on_its_votes(self, known):
         table = tabulate(known, ensembles={"both": ["m0", "m1"]})
         rows = table[table.model == "both"]
         assert set(rows.score) == {"vote_share"}
         assert rows.reason.eq("").all()
-        # Two equal members vote alike: everything matches, as all shares are 1.
         row = rows[(rows.matching == "probability") & (rows.scale == AS_IS)].iloc[0]
-        assert row.fraction_unmatched == 0
+        assert row.fraction_unmatched == 0  # as members vote alike
         assert row.gap == pytest.approx(table.gap.iloc[0])
 
 

@@ -1,4 +1,4 @@
-"""Warnings of results on file, and digests of code that are kept as long as it does not change."""
+"""Results on file: their versions and settings, and names that mean one thing to all studies."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,71 +7,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from matcheval.io import provenance as code_digests
-from matcheval.io.provenance import CodeDigests
+from matcheval.errors import InputError
 from matcheval.io.self_digests import read_json
-from matcheval.study.stored import mixed_software, record_made_with
+from matcheval.study.stored import (
+    check_shared_names,
+    mixed_software,
+    record_made_with,
+    record_shared_names,
+)
 from preflight import Preflight
-from studies import configuration, load
+from studies import ROOT, configuration, load
 
 
-@pytest.fixture
-def study(tmp_path):
+def test_predictions_of_several_versions_of_torch(tmp_path):
     """Three models on one set; of the third, there are no predictions."""
     for model, torch in (("a", "2.11"), ("b", "2.15")):
         table = pa.table({"label": [1]}).replace_schema_metadata({"torch": torch, "numpy": "2.4"})
         pq.write_table(table, tmp_path / f"{model}.parquet")
-    (tmp_path / "d.parquet").write_bytes(b"damaged")
-    return SimpleNamespace(
-        predicting=SimpleNamespace(datasets=["old"], models=list("abcd")),
+    study = SimpleNamespace(
+        predicting=SimpleNamespace(datasets=["old"], models=list("abc")),
         predictions_file=lambda dataset, model: f"{tmp_path}/{model}.parquet",
         results=str(tmp_path), name="mine",
     )  # fmt: skip
-
-
-def test_predictions_of_several_versions_of_torch(study, tmp_path):
     warning = mixed_software(study)
     assert "torch 2.11 (1) and 2.15 (1)." in warning
     assert "numpy" not in warning
     (tmp_path / "a.parquet").unlink()
     assert mixed_software(study) == ""
-
-
-def test_code_is_parsed_again_only_if_it_has_changed(tmp_path, monkeypatch):
-    parsed = []
-
-    def parse(*names: str) -> str:
-        parsed.append(names)
-        return " ".join(names)
-
-    monkeypatch.setattr(code_digests, "code_digest", parse)
-    scripts, file = tmp_path / "scripts", tmp_path / "records" / "digests.json"
-    (scripts / "matcheval" / "io").mkdir(parents=True)
-    library = scripts / "matcheval" / "io" / "files.py"
-    library.write_text("1")
-    (scripts / "train.py").write_text("2")
-
-    def digest() -> str:
-        digests = CodeDigests(scripts, file)
-        found = digests("train", "module")
-        digests.save()
-        return found
-
-    assert digest() == digest() == "train module"
-    assert parsed == [("train", "module")]
-    changes = (
-        lambda: library.write_text("3"),
-        (scripts / "matcheval" / "new.py").touch,
-        lambda: file.write_text("{damaged"),
-    )
-    for times, change in enumerate(changes, 2):
-        change()
-        assert digest() == "train module"
-        assert parsed == [("train", "module")] * times
-    # Where they cannot be kept, each run computes them.
-    file = Path("/proc/digests.json")
-    assert digest() == digest() == "train module"
-    assert len(parsed) == times + 2
 
 
 @pytest.mark.parametrize(("has_report", "kept"), [(False, [0.01]), (True, [0.005, 0.01])])
@@ -85,3 +47,44 @@ def test_only_a_whole_run_forgets_earlier_settings(tmp_path, monkeypatch, has_re
     Preflight(None, study, given).on_success(began=0.0, has_report=has_report)
     settings = read_json(f"{study.folder}/.made_with.json")["settings"]
     assert [run["matching"]["epsilon"] for run in settings] == kept
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """Make a study with `results` in the test's folder, and changes to the default one."""
+    monkeypatch.chdir(tmp_path)
+    models = (ROOT / "studies" / "digits-models.csv").read_text(encoding="utf-8")
+
+    def make(name, *, catalogue=lambda text: text, **changes):
+        Path(f"{name}.csv").write_text(catalogue(models), encoding="utf-8")
+        own = {"study": name, "models": f"{name}.csv"}
+        return load(configuration("digits") | own | changes)
+
+    return make
+
+
+DIGITS = configuration("digits")
+OTHER_PART = {"digits-known": {"kind": "digits", "part": "train"}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"datasets": DIGITS["datasets"] | OTHER_PART},
+         "dataset 'digits-known' differs from that of study 'one', .* part is \"train\" here and "
+         '"known" there'),
+        ({"catalogue": lambda text: text.replace("none,cosine,30,", "none,cosine,31,", 1)},
+         r"model 'linear-ce' differs from that of study 'one', .* recipe.epochs is 31 here and 30"),
+        ({"inference": {**DIGITS["inference"], "precision": "bf16"}},
+         "model '.*' differs from that of study 'one', .* inference.precision is \"bf16\" here"),
+    ],
+)  # fmt: skip
+def test_another_meaning_is_refused(study, changes, message):
+    record_shared_names(study("one"))
+    check_shared_names(study("two"))
+    check_shared_names(study("one", **changes))
+    with pytest.raises(InputError, match=message) as caught:
+        check_shared_names(study("two", **changes))
+    assert "delete results/studies/one.json" in str(caught.value)
+    Path("results/studies/one.json").unlink()
+    check_shared_names(study("two", **changes))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from image_sets import dataset, write_files
-from matcheval.analyses.suite_accuracies import SCHEMA, SuiteCorrectness, tabulate_suite
+from matcheval.analyses.suite_accuracies import SuiteCorrectness, tabulate_suite
 from matcheval.datasets.folders import read_description, write_dataset
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.prepare import build_dataset
@@ -72,34 +72,22 @@ def test_suites_are_nested_and_share_their_sets(shifts):
 
 def test_a_manifest_lists_members(shifts, tmp_path):
     rows = "name,file,group,severity,classes,note\none,shifts/blur/1/set.npz,blur,1,3; 7,\n"
-    (tmp_path / "sets.csv").write_text(f"{rows}known,,,,,the base\n")
-    member = {"manifest": "sets.csv", "dataset": BLOCK, "group": "other"}
-    with pytest.raises(InputError, match=r"sets\.csv, line 3: there is another dataset 'known'"):
-        expand(member)
     (tmp_path / "sets.csv").write_text(f"{rows}two,,,,,the base\n")
-    found = expand(member)
+    found = expand({"manifest": "sets.csv", "dataset": BLOCK, "group": "other"})
     assert found.suites["s"].members == (
         Member("one", "blur", "", 1.0, ("3", "7")), Member("two", "other"),
     )  # fmt: skip
     assert found.datasets["one"] == {**BLOCK, "file": "shifts/blur/1/set.npz"}
-    (tmp_path / "named.csv").write_text("name,group\nknown,x\nnew,y\n")
-    assert expand({"manifest": "named.csv"}).suites["s"].members == (
-        Member("known", "x"), Member("new", "y"),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("members", "message"),
     [
         (["old"], r"members, entry 1': unknown dataset 'old'"),
-        (["known", "known"], r"entry 2': dataset 'known' is in suite 's' twice"),
         ([{"suite": "s"}], r"suite 's' is nested in itself"),
         ([{"dataset": {"file": "x/{a}/y"}}],
          r"no file or folder matches x/\{a\}/y.*list the 'val"),
-        ([{"dataset": "known", "severity": "nan"}], "severity 'nan' of 'known' is not a number"),
         ([{"dataset": "known", "suite": "s"}], r"give one of 'dataset', 'suite', 'manifest' and"),
-        ([{"dataset": PATTERN, "values": {"corruption": ["fog", "snow"]}}],
-         "with 'snow' for 'corruption'"),
         ([{"manifest": "path.csv"}], r"path\.csv, line 2: 'path' has no effect"),
     ],
 )  # fmt: skip
@@ -116,21 +104,13 @@ def test_a_study_evaluates_models_on_its_suites(tmp_path, shifts):
     sets = ("digits-train", "blur-1", "blur-2", "blur-10", "fog-1")
     assert study.predicting.single == ["digits-known", "digits-new-writers"]
     assert study.predicting.suites == {"s": list(sets)}
-    together = {model for batch in study.predicting.batches.values() for model in batch}
-    assert together.isdisjoint(study.predicting.with_own_job)
-    assert together.union(study.predicting.with_own_job) == set(study.models)
     assert set(sets) < set(study.used)
     folder = f"{tmp_path}/results/digits/predictions"
     assert study.results_inputs("fog-1", ["linear-ce"]) == [f"{folder}/s/linear-ce"]
     assert study.predictions_file("fog-1", "m.x") == f"{folder}/fog-1/m.x.parquet"  # an analysis's
     assert study.predictions_file("fog-1", "linear-ce") == f"{folder}/s/linear-ce/fog-1.parquet"
-    assert study.results_inputs("digits-known", ["linear-ce"]) == [
-        f"{folder}/digits-known/linear-ce.parquet"
-    ]
-    alone = {**config, "pairs": {}, "matching": {}}
-    assert load(alone).analyses["matching"].targets == []
     with pytest.raises(InputError, match="names neither pairs nor suites"):
-        load({**alone, "suites": {}})
+        load({**config, "pairs": {}, "matching": {}, "suites": {}})
     config["suite_accuracies"] = {"suites": {"s": "digits-known"}}
     inputs = load(config).analyses["suite_accuracies"].inputs(SimpleNamespace(suite="s"))
     described = {f"{tmp_path}/results/datasets/{name}/dataset.json" for name in sets}
@@ -152,9 +132,6 @@ def test_prepared_sets_are_checked_against_each_other(tmp_path):
     # What the sets hold, so that the analyses of a suite are repeated when one of them changes.
     described = {name: read_description(folder)["sha256"] for name, folder in folders.items()}
     assert described.items() <= read_json(tmp_path / "s.json").items()
-    empty = (Member("a"), Member("b", classes=("9",)))
-    with pytest.raises(InputError, match="'b' has no images of the classes 9"):
-        write_suite(suite=Suite("s", empty), folders=folders, index=tmp_path / "t.json")
     folders["b"] = write(tmp_path / "moved", "b", np.array([1, 2]), DIGITS[::-1])
     with pytest.raises(InputError, match="classes in another order: 0 is '9', not '0'"):
         write_suite(suite=Suite("s", members[:2]), folders=folders, index=tmp_path / "t.json")
@@ -180,10 +157,6 @@ def test_accuracies_on_a_suite_by_hand():
     assert table.gap.tolist() == [0.0, 0.25, 0.0, -0.5]
     assert table.n_set.tolist() == [4, 4, 2, 2]
     assert table.severity.isna().tolist() == [False, False, True, True]
-    cells = {column.head: column.cells for column in SCHEMA.text_columns(table)}
-    assert cells["Lowest (%)"] == ["0.0", "50.0"]
-    with pytest.raises(InputError, match="'a' has no datapoints of the classes"):
-        tabulate_suite(suite, "base", lambda name, _: known[name], {"a": np.array([7])})
 
 
 ODD = (("odd", ("1", "3", "5")), ("even", ("0", "2")))
@@ -209,7 +182,6 @@ def test_images_may_have_several_labels_of_groups(tmp_path):
     [
         ("0,odd\n1,even", "no row of image '00002'"),
         ("0,odd\n1,even\n2,odd", "own label of '00002', 0, is not among"),
-        ("0,odd\n0,odd\n1,even\n2,even", "image '00000' has two rows"),
     ],
 )
 def test_labels_that_do_not_fit_are_refused(tmp_path, rows, said):
@@ -226,12 +198,8 @@ def test_groups_are_read_from_the_configuration_or_a_file(shifts, tmp_path):
         (found,) = expand({**block, "groups": given}).suites["s"].members
         assert found.groups == (("odd", ("1", "3")), ("even", ("2",)))
         assert (found.counting, found.all_labels) == (("1", "3", "2"), "fog.csv")
-    for wrong, said in (
-        ({"groups": {**groups, "prime": ["2"]}}, "class '2' is in 'even' and in 'prime'"),
-        ({"groups": groups, "classes": ["1"]}, "'classes', or 'groups'"),
-    ):
-        with pytest.raises(InputError, match=said):
-            expand({**block, **wrong})
+    with pytest.raises(InputError, match="class '2' is in 'even' and in 'prime'"):
+        expand({**block, "groups": {**groups, "prime": ["2"]}})
 
 
 def test_a_prediction_of_the_group_is_right(tmp_path):

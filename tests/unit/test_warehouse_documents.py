@@ -4,7 +4,6 @@ import csv
 import re
 from collections import Counter
 
-import pyarrow.parquet as pq
 import pytest
 
 from collected import CLASSES, Collection, picture
@@ -12,7 +11,7 @@ from helpers import told_json
 from matcheval.cli.main import main
 from matcheval.errors import InputError
 from matcheval.settings import read_settings
-from matcheval.warehouse.documents import tabulate_prompts, write_worklist
+from matcheval.warehouse.documents import write_worklist
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, Warehouse
 from matcheval.warehouse.sets import planned_sets, tabulate_plan
 from matcheval.warehouse.settings import WarehouseSettings, read_warehouse
@@ -39,7 +38,6 @@ def test_tables(built):
         assert sum(parts) == int(row["n_read"])
         of_set = [int(one["n"]) for one in classes if one["set"] == row["set"]]
         assert sum(of_set) == int(row["n"]) == 6
-    assert sum(int(row["n"]) for row in built.found("origins")) == 12
     own, *published = built.found("overview")  # beside Table 1 of the paper
     assert (own["suite"], own["n_sets"], own["n"], own["n_classes"]) == ("w", "2", "12", "3")
     assert sum(int(row["n_sets"]) for row in published) == 425
@@ -48,15 +46,12 @@ def test_tables(built):
     assert (row["source"], row["colour_query"], row["query"]) == ("B", "blue", "blue dog")
     (prompt,) = built.found("prompts")
     assert (prompt["text"], prompt["n_sets"], prompt["n"]) == ("{colour} {class}", "2", "12")
-    images = pq.read_table(built.folder / "out/images.parquet").to_pandas()
-    assert tabulate_prompts(images.assign(query=None)).empty
 
 
-def worklist(built, folder, reason=None, **options):
+def worklist(built, folder, **options):
     """Write a worklist; return its rows."""
     warehouse = Warehouse(read_warehouse(built.file()))
     images = IMAGES_SCHEMA.read(built.folder / "out/images.parquet").to_pandas()
-    images = images.assign(reason=reason or images["reason"])
     n = write_worklist(warehouse, images, folder, **options)
     with (folder / "worklist.csv").open() as stream:
         rows = list(csv.DictReader(stream))
@@ -71,22 +66,10 @@ def test_worklists_have_sheets_and_empty_decisions(built, tmp_path):
     sheets = {row["sheet"] for row in rows}
     assert sheets == {f"{s}/{c}-1.png" for s in ("A-red", "B-blue") for c in CLASSES}
     assert all((tmp_path / sheet).stat().st_size > 1000 for sheet in sheets)
-    (tmp_path / "worklist.csv").write_text("decisions")  # of people are not overwritten
-    with pytest.raises(InputError, match="may hold decisions"):
+    with pytest.raises(InputError, match="may hold decisions"):  # which are not overwritten
         worklist(built, tmp_path)
-    assert (tmp_path / "worklist.csv").read_text() == "decisions"
     with pytest.raises(InputError, match="no image is waiting"):
         worklist(built, tmp_path / "pending", pending_only=True)
-
-
-def test_texts_are_no_formulas(built, tmp_path):
-    rows = worklist(built, tmp_path, reason="=1+1")
-    assert {row["why"] for row in rows} == {"'=1+1"}
-    given = built.settings.get("about")
-    built.settings["about"] = built.table("about.csv", [{"set": "A-red", "style": "@photo"}])
-    built.build("marked")
-    built.settings["about"] = given
-    assert ",'@photo," in (built.folder / "marked/suite-32.csv").read_text()
 
 
 def test_building_and_listing_as_json(tmp_path, capfd):
@@ -126,11 +109,7 @@ def test_the_default_plan_is_that_of_cifar10_warehouse():
         "google": 12, "bing": 12, "baidu": 12, "360": 12, "sogou": 12, "flickr": 15, "pexels": 20
     }  # fmt: skip
     texts = {row["text"] for row in table}
-    assert {
-        "airplane",
-        "photo of cat in a cage",
-        "high quality cartoon photo of brown frog",
-    } <= texts
+    assert {"airplane", "photo of cat in a cage"} <= texts
     assert not any("{" in text for text in texts)
 
 
@@ -153,8 +132,6 @@ def test_rows_of_a_small_plan():
         ({"name": "{group}"}, "'plan.A.name': two sets are named 'A'"),
         ({"sources": {"a/b": None}}, "'A-a/b' cannot be the name of a set"),
         ({"template": "{class} {color}"}, "'{color}' is not a placeholder. Did you mean 'colour'"),
-        ({"template": "{colour} {class}", "sources": {"x": 3}}, "source 'x' has none"),
-        ({"sources": {"x": ["red", "red"]}}, "'red' occurs twice"),
     ],
 )
 def test_invalid_plans_are_refused(changes, message):
@@ -168,8 +145,3 @@ def test_the_command_prints_and_writes(tmp_path, capfd):
     assert len(printed.splitlines()) == 1841
     main(["warehouse", "plan", "--file", str(tmp_path / "plan.csv")])
     assert (tmp_path / "plan.csv").read_text() == printed
-    empty = tmp_path / "empty.yaml"
-    empty.write_text("warehouse: w\nclasses: [a, b]\n")
-    with pytest.raises(SystemExit):
-        main(["warehouse", "plan", str(empty)])
-    assert "has no query plan" in capfd.readouterr().err

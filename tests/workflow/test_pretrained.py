@@ -60,12 +60,6 @@ def test_models_that_share_a_transform_are_run_by_one_job(workflow):
     assert "2 model(s), 2 dataset(s)" in log
 
 
-def test_a_second_run_has_nothing_to_do_however_the_machine_is_used(workflow):
-    assert workflow.plan("predictions").jobs == {}
-    config = "inference={models_per_job: 2, threads: 2, batch_size: 7, top: 10}"
-    assert workflow.plan("predictions", "--config", config).jobs.keys() <= {"all"}
-
-
 def test_an_output_that_is_added_and_left_out_again(copy):
     """It takes a pass of its own; without it, predictions stay as they are."""
     wanted = ("predictions", "--config", "inference={models_per_job: 2, outputs: [top]}")

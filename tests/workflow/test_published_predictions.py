@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from engine import Workflow, known
 
-from image_sets import npy, npz, sources_yaml, write_files
+from image_sets import npy, npz, sources_yaml
 from servers import serving
 
 pytestmark = pytest.mark.slow
@@ -95,22 +95,11 @@ def test_all_files_are_downloaded_and_evaluated_by_the_true_classes(workflow, se
     table = workflow.table("published/tables/both/probability").set_index("model")
     assert table.loc["one", "accuracy_replication"] == correct["one"] / 200
     assert workflow.plan(*TABLES).jobs == {}
-    assert workflow.plan(*TABLES, "--config", "mirror=/elsewhere").jobs == {}
     assert "Nothing" in workflow.run("prefetch", "-n")
 
 
-def test_a_mirror_has_the_published_paths_and_a_changed_file_repeats_what_is_made_of_it(
-    copy, server, tmp_path
-):
-    for file in (copy.results / "downloads").rglob("*.np*"):
-        file.unlink()
-    published = {path_of(*key): content for key, content in FILES.items()}
-    mirror = write_files(tmp_path / "mirror", LABELS | published)
-    server.requests.clear()
-    copy.run("prefetch", "--config", f"mirror={mirror}")
-    assert not server.requests
+def test_a_changed_file_repeats_what_is_made_of_it(copy, server):
     file = copy.results / "downloads/list/new/two.npz"
-    assert file.read_bytes() == FILES["two", "new"]
     publish(server, copy.folder, FILES | {("two", "new"): npz(**predicted("new"))})
     output = copy.run(*TABLES, fails=True)
     assert "downloads/list/new/two.npz: has sha256" in output

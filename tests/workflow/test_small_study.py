@@ -1,14 +1,11 @@
 """The small study, run by the real Snakemake: results, refusals before any job, jobs on GPUs."""
 
 import json
-import re
 import subprocess
 
 import pandas as pd
-import pyarrow.parquet as pq
 import pytest
-import yaml
-from engine import ROOT, Workflow, environment
+from engine import Workflow, environment
 
 from matcheval.cli.main import main
 
@@ -39,19 +36,6 @@ def test_the_report_holds_figures_and_summary(workflow, tmp_path):
     assert '"format": "png"' in page  # tells figures from tables of the same labels
 
 
-def test_the_studys_own_report_tells_results_and_where_they_come_from(workflow):
-    page = (workflow.results / "digits/report.html").read_text(encoding="utf-8")
-    summary = (workflow.results / "digits/summary.md").read_text(encoding="utf-8")
-    claims = re.findall(r"^- \*(?:established|suggested|inconclusive)\*: (.+?\.)", summary, re.M)
-    remaining = re.findall(r"On matched pairs, (\S+ \[[^]]+\]) remain", summary)
-    assert (len(claims), len(remaining)) == (4, 2)
-    for text in (claims[0].removesuffix("."), f"{remaining[0]} points", *remaining):
-        assert text in page
-    weights = workflow.results / "predictions/digits-known/cnn.v1.parquet"
-    assert pq.read_schema(weights).metadata[b"weights_sha256"].decode() in page
-    assert "snakemake." not in page  # wildcards of captions are filled in
-
-
 def test_refused(tmp_path):
     workflow = Workflow.fresh(tmp_path / "tree", None)
     settings = ("matching={epsilom: 0.1}", "fomats=[pdf]")
@@ -61,29 +45,6 @@ def test_refused(tmp_path):
     assert output.count("rror") <= 2  # `WorkflowError in file ...` and nothing else
     assert "Traceback" not in output
     assert not workflow.results.exists()
-    (workflow.folder / "set" / "a").mkdir(parents=True)
-    (workflow.folder / "set" / "a" / "up").symlink_to("..")
-    study = {"datasets": {"own": {"kind": "image_folder", "path": "set", "classes": ["a", "b"]}}}
-    study |= {"study": "own", "suites": {"all": {"members": ["own"]}}, "models": "models.csv"}
-    (workflow.folder / "models.csv").write_text("name,kind,source\nresnet,timm,resnet18.tv_in1k\n")
-    (workflow.folder / "own.yaml").write_text(yaml.safe_dump(study))
-    output = workflow.run("--dry-run", "--configfile", "own.yaml", fails=True)
-    assert "set/a/up: is a link to" in output
-    assert "Traceback" not in output
-
-
-def test_a_name_means_one_thing_in_a_results_folder(copy):
-    """Else two studies would make their files over each other's, at every run."""
-    config = copy.folder / "small.yaml"
-    small = config.read_text()
-    whole = yaml.safe_load((ROOT / "config.yaml").read_text()) | yaml.safe_load(small)
-    config.write_text(yaml.safe_dump(whole | {"study": "other"}))
-    assert copy.plan().jobs["train_models_1"] == 1  # which links what is trained
-    other = "inference={precision: bf16}"
-    refused = copy.run("--dry-run", "--config", other, fails=True)
-    assert "model 'cnn.v1' differs from that of study 'digits', which has run with" in refused
-    config.write_text(small)
-    assert copy.plan("--config", other).jobs["predict_models_1"] == 1  # a study may change
 
 
 # Put at the head of predict.py: notes the GPU, and predicts without one.

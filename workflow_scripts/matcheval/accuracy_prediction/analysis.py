@@ -19,7 +19,23 @@ from matcheval.study.rules import Artifact, Wildcards, call, kept_calls
 from matcheval.study.study import Study
 
 _SUITE = "suite **{{ snakemake.wildcards.suite }}**"
-_MODEL = "**{{ snakemake.wildcards.scored }}**"
+_OF_MODEL = f"**{{{{ snakemake.wildcards.scored }}}}** on {_SUITE}"
+_ERRORS = "Mean absolute errors of predicted accuracies by method and group of sets"
+_COUNTS = "Whether errors on subgroups depend on their numbers of images"
+_CAPTIONS = {
+    "errors": f"{_ERRORS}, {_SUITE}.",
+    "correlations": f"Correlations of scores with accuracies over the sets of {_SUITE}.",
+    "gaps_by_group": f"Mean gaps between the accuracies on the base and on the sets of {_SUITE}, "
+    "by model and group of sets.",
+    "rankings": f"Whether the methods rank alike on every two groups of sets of {_SUITE}.",
+    "counts": f"{_COUNTS}, {_SUITE}.",
+    "differences": f"By how much the method with the lowest error on {_SUITE} is better than each "
+    "other, with intervals that hold for all pairs of methods at once.",
+    "errors_of_models": f"{_ERRORS}, {_OF_MODEL}.",
+    "counts_of_models": f"{_COUNTS}, {_OF_MODEL}.",
+    "between_suites": "Whether the methods rank alike, by their errors, on every two suites, by "
+    "classifier.",
+}
 
 
 class AccuracyPrediction(CheckedPrediction):
@@ -32,48 +48,25 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def table(stem: str, label: str, caption: str) -> Artifact:
-            return self.table(stem, caption, {"table": label, "of": "{suite}"})
+        def table(name: str, label: str, of: str = "{suite}") -> Artifact:
+            labels = {"table": label, "of": "{suite}"}
+            return self.table(f"{name}/{of}", _CAPTIONS[name], labels)
 
         predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
         self.predicted = Artifact(predicted, (".parquet", ".csv"))
-        errors = "Mean absolute errors of predicted accuracies by method and group of sets"
-        counts = "Whether errors on subgroups depend on their numbers of images"
-        self.errors = table("errors/{suite}", "errors", f"{errors}, {_SUITE}.")
-        self.correlations = table(
-            "correlations/{suite}", "correlations",
-            f"Correlations of scores with accuracies over the sets of {_SUITE}.",
-        )  # fmt: skip
-        self.group_gaps = table(
-            "gaps_by_group/{suite}", "gaps",
-            f"Mean gaps between the accuracies on the base and on the sets of {_SUITE}, by model "
-            "and group of sets.",
-        )  # fmt: skip
-        self.rankings = table(
-            "rankings/{suite}", "rankings of methods",
-            f"Whether the methods rank alike on every two groups of sets of {_SUITE}.",
-        )  # fmt: skip
-        self.counts = table(
-            "counts/{suite}", "numbers of images and errors", f"{counts}, {_SUITE}."
-        )
-        self.differences = table(
-            "differences/{suite}", "differences of errors",
-            f"By how much the method with the lowest error on {_SUITE} is better than each other, "
-            "with intervals that hold for all pairs of methods at once.",
-        )  # fmt: skip
-        self.errors_of_model = table(
-            "errors_of_models/{suite}/{scored}", "errors of {scored}",
-            f"{errors}, {_MODEL} on {_SUITE}.",
-        )  # fmt: skip
-        self.counts_of_model = table(
-            "counts_of_models/{suite}/{scored}", "numbers of images and errors of {scored}",
-            f"{counts}, {_MODEL} on {_SUITE}.",
-        )  # fmt: skip
+        self.errors = table("errors", "errors")
+        self.correlations = table("correlations", "correlations")
+        self.group_gaps = table("gaps_by_group", "gaps")
+        self.rankings = table("rankings", "rankings of methods")
+        counts, of_model = "numbers of images and errors", "{suite}/{scored}"
+        self.counts = table("counts", counts)
+        self.differences = table("differences", "differences of errors")
+        self.errors_of_model = table("errors_of_models", "errors of {scored}", of_model)
+        self.counts_of_model = table("counts_of_models", f"{counts} of {{scored}}", of_model)
         self.between = self.table(
-            "between_suites",
-            "Whether the methods rank alike, by their errors, on every two suites, by classifier.",
+            "between_suites", _CAPTIONS["between_suites"],
             {"table": "rankings of methods on two suites"},
-        )
+        )  # fmt: skip
         self.figure_of_suite = self.figure(
             f"{self.name}/{{suite}}/{{figure}}", figures.CAPTION,
             {"table": "{figure}", "of": "{suite}"},
@@ -155,13 +148,6 @@ class AccuracyPrediction(CheckedPrediction):
         outputs = self.study.suite_inputs(suite, models, self._sources(suite))
         described = self._described(suite)
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's prediction files of a suite."""
-        return self._custom_state(wildcards.suite)
-
-    def _custom_state(self, suite: str) -> list[tuple[int, int]]:
-        return self.study.custom_suite_state(suite, self.all_models, self._sources(suite))
 
     def _read(self, suite: str, models: list[str]) -> list[str]:
         """Return the files that a job of some models reads."""
@@ -292,7 +278,6 @@ class AccuracyPrediction(CheckedPrediction):
         pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
             pool["single models, not counted"] = ", ".join(settings.single)
-        regressions = settings.suites[suite].regressions
         return {
             "confidence": self.study.confidence,
             "excluded_from_mean": self.excluded_from_mean,
@@ -307,7 +292,7 @@ class AccuracyPrediction(CheckedPrediction):
                 for name in self.scored
             ],
             **settings.model_dump(include={"leave_one_out", "regressors", "clip"}),
-            "calibrations": [{"on": on, "predict": predict} for on, predict in regressions],
+            "calibrations": settings.suites[suite].regressions,
         }
 
     # --- figures, which one job draws
@@ -317,10 +302,6 @@ class AccuracyPrediction(CheckedPrediction):
         """Names of the suites of which figures are drawn from outputs of models."""
         suites = self.settings.suites.items()
         return [name for name, suite in suites if suite.histograms or suite.embeddings]
-
-    def figure_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return size and time of the user's files that figures are drawn from."""
-        return [self._custom_state(suite) for suite in self.suites_with_outputs]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures."""

@@ -14,13 +14,8 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.predicting import (
-    PROCEDURE,
-    PROCEDURE_COLUMNS,
-    procedure_label,
-    subgroups_of,
-    titles,
-)
+from matcheval.accuracy_prediction import predicting
+from matcheval.accuracy_prediction.predicting import PROCEDURE, titles
 from matcheval.accuracy_prediction.scoring import METHOD, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, level_text, signed, with_interval
@@ -118,7 +113,7 @@ def error_columns(table: pd.DataFrame) -> list[TextColumn]:
     cells: dict[str, list[str]] = defaultdict(list)
     for procedure, block in whole.groupby(PROCEDURE, sort=False):
         rows = block[["method", "variant"]].drop_duplicates()
-        cells["How"] += [procedure_label(*map(str, procedure))] * (len(rows) + 1)
+        cells["How"] += [predicting.procedure_label(*map(str, procedure))] * (len(rows) + 1)
         cells["Method"] += [*titles(rows), "mean of methods"]
         for group, subgroup in places.itertuples(index=False, name=None):
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
@@ -166,7 +161,7 @@ ERRORS = TableSchema(
     (
         SUITE,
         _VIEW,
-        *PROCEDURE_COLUMNS,
+        *predicting.PROCEDURE_COLUMNS,
         *METHOD,
         _GROUP,
         _SUBGROUP,
@@ -311,7 +306,7 @@ class ErrorArray:
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
         flags = rows["flagged"].to_numpy(np.bool_)
         self._flagged = np.bincount(place[flags], minlength=size).reshape(shape) > 0
-        self._units = subgroups_of(self.sets)
+        self._units = predicting.subgroups_of(self.sets)
 
     def errors(
         self, chosen: Flags, confidence: float, resamples: int

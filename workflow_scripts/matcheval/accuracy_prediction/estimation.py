@@ -15,21 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from matcheval.accuracy_prediction.predicting import (
-    COLUMNS,
-    FLAGGED,
-    MIN_SETS,
-    NO_ENDS,
-    both_intervals,
-    linear,
-    varies,
-)
-from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.confidence import (
-    Draws,
-    resampled_confidences,
-    resampled_temperatures,
-)  # fmt: skip
+from matcheval.accuracy_prediction import predicting
+from matcheval.accuracy_prediction.predicting import MIN_SETS
+from matcheval.accuracy_prediction.scores import SCORES, confidence
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Need,
@@ -76,7 +64,7 @@ ESTIMATES = TableSchema(
         fraction("predicted", "predicted accuracy, not clipped to [0, 1]; NaN if there is none"),
         fraction("predicted_low", "lower bound of its {level} interval over resamples; or NaN"),
         fraction("predicted_high", "upper bound"),
-        *COLUMNS,
+        *predicting.COLUMNS,
         fraction("accuracy", "true accuracy; NaN if the set has no labels"),
         fraction("error", "|predicted - accuracy|; NaN if either is unknown"),
         text("reason", "why there is no prediction, or how it is flagged"),
@@ -191,15 +179,16 @@ class _Fitted:
     def at(self, value: float, sides: Sides) -> float:
         if self.score.predicts is Predicts.ACCURACY:
             return value
-        estimate = float(linear(self.x, self.y, np.array([value]))[0])
+        estimate = float(predicting.linear(self.x, self.y, np.array([value]))[0])
         return sides.base.accuracy - estimate if self.score.predicts is Predicts.GAP else estimate
 
     def ends(self, value: float, units: Classes, base: Outputs) -> dict[str, Any]:
         """Return jackknife+ intervals, of a score whose regression is on accuracies or gaps."""
         if not len(self.x):
-            return NO_ENDS
+            return predicting.NO_ENDS
         accuracy = np.array([base.accuracy]) if self.score.predicts is Predicts.GAP else None
-        columns = both_intervals(self.x, self.y, units[self.is_used], np.array([value]), accuracy)
+        units, new = units[self.is_used], np.array([value])
+        columns = predicting.both_intervals(self.x, self.y, units, new, accuracy)
         return {name: np.asarray(values).item() for name, values in columns.items()}
 
 
@@ -242,16 +231,16 @@ class _Estimator:
         """Return the predicted accuracy, a remark or why there is none, and its intervals."""
         others = [*(fitted.target for fitted in self._sides), sides.target]
         if missing := self._missing(score, self._base, others):
-            return np.nan, missing, NO_ENDS
+            return np.nan, missing, predicting.NO_ENDS
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
             value = fitted.measure(sides)
         except NotAvailableError as error:
-            return np.nan, str(error), NO_ENDS
+            return np.nan, str(error), predicting.NO_ENDS
         reason = value.note if isinstance(value, Noted) else ""
         if score.predicts is not Predicts.ACCURACY:
             is_outside = not fitted.x.min() <= value <= fitted.x.max()
-            flag = EXTRAPOLATED * is_outside if varies(fitted.x) else FLAGGED
+            flag = EXTRAPOLATED * is_outside if predicting.varies(fitted.x) else predicting.FLAGGED
             reason = "; ".join(filter(None, (flag, reason)))
         ends = fitted.ends(value, self._units, self._base)
         return float(fitted.at(value, sides)), reason, ends
@@ -285,7 +274,7 @@ class _Estimator:
         }
         if _SCALED in methods and self._n_resamples:
             assert target.logits is not None
-            values[_SCALED.name] = resampled_confidences(
+            values[_SCALED.name] = confidence.resampled_confidences(
                 target.logits, self._draws(target, stream), self._temperatures,
                 progress=self._progress,
             )  # fmt: skip
@@ -346,9 +335,10 @@ class _Estimator:
         assert labels is not None
         near = float(np.log(self._fitted[_SCALED.name, WHOLE].state))
         draws = self._draws(self._base, 0)
-        return resampled_temperatures(logits, labels, draws, near, progress=self._progress)
+        temperatures = confidence.resampled_temperatures
+        return temperatures(logits, labels, draws, near, progress=self._progress)
 
-    def _draws(self, outputs: Outputs, stream: int) -> Draws:
+    def _draws(self, outputs: Outputs, stream: int) -> confidence.Draws:
         return lambda: (self._draw(outputs, b, stream) for b in range(self._n_resamples))
 
     def _draw(self, outputs: Outputs, resample: int, stream: int) -> Classes:

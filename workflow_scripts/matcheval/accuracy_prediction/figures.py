@@ -4,7 +4,7 @@ import itertools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -21,13 +21,9 @@ from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
 from matcheval.datasets.suites import Suite
 from matcheval.errors import InputError, configuration_error, unknown_name_error
 from matcheval.figures import style
-from matcheval.figures.forms import Series, drawing
-from matcheval.figures.saving import save_figure
+from matcheval.figures.forms import Series, drawing, panels
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-KINDS: Mapping[str, Callable[..., "Figure"]] = {
+KINDS: Mapping[str, Callable[..., "style.Figure"]] = {
     "errors": plots.plot_errors,
     "scores": plots.plot_scores,
     "predictions": plots.plot_predictions,
@@ -115,7 +111,7 @@ def plot_tables(
         CORRELATIONS.read(correlations).to_pandas(),
         tuple(excluded_from_mean),
     )
-    save_figure(KINDS[kind](results, **options), *outputs)
+    style.save_figure(KINDS[kind](results, **options), *outputs)
 
 
 # --- Figures of a model's confidences and features, and of predictions on single sets
@@ -127,7 +123,7 @@ MIN_IMAGES = 5
 BASE = "base"
 
 
-def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "Figure":
+def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "style.Figure":
     """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
     edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
     with drawing(style.COLUMN_WIDTH, height, "", f"Model {model}.") as figure:
@@ -165,7 +161,7 @@ def embed(features: Features) -> Floats:
     )
 
 
-def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "Figure":
+def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "style.Figure":
     """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
     parts = {label: part for label, part in features.items() if len(part)}
     total = sum(map(len, parts.values()))
@@ -196,19 +192,17 @@ _NOTE = (
 )
 
 
-def plot_estimates(table: pd.DataFrame) -> "Figure":
+def plot_estimates(table: pd.DataFrame) -> "style.Figure":
     """Draw the accuracies that all methods predict on every set."""
     if table.empty:
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
     n_methods = int(table.groupby("target").size().max())
-    shape = n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(targets), _COLUMNS)
     width, height = 1.25 + 1.85 * max(n_columns, 1.1), n_rows * (0.17 * n_methods + 0.85) + 0.3
     with drawing(width, height, "", _NOTE) as figure:
-        panels = plots.add_panels(
-            figure, len(targets), shape, "Accuracy (%)", sharex=True, sharey=True
-        )
-        for axes, target in zip(panels, targets, strict=True):
+        axes_of = panels(figure, len(targets), _COLUMNS, "Accuracy (%)")
+        for axes, target in zip(axes_of, targets, strict=True):
             rows = table[table["target"] == target]
             plots.draw_methods(axes, rows, Series("predicted", style.ORIGINAL), markersize=3)
             axes.axvline(100 * rows["accuracy_base"].iloc[0], **style.REFERENCE)
@@ -228,7 +222,7 @@ def plot_outputs(
     if kind == "confidences":
         (member,) = (m for m in suite.members if m.dataset == options["dataset"])
         by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
-        save_figure(plot_confidences(model, by_name), *outputs)
+        style.save_figure(plot_confidences(model, by_name), *outputs)
         return
     wanted = options["class_name"]
     if wanted not in reader.classes:
@@ -240,7 +234,7 @@ def plot_outputs(
             name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
             parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
     features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    save_figure(plot_features(model, wanted, features), *outputs)
+    style.save_figure(plot_features(model, wanted, features), *outputs)
 
 
 def _some(outputs: Outputs, label: int, name: str) -> Features:

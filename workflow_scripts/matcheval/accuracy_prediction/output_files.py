@@ -114,16 +114,9 @@ def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:
-    """Check that a file is of the same model, classes and features as the base's."""
+    """Check that a file is of the same model as the base's."""
     names = (base.path.name, other.path.name)
     check_same_model(base.metadata, other.metadata, names, other.path)
-    features = [base.outputs.features, other.outputs.features]
-    widths = [array.shape[1] for array in features if array is not None]
-    if len(set(widths)) > 1:
-        raise InputError(
-            f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}",
-            file=other.path, remedy="All files must come from the same model",
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -192,16 +185,10 @@ def check_same_datapoints(
 ) -> None:
     """Check that two models' outputs on a dataset are of the same datapoints."""
     (name, a), (other, b) = first, second
-    difference = ""
-    if len(a) != len(b):
-        difference = f"{len(b)} datapoints, and model '{name}' {len(a)}"
-    elif _differ(a.index, b.index):
-        difference = f"other datapoints than model '{name}'"
-    elif _differ(a.labels, b.labels):
-        difference = f"other labels than model '{name}'"
-    if difference:
+    if len(a) != len(b) or _differ(a.index, b.index) or _differ(a.labels, b.labels):
         raise InputError(
-            f"on dataset '{dataset}' model '{other}' has {difference}",
+            f"on dataset '{dataset}' model '{other}' has {len(b)} datapoints which differ from the "
+            f"{len(a)} of model '{name}' in number, order or labels",
             remedy="Compute the predictions of both models on the same datapoints, in one order",
         )
 
@@ -222,11 +209,9 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
             field="accuracy_prediction.ensembles", remedy="Add logits to inference.outputs",
         )  # fmt: skip
     if len({matrix.shape for matrix in matrices}) > 1:
-        both = zip(members, matrices, strict=True)
-        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in both)
+        widths = ", ".join(str(matrix.shape[1]) for matrix in matrices)
         raise InputError(
-            f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
-            f"classes: {widths}",
+            f"on dataset '{dataset}' the members of ensemble '{name}' have {widths} classes",
             remedy="Combine models of one label space",
         )
     mean = np.mean(matrices, axis=0)

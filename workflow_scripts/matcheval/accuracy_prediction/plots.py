@@ -2,41 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.accuracy_prediction import predicting
 from matcheval.accuracy_prediction.errors import ALL, place_name
-from matcheval.accuracy_prediction.predicting import (
-    CALIBRATED,
-    DIRECT,
-    LEAVE_ONE_OUT,
-    PROCEDURE,
-    procedure_label,
-    titles,
-)
+from matcheval.accuracy_prediction.predicting import DIRECT, PROCEDURE, titles
 from matcheval.accuracy_prediction.scoring import WHOLE
 from matcheval.accuracy_prediction.tables import tabulate_rankings
-from matcheval.figures import style
-from matcheval.figures.forms import (
-    FEW_MODELS,
-    SPREAD,
-    Series,
-    draw_rows,
-    drawing,
-    heat_map,
-    intervals,
-    name_rows,
-    point_options,
-)
+from matcheval.figures import forms, style
+from matcheval.figures.forms import FEW_MODELS, Series, drawing, name_rows
 from matcheval.io.text_tables import signed
 from matcheval.statistics.lines import MIN_MODELS, fit_line, linear_correlation, rank_correlations
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Floats = npt.NDArray[np.float64]
 # Of Okabe and Ito, for groups of sets; markers differ, too.
@@ -94,7 +74,7 @@ def _by_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
 
 
 def _sentence(procedure: Sequence[str]) -> str:
-    text = procedure_label(*procedure)
+    text = predicting.procedure_label(*procedure)
     return text[:1].upper() + text[1:]
 
 
@@ -107,29 +87,16 @@ def colors_and_markers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def add_panels(
-    figure: "Figure", n: int, shape: tuple[int, int], xlabel: str = "", **shared: Any
-) -> list["Axes"]:
-    """Add panels in rows, with labels of the x axis where nothing is drawn below."""
-    panels = figure.subplots(*shape, squeeze=False, **shared)
-    for axes in panels.flat[n:]:
-        axes.remove()
-    for axes in panels.flat[max(n - shape[1], 0) : n]:
-        axes.set_xlabel(xlabel)
-        axes.tick_params(labelbottom=True)
-    return list(panels.flat[:n])
-
-
-def draw_methods(axes: "Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
+def draw_methods(axes: "style.Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
     """Draw a value with its interval for each method; `look` are options of `errorbar`."""
-    intervals(axes, rows, [series], **look)
+    forms.intervals(axes, rows, [series], **look)
     for row in np.flatnonzero(rows[series.column].isna()):
         _add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
     name_rows(axes, titles(rows))
     axes.grid(visible=False, axis="y")
 
 
-def _add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
+def _add_note(axes: "style.Axes", text: str, place: tuple[Any, Any], **options: Any) -> None:
     axes.annotate(text, place, va="center", fontsize=style.NOTE_SIZE, color="0.4", **options)
 
 
@@ -138,19 +105,19 @@ def _add_note(axes: "Axes", text: str, place: tuple[Any, Any], **options: Any) -
 _MEAN_ERROR = Series("mae", style.SeriesStyle("k", "-", "none"), bounds="mae_rows")
 
 
-def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
+def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
     """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
     table = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
     own = table[_has_procedure(table, procedure)]
     is_direct = procedure[0] == DIRECT
     groups = [g for g in dict.fromkeys(own.loc[np.isfinite(own["mae"]), "group"]) if g != ALL]
-    if len(groups) > 1 and procedure[0] != CALIBRATED:
+    if len(groups) > 1 and procedure[0] != predicting.CALIBRATED:
         groups.append(ALL)
     block = own if is_direct else pd.concat([table[table["protocol"] == DIRECT], own])
     block = block[block["group"].isin(groups)]
     methods = block[["protocol", "method", "variant"]].drop_duplicates()
-    shape = n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
     note = _sentence(procedure) + (". " if groups else ": nothing is predicted. ")
     if not is_direct:
         note += "Grey: without a regression, on the same sets. "
@@ -158,7 +125,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     note += f"Lines: {level}bootstrap intervals over pairs of model and set. n: fewer sets."
     width, height = 1.2 + 1.4 * max(n_columns, 2), n_rows * (0.14 * len(methods) + 0.75) + 0.3
     with drawing(width, height, "", note) as figure:
-        panels = add_panels(figure, len(groups), shape, sharey=True)
+        panels = forms.panels(figure, len(groups), _COLUMNS, sharex=False)
         for axes, group in zip(panels, groups, strict=True):
             rows = methods.merge(block[block["group"] == group], how="left")
             draw_methods(axes, rows, _MEAN_ERROR, elinewidth=0.6)
@@ -176,7 +143,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "Figure":
     return figure
 
 
-def plot_models(results: Results) -> "Figure":
+def plot_models(results: Results) -> "style.Figure":
     """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B."""
     means = _mean_errors(results.rows())
     by_method = {
@@ -185,23 +152,23 @@ def plot_models(results: Results) -> "Figure":
     by_model = _mean_errors(results.whole).groupby("model", sort=False).agg(["mean", "std"])
     by_model = by_model.sort_values("mean", kind="stable")
     n_rows = max(len(by_method), min(len(by_model), FEW_MODELS))
-    shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else SPREAD
+    shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else forms.SPREAD
     note = f"{_default_sentence(results.whole)}. Left: {shown}."
     with drawing(6.8, 0.9 + _ROW * n_rows, "", note) as figure:
         left, right = figure.subplots(1, 2)
-        draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
+        forms.draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
         name_rows(left, list(by_method))
         left.set_xlabel("Mean error of a model (points)")
         right.errorbar(
             by_model["mean"], np.arange(len(by_model)), xerr=by_model["std"].fillna(0), fmt="o",
-            elinewidth=0.6, color=COLORS[0], **point_options(len(by_model)),
+            elinewidth=0.6, color=COLORS[0], **forms.point_options(len(by_model)),
         )  # fmt: skip
         name_rows(right, list(by_model.index), "Model, by increasing mean error")
         right.set_xlabel("Mean ± SD over methods (points)")
     return figure
 
 
-def plot_sizes(results: Results) -> "Figure":
+def plot_sizes(results: Results) -> "style.Figure":
     """Draw errors against the number of datapoints of the sets: P2, Figure 4A."""
     rows = _rows_of_parts(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
@@ -225,7 +192,7 @@ def plot_sizes(results: Results) -> "Figure":
     return figure
 
 
-def plot_missing_classes(results: Results) -> "Figure":
+def plot_missing_classes(results: Results) -> "style.Figure":
     """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
     rows = _rows_of_parts(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
@@ -253,7 +220,7 @@ def _on_sets_of(rows: pd.DataFrame, view: str) -> pd.DataFrame:
 
 def _default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
     """Select leave-one-out predictions, or else direct ones, or else the first regression's."""
-    for protocol in (LEAVE_ONE_OUT, DIRECT):
+    for protocol in (predicting.LEAVE_ONE_OUT, DIRECT):
         if (is_shown := rows["protocol"] == protocol).any():
             return rows[is_shown]
     return rows[_has_procedure(rows, rows[PROCEDURE].iloc[0].tolist())]
@@ -280,7 +247,7 @@ _MOST_PAIRS = 50  # in a panel
 
 def plot_two_methods(
     results: Results, first: str, second: str, by: str, procedure: Sequence[str]
-) -> "Figure":
+) -> "style.Figure":
     """Draw the mean errors of two methods as pairs of points: P1, Figures 4, 5, 9 and 20."""
     rows = _by_procedure(results.whole if by == "model" else results.rows(), procedure)
     errors = _errors_of_both(rows, [first, second], by)
@@ -323,11 +290,11 @@ def _errors_of_both(rows: pd.DataFrame, methods: Sequence[str], by: str) -> pd.D
 # --- Points against accuracies and gaps
 
 
-def plot_scores(results: Results, model: str = "") -> "Figure":
+def plot_scores(results: Results, model: str = "") -> "style.Figure":
     """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10."""
     rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
-    def draw(axes: "Axes", x: Floats, y: Floats) -> str:
+    def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
         draw_line(axes, x, y)
         return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
@@ -338,7 +305,7 @@ def plot_scores(results: Results, model: str = "") -> "Figure":
     )  # fmt: skip
 
 
-def plot_predictions(results: Results, procedure: Sequence[str], model: str = "") -> "Figure":
+def plot_predictions(results: Results, procedure: Sequence[str], model: str = "") -> "style.Figure":
     """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19."""
     rows = results.rows(model, procedure)
     rows = rows.assign(
@@ -346,7 +313,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
         gap=rows["accuracy_base"] - rows["accuracy"],
     )
 
-    def draw(axes: "Axes", x: Floats, y: Floats) -> str:
+    def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
         axes.axline((0, 0), slope=1, **style.REFERENCE)
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2
@@ -370,7 +337,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
     )  # fmt: skip
 
 
-def plot_errors_by_accuracy(results: Results, procedure: Sequence[str]) -> "Figure":
+def plot_errors_by_accuracy(results: Results, procedure: Sequence[str]) -> "style.Figure":
     """Draw errors against accuracies: P2, Figures 2B and 12."""
     return _plot_points(
         results, results.rows(procedure=procedure),
@@ -388,7 +355,7 @@ def _rho(x: Floats, y: Floats) -> str:
     return f"ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
 
-def draw_line(axes: "Axes", x: Floats, y: Floats, color: str = "k") -> None:
+def draw_line(axes: "style.Axes", x: Floats, y: Floats, color: str = "k") -> None:
     """Draw the line fitted to points, if they determine one."""
     if len(x) >= MIN_MODELS and np.ptp(x) > 0:
         ends = np.array([x.min(), x.max()])
@@ -397,8 +364,8 @@ def draw_line(axes: "Axes", x: Floats, y: Floats, color: str = "k") -> None:
 
 def _plot_points(
     results: Results, rows: pd.DataFrame, series: Mapping[str, tuple[str, float]],
-    draw: Callable[["Axes", Floats, Floats], str], note: str,
-) -> "Figure":  # fmt: skip
+    draw: Callable[["style.Axes", Floats, Floats], str], note: str,
+) -> "style.Figure":  # fmt: skip
     """Draw a panel per method, with what `draw` returns between its title and its points.
 
     `series` has label and scale of the columns that are drawn, x and y.
@@ -407,11 +374,11 @@ def _plot_points(
     xlabel, ylabel = (label for label, _ in series.values())
     methods = rows["title"].unique()
     groups = {name: look for name, look in results.groups.items() if name in set(rows["group"])}
-    shape = n_rows, n_columns = style.grid_shape(len(methods), _COLUMNS)
+    n_rows, n_columns = style.grid_shape(len(methods), _COLUMNS)
     note = note if len(methods) else f"{note} Nothing is predicted."
     with drawing(max(1.65 * n_columns + 0.3, 3.3), 1.8 * n_rows + 0.6, "", note) as figure:
         is_shared = xlabel.startswith("Accuracy")
-        panels = add_panels(figure, len(methods), shape, xlabel, sharex=is_shared, sharey=True)
+        panels = forms.panels(figure, len(methods), _COLUMNS, xlabel, sharex=is_shared)
         for axes, method in zip(panels, methods, strict=True):
             of_method = rows[rows["title"] == method]
             points = of_method[[*series]] * [scale for _, scale in series.values()]
@@ -420,7 +387,7 @@ def _plot_points(
                 axes.plot(
                     *part.to_numpy().T, marker, color=color, label=group or "no group",
                     rasterized=len(points) > _MANY, zorder=2 + 1 / (1 + len(part)),
-                    **point_options(len(points), 3.0),
+                    **forms.point_options(len(points), 3.0),
                 )  # fmt: skip
             axes.set_title(method, pad=11)
             axes.annotate(
@@ -449,7 +416,7 @@ _MOST_NUMBERED = 16  # columns of a matrix with numbers
 Place = tuple[str, str]
 
 
-def plot_correlations(results: Results, model: str) -> "Figure":
+def plot_correlations(results: Results, model: str) -> "style.Figure":
     """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11."""
     table = _with_titles(results.of_model(results.correlations, model))
     table = table[table["view"] == WHOLE]
@@ -460,7 +427,7 @@ def plot_correlations(results: Results, model: str) -> "Figure":
     return _heat_map(values, _names(_few(wide.columns)), methods, "Spearman's ρ", note)
 
 
-def plot_rankings(results: Results, procedure: Sequence[str]) -> "Figure":
+def plot_rankings(results: Results, procedure: Sequence[str]) -> "style.Figure":
     """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2."""
     rankings = tabulate_rankings(results.errors[_has_procedure(results.errors, procedure)])
     firsts, seconds = (
@@ -497,7 +464,7 @@ def _names(places: Sequence[Place]) -> list[str]:
 def _heat_map(
     values: Floats, columns: Sequence[str], rows: Sequence[str], label: str, note: str,
     limit: float = 1.0,
-) -> "Figure":  # fmt: skip
+) -> "style.Figure":  # fmt: skip
     """Draw a matrix in colours from blue to red, with its numbers if there are few columns."""
     is_numbered = len(columns) <= _MOST_NUMBERED
     across, down = (0.1 + 0.056 * max(map(len, names), default=0) for names in (rows, columns))
@@ -505,6 +472,6 @@ def _heat_map(
     with drawing(max(width, 3.0), down + 0.6 + max(_ROW * len(rows), 0.9), "", note) as figure:
         axes = figure.add_subplot()
         number = (lambda value: signed(value, 2)) if is_numbered else None
-        heat_map(axes, values, rows, columns, label, limit=limit, number=number)
+        forms.heat_map(axes, values, rows, columns, label, limit=limit, number=number)
         axes.tick_params(axis="x", rotation=90)
     return figure

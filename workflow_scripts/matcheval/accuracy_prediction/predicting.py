@@ -9,7 +9,6 @@ group can be left out at once (their CV+), which is approximate where groups are
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -184,14 +183,6 @@ _LEVERAGE = 1e-9
 _ROUNDING = 1e-6  # means of single-precision probabilities may exceed 1 by this
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """Leave-one-out predictions: each point is predicted from a fit to all other points."""
-
-    predicted: Floats
-    is_mean: npt.NDArray[np.bool_]
-
-
 def varies(x: Floats) -> bool:
     """Whether the values of a score differ by more than rounding."""
     return float(np.ptp(x)) > _CONSTANT * max(1.0, float(np.abs(x).max()))
@@ -206,12 +197,12 @@ def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
     return np.asarray(y.mean() + slope * (new - x.mean()), np.float64)
 
 
-def leave_one_out(x: Floats, y: Floats) -> LeftOut:
-    """Predict every point by the line through all others."""
+def leave_one_out(x: Floats, y: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Predict every point by the line through all others, and say where it is their mean."""
     n = len(x)
     others = (y.sum() - y) / (n - 1)
     if not varies(x):
-        return LeftOut(others, np.ones(n, np.bool_))
+        return others, np.ones(n, np.bool_)
     dx, dy = x - x.mean(), y - y.mean()
     square = dx @ dx
     leverage = 1 / n + dx**2 / square
@@ -219,7 +210,7 @@ def leave_one_out(x: Floats, y: Floats) -> LeftOut:
     residual = dy - (dx @ dy / square) * dx
     with np.errstate(divide="ignore", invalid="ignore"):
         predicted = np.where(alone, others, y - residual / (1 - leverage))
-    return LeftOut(predicted, alone)
+    return predicted, alone
 
 
 def mlp(
@@ -272,12 +263,9 @@ FLAGGED = "the mean of the sets fitted on, whose scores are all equal"
 _CASE = ["model", "method", "variant", "seed", "view"]
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Groups whose labels are known, and groups that accuracy is predicted on (P1, section 8)."""
-
-    on: tuple[str, ...]
-    predict: tuple[str, ...] = ()
+# Groups whose labels are known, and groups that accuracy is predicted on, or none for all others
+# (P1, section 8).
+Calibration = tuple[Sequence[str], Sequence[str]]
 
 
 def predict_accuracies(
@@ -370,10 +358,11 @@ def _usable(rows: _Rows) -> npt.NDArray[np.bool_]:
 def _calibrated(
     rows: _Rows, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
 ) -> Iterator[_Predicted]:
-    is_known = np.isin(rows["group"], calibration.on)
+    on, predict = calibration
+    is_known = np.isin(rows["group"], on)
     is_wanted = ~is_known
-    if calibration.predict:
-        is_wanted &= np.isin(rows["group"], calibration.predict)
+    if predict:
+        is_wanted &= np.isin(rows["group"], predict)
     fitted, wanted = _where(rows, is_known & _usable(rows)), _where(rows, is_wanted)
     x, new, base = fitted["score"], wanted["score"], wanted["accuracy_base"]
     is_gap = score.predicts is Predicts.GAP
@@ -399,7 +388,7 @@ def _calibrated(
         ]
         yield _predicted(
             wanted, CALIBRATED, predicted, reasons, outside=outside & np.isfinite(predicted),
-            regressor=name, on=calibration.on, n_fitted=len(x), ends=ends,
+            regressor=name, on=on, n_fitted=len(x), ends=ends,
         )  # fmt: skip
 
 
@@ -413,12 +402,13 @@ def _left_out(rows: _Rows) -> _Predicted:
         reasons[usable] = f"{n_others} other sets to fit on, fewer than {MIN_SETS}"
     else:
         x, y = rows["score"][usable], rows["accuracy"][usable]
-        left_out, units = leave_one_out(x, y), pd.factorize(rows["unit"][usable])[0]
+        units = pd.factorize(rows["unit"][usable])[0]
         for name, values in both_intervals(x, y, units).items():
             ends[name] = np.full(n, NO_ENDS[name], np.asarray(values).dtype)
             ends[name][usable] = values
-        predicted[usable], outside[usable] = left_out.predicted, _beyond_others(x)
-        reasons[np.flatnonzero(usable)[left_out.is_mean]] = FLAGGED
+        predicted[usable], is_mean = leave_one_out(x, y)
+        outside[usable] = _beyond_others(x)
+        reasons[np.flatnonzero(usable)[is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
     return _predicted(
         rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",

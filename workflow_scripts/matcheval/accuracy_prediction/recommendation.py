@@ -15,7 +15,7 @@ from typing import Any
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.errors import in_words_of_caller
-from matcheval.io.text_tables import supported_digits
+from matcheval.io.text_tables import aligned, supported_digits
 from matcheval.statistics.claims import Strength
 
 # Methods that need no further sets: the first is recommended, the others are its check; where there
@@ -160,13 +160,12 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     first, advice_on = rows[0], {advice.target: advice for advice in recommend(rows)}
     accuracy = _in_percent(first["accuracy_base"])
     lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
-    width = max(len(row["title"]) + len(row["variant"]) for row in rows) + 3
     for target, of_target in groupby(rows, lambda row: row["target"]):
         advice = advice_on[target]
         claim = f"{advice.strength}: {advice.text} ({advice.reason})"
         fill = partial(textwrap.fill, width=_WIDTH, break_on_hyphens=False)
         texts = [fill(claim), fill(f"next: {advice.next_step}")]
-        lines += ["", *texts, "", *_block(target, list(of_target), width)]
+        lines += ["", *texts, "", *_block(target, list(of_target))]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
@@ -181,26 +180,23 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _block(target: str, rows: Sequence[Mapping[Any, Any]], width: int) -> Iterator[str]:
+def _block(target: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
     has_truth = not math.isnan(rows[0]["accuracy"])
     truth = f"accuracy {_in_percent(rows[0]['accuracy'])}" if has_truth else "no labels"
     yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"
     heads = {"predicted": "95 % interval"}
     if any(not math.isnan(row["sets_low"]) for row in rows):
         heads |= {"sets": "90 %, over sets", "groups": "over groups"}
-    intervals = "".join(f"{head:>19}" for head in heads.values())
-    error = f"{'error':>8}" if has_truth else ""
-    yield f"{'method'.ljust(width)}{'predicted':>9}{intervals}{error}"
+    cells = [("method", "predicted", *heads.values(), *["error"] * has_truth)]
     for row in rows:
-        variant = f" ({row['variant']})" if row["variant"] else ""
-        name = f"{row['title']}{variant}".ljust(width)
-        if math.isnan(row["predicted"]):
-            yield f"{name}      n/a   {row['reason']}"
-            continue
-        intervals = "".join(f"{_interval(row, of):>19}" for of in heads)
-        error = f"{100 * row['error']:>8.2f}" if has_truth else ""
-        line = f"{name}{_in_percent(row['predicted']):>9}{intervals}{error}"
-        yield f"{line}   {row['reason']}".rstrip()
+        name = row["title"] + (f" ({row['variant']})" if row["variant"] else "")
+        error = "" if math.isnan(row["error"]) else f"{100 * row['error']:.2f}"
+        predicted = _in_percent(row["predicted"])
+        intervals = (_interval(row, of) for of in heads)
+        cells.append((name, predicted, *intervals, *[error] * has_truth))
+    reasons = ["", *(row["reason"] for row in rows)]
+    for line, reason in zip(aligned(cells), reasons, strict=True):
+        yield f"{line}   {reason}".rstrip()
 
 
 def _interval(row: Mapping[Any, Any], name: str) -> str:
@@ -209,4 +205,4 @@ def _interval(row: Mapping[Any, Any], name: str) -> str:
 
 
 def _in_percent(value: float) -> str:
-    return f"{100 * value:.2f} %"
+    return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"

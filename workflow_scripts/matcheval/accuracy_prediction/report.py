@@ -9,24 +9,15 @@ from matcheval.accuracy_prediction.errors import ALL, ERRORS
 from matcheval.accuracy_prediction.predicting import procedure_labels, titles
 from matcheval.accuracy_prediction.recommendation import labels_for
 from matcheval.accuracy_prediction.scoring import WHOLE
-from matcheval.io.text_tables import TextColumn, counted, level_text, signed
-from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import (
-    Chart,
-    Content,
-    Headline,
-    Point,
-    Sentence,
-    Series,
-    bounds_in_percent,
-)
+from matcheval.io.text_tables import counted, level_text, signed
+from matcheval.report import sections
 
 Row = Mapping[Any, Any]  # of the table of errors, with what readers call it
 # What a headline compares, where it was computed: the simplest method, and Guillory et al.'s.
 _BASE, _COMPARED = "base_accuracy", ("ac", "doc")
 
 
-def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sections.Content:
     """Read the errors of every suite, and make the section."""
     headlines, parts, notes = [], [], []
     for path in data["errors"]:
@@ -37,15 +28,14 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
         rows = _over_all_sets(table)
         with_error = rows.dropna(subset="mae").sort_values("mae", kind="stable").to_dict("records")
         if with_error:
-            file = path.removesuffix(".parquet") + ".csv"
-            parts.append((suite, _chart(suite, with_error), _table(suite, with_error, file)))
+            parts.append((suite, _chart(with_error)))
             headlines.append(_headline(suite, with_error))
         notes += [
             f"{suite}: {name} has no prediction of {counted(n, 'pair')} of model and set."
             for name, n in zip(rows["name"], rows["n_missing"], strict=True)
             if n
         ]
-    return Content(tuple(headlines), {"parts": parts}, tuple(notes))
+    return sections.Content(tuple(headlines), {"parts": parts}, tuple(notes))
 
 
 def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
@@ -56,7 +46,7 @@ def _over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _error(row: Row) -> str:
-    low, high = bounds_in_percent(row, "mae_sets")
+    low, high = sections.bounds_in_percent(row, "mae_sets")
     interval = "" if pd.isna(low) else f" [{low:.1f}, {high:.1f}]"
     return f"{100 * row['mae']:.1f}{interval}"
 
@@ -65,7 +55,7 @@ def _points(fraction: float) -> str:
     return signed(100 * fraction, 1, plus=True)
 
 
-def _headline(suite: str, rows: Sequence[Row]) -> Headline:
+def _headline(suite: str, rows: Sequence[Row]) -> sections.Headline:
     said = []
     for method in (_BASE, *_COMPARED):
         if own := [row for row in rows if row["method"] == method and not row["variant"]]:
@@ -82,9 +72,9 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
         f"Where an error of {points} points matters, label images: {labels_for(points / 100):,} "
         f"drawn at random give ±{points} points, whatever has shifted (`matched-eval label-plan`)."
     )
-    return Headline(
+    return sections.Headline(
         subject=f"Accuracies predicted without labels: {suite}",
-        lines=tuple(map(Sentence, said)),
+        lines=tuple(map(sections.Sentence, said)),
         next_step=step,
         notes=(
             f"Mean absolute errors with {level_text(rows[0]['confidence'])} intervals for the "
@@ -93,35 +83,20 @@ def _headline(suite: str, rows: Sequence[Row]) -> Headline:
     )
 
 
-def _chart(suite: str, rows: Sequence[Row]) -> Chart:
-    points: dict[str, list[Point]] = {}
+def _chart(rows: Sequence[Row]) -> sections.Chart:
+    points: dict[str, list[sections.Point]] = {}
     for i, row in enumerate(rows):
         values = (
             f"mean absolute error: {_error(row)} points\nbias: {_points(row['bias'])} points\n"
             f"{counted(row['n_sets'], 'set')}, {counted(row['n_models'], 'model')}"
         )
-        bounds = bounds_in_percent(row, "mae_sets")
-        point = Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
+        bounds = sections.bounds_in_percent(row, "mae_sets")
+        point = sections.Point(100 * row["mae"], i, row["name"], values, x_bounds=bounds)
         points.setdefault(row["how"], []).append(point)
-    return Chart(
+    return sections.Chart(
         f"{rows[0]['name']} errs least, by {_error(rows[0])} points on average",
         "mean absolute error (percentage points)", "",
-        [Series(how, of_procedure) for how, of_procedure in points.items()],
+        [sections.Series(how, of_procedure) for how, of_procedure in points.items()],
         categories=[row["name"] for row in rows], zero="x",
         note=f"With {level_text(rows[0]['confidence'])} intervals for the choice of the sets.",
     )  # fmt: skip
-
-
-def _table(suite: str, rows: Sequence[Row], file: str) -> HtmlTable:
-    columns = (
-        TextColumn("Method", [row["title"] for row in rows], is_number=False),
-        TextColumn("How", [row["how"] for row in rows], is_number=False),
-        TextColumn(
-            f"Mean absolute error (points) [{level_text(rows[0]['confidence'])} CI]",
-            [_error(row) for row in rows],
-        ),
-        TextColumn("Bias (points)", [_points(row["bias"]) for row in rows]),
-        TextColumn("Sets", [str(row["n_sets"]) for row in rows]),
-        TextColumn("Models", [str(row["n_models"]) for row in rows]),
-    )
-    return HtmlTable(f"{suite}: errors over all sets that were not fitted to", columns, file)

@@ -15,21 +15,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from matcheval.accuracy_prediction import ROTATION_VERSION
-from matcheval.accuracy_prediction.scores import SCORES
-from matcheval.accuracy_prediction.scores.features import (
-    LinearClassifier,
-    fit_rotation_head,
-    orientation_logits,
-)
+from matcheval.accuracy_prediction import ROTATION_VERSION, scoring
+from matcheval.accuracy_prediction.scores import SCORES, features
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.accuracy_prediction.scores.score import Sources
-from matcheval.accuracy_prediction.scoring import (
-    ModelScorer,
-    SuiteOutputs,
-    SuiteReader,
-    score_suite,
-)
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import InputError, StoppedError
 from matcheval.inference.outputs import FeatureWriter
@@ -52,7 +41,7 @@ class RotationJob:
 
     model: ModelSource
     weights: Path | None
-    stored: SuiteOutputs
+    stored: scoring.SuiteOutputs
     methods: tuple[str, ...]
     datasets: Path
     folder: Path
@@ -76,9 +65,9 @@ def score_rotation(
 
     tables = []
     for seed in job.seeds:
-        reader = SuiteReader(stored, partial(read, seed))
-        scorer = ModelScorer(Sources(reader.base, seed=seed), scores)
-        tables.append(score_suite(name, reader, [scorer]))
+        reader = scoring.SuiteReader(stored, partial(read, seed))
+        scorer = scoring.ModelScorer(Sources(reader.base, seed=seed), scores)
+        tables.append(scoring.score_suite(name, reader, [scorer]))
     return pd.concat(tables, ignore_index=True)
 
 
@@ -93,7 +82,7 @@ class _RotatedPasses:
         self._is_to_stop, self._has_computed = is_to_stop, False
         self._model = ModelFiles(job.model, job.weights)
         self._identity = self._model.digest()
-        self._heads: dict[int, LinearClassifier] = {}
+        self._heads: dict[int, features.LinearClassifier] = {}
 
     def logits(self, dataset: str, seed: int) -> Floats:
         """Return the logits of orientations on a set, from file if they are there."""
@@ -106,8 +95,8 @@ class _RotatedPasses:
                 message = "stopped as its time is nearly over"
                 raise StoppedError(message, file=f"dataset '{dataset}'")
             if seed not in self._heads:
-                self._heads[seed] = fit_rotation_head(self._base_features, seed)
-            logits = self._pass(dataset, partial(orientation_logits, self._heads[seed]))
+                self._heads[seed] = features.fit_rotation_head(self._base_features, seed)
+            logits = self._pass(dataset, partial(features.orientation_logits, self._heads[seed]))
             write_arrays(path, {"logits": logits, "inputs": np.array(inputs)})
             self._has_computed = True
         return logits

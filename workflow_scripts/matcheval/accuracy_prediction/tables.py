@@ -27,14 +27,7 @@ from matcheval.accuracy_prediction.errors import (
     tabulate_errors,
     tabulate_group_gaps,
 )
-from matcheval.accuracy_prediction.predicting import (
-    DIRECT,
-    PREDICTED,
-    PROCEDURE,
-    PROCEDURE_COLUMNS,
-    procedure_labels,
-    subgroups_of,
-)
+from matcheval.accuracy_prediction.predicting import DIRECT, PREDICTED, PROCEDURE, PROCEDURE_COLUMNS
 from matcheval.accuracy_prediction.scoring import SCORES, SUITE, WHOLE
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, text
 from matcheval.io.text_tables import with_interval
@@ -55,7 +48,7 @@ MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for progr
 
 
 def _with_procedure(table: pd.DataFrame) -> pd.DataFrame:
-    return table.assign(how=procedure_labels(table))
+    return table.assign(how=predicting.procedure_labels(table))
 
 
 def _from_lowest(table: pd.DataFrame) -> pd.DataFrame:
@@ -207,7 +200,7 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
         names = both["method"] + np.where(both["variant"] == "", "", ":" + both["variant"])
         marked = names + np.where(both["protocol"] == procedure[0], "", " (direct)")
         array = ErrorArray(both.assign(method=marked, variant=""))
-        units, groups = subgroups_of(array.sets), array.sets["group"].to_numpy()
+        units, groups = predicting.subgroups_of(array.sets), array.sets["group"].to_numpy()
         for group in (*dict.fromkeys(groups), ALL):
             chosen = (groups == group) | (group == ALL)
             complete = np.flatnonzero(np.isfinite(array.error[:, :, chosen]).all(axis=(1, 2)))

@@ -27,8 +27,7 @@ from matcheval.protocol.gaps import GapTerms, gap_terms
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
-from matcheval.statistics.intervals import LEVEL
-from matcheval.statistics.significance import holm
+from matcheval.statistics.intervals import LEVEL, holm
 
 Classes = npt.NDArray[np.int64]
 _Picked = Sequence[npt.NDArray[Any]]  # the datapoints of a set that each seed matched
@@ -304,7 +303,6 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
-            panel.tick_params(labelbottom=True)
             if number % n_columns == 0:
                 short = [style.shortened(name, 16) for name in names]
                 name_rows(panel, short, fontsize=style.NOTE_SIZE)

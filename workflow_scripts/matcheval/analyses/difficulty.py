@@ -21,7 +21,6 @@ from pydantic import Field
 from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import drawing, point_options, scatter, square
-from matcheval.figures.saving import save_figure
 from matcheval.io.tables import MODEL, PAIR, Column, TableSchema, fraction, write_table
 from matcheval.replication.analysis import Replication
 from matcheval.replication.tables import FITS, RESULTS
@@ -224,7 +223,7 @@ def write_difficulty(
     row, of_models = model_difficulty(table, fit, sigma, seed)
     DIFFICULTY.write(pd.DataFrame([row]), tables)
     write_table(SKILLS.from_frame(of_models), skills)
-    save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
+    style.save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
     logging.info("replication: mu %(mu_replication).4f, sigma %(sigma_replication).4f", row)
 
 

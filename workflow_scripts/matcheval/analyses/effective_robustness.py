@@ -191,7 +191,7 @@ class EffectiveRobustness(TableAnalysis):
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check that fits have enough models."""
+        """Check that fits have enough models, and that no set is its own base."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             problem = f"'{left_out[0]}' is also under {self.field('without')}"
@@ -233,8 +233,3 @@ class EffectiveRobustness(TableAnalysis):
             "predictions": {s: study.probability_files(s, self.models) for s in with_images},
             "models": self.models,
         }
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the user's prediction files."""
-        with_images = self._sets(wildcards)[1]
-        return [self.study.custom_results_state(name, self.models) for name in with_images]

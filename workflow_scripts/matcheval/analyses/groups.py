@@ -25,7 +25,7 @@ SCHEMA = TableSchema(
     ),
     shown=partial(
         columns_by_part, part="group", accuracy="accuracy_group",
-        head="{group}, n = {n_group:,} (%)",
+        heading_format="{group}, n = {n_group:,} (%)",
     ),
 )  # fmt: skip
 

@@ -5,7 +5,7 @@ Recht et al. (2019), arXiv 1902.10811, appendix B.2.4 and B.2.5.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -14,17 +14,14 @@ from pydantic import Field
 
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
+from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
-from matcheval.figures.saving import save_figure
 from matcheval.io.tables import DATASET, Column, TableSchema
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import Count, Number
 from matcheval.study.rules import Wildcards
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +67,7 @@ def tabulate(
 _COLUMNS = 9
 
 
-def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "Figure":
+def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "style.Figure":
     """Draw the hardest images on a contact sheet, with their classes."""
     shown = table.head(most)
     pictures = []
@@ -87,7 +84,7 @@ def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "
 def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
     """Save a contact sheet of the hardest images of a dataset."""
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
-    save_figure(figure, *outputs)
+    style.save_figure(figure, *outputs)
 
 
 class HardImagesSettings(DatasetTableSettings):

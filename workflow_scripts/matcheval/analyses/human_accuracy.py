@@ -15,11 +15,9 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import InputError
 from matcheval.io import text_tables
-from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import file_states, readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, TableSchema, accuracy, fraction, text
 from matcheval.io.text_tables import TextColumn, with_interval
-from matcheval.io.user_files import check_columns
+from matcheval.io.user_files import read_columns
 from matcheval.names import ORIGINS
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.settings import ModelNames, Name, Need, PathText, Ref, Settings
@@ -66,13 +64,7 @@ SCHEMA = TableSchema(
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
     """Read from a CSV file which classes human participants gave to which images."""
-    with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
-        table = pd.read_csv(stream, dtype={"participant": str, "set": str})
-    check_columns([*map(str, table)], COLUMNS, path)
-    table = table[COLUMNS]
-    for name in ("index", "answer"):
-        if table[name].dtype.kind not in "iu":
-            raise InputError("must be a whole number in every row", file=path, field=name)
+    table = read_columns(path, COLUMNS[2:], texts=COLUMNS[:2])
     unknown = table.loc[~table["set"].isin(ORIGINS), "set"]
     if len(unknown):
         raise InputError(f"'{unknown.iloc[0]}' is none of {', '.join(ORIGINS)}", file=path)
@@ -159,9 +151,3 @@ class HumanAccuracy(TableAnalysis):
             "models": self.models, "predictions": files, "pair": wildcards.pair,
             "annotations": self.settings.pairs[wildcards.pair],
         }  # fmt: skip
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the annotations, and of the user's prediction files."""
-        datasets = self.study.pairs[wildcards.pair].datasets.values()
-        results = (self.study.custom_results_state(name, self.models) for name in datasets)
-        return [file_states([self.settings.pairs[wildcards.pair]]), *results]

@@ -25,7 +25,7 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, drawing, intervals, name_rows, panels
 from matcheval.io.array_archives import UNREADABLE
-from matcheval.io.files import file_states, readable
+from matcheval.io.files import readable
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, fraction, interval, text
 from matcheval.io.text_tables import counted, level_text, with_interval
 from matcheval.io.user_files import check_columns, read_numbered_rows
@@ -420,8 +420,3 @@ class LabelAudits(PairTableAnalysis):
             for origin, audit in self._audits(wildcards.pair).items()
         }  # fmt: skip
         return {"audits": audits}
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of the pair and of its audited labels."""
-        own = [file for file in self._audits(wildcards.pair).values() if file not in PUBLISHED]
-        return [*super().custom_files_state(wildcards), *file_states(own)]

@@ -11,7 +11,7 @@ from matcheval.protocol.analysis import PairTableAnalysis
 from matcheval.protocol.compared_models import MATCHED_MODEL, ComparedModels, MatchedModel
 from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.standard_errors import one_run_error
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import mcnemar
 
 
 def _means_over_seeds(table: pd.DataFrame) -> pd.DataFrame:

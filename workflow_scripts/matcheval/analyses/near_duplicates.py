@@ -12,10 +12,9 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.errors import InputError
 from matcheval.io.tables import CONFIDENCE_LEVEL, MODEL, Column, TableSchema, accuracy, fraction
 from matcheval.io.text_tables import with_interval
-from matcheval.io.user_files import read_csv_rows
+from matcheval.io.user_files import read_columns
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import CorrectName, Count, ImagesName, ModelNames, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
@@ -54,11 +53,7 @@ def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies on the images that are near duplicates, and on the others."""
-    reviewed = read_csv_rows(file, ("index",))
-    try:
-        positions = [int(row["index"]) for row in reviewed]
-    except (TypeError, ValueError) as error:
-        raise InputError(f"not a whole number ({error})", file=file, field="index") from error
+    positions = read_columns(file, ("index",))["index"].tolist()
     is_duplicate = np.zeros(len(correctness), bool)
     is_duplicate[correctness.rows_of(positions, file=file)] = True
     rows = []

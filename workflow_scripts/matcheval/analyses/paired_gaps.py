@@ -15,7 +15,7 @@ from matcheval.protocol.compared_models import MEAN, ComparedModels
 from matcheval.protocol.comparisons import Blocks, paired_images
 from matcheval.protocol.decomposition import Floats
 from matcheval.protocol.standard_errors import ErrorTerms, error_interval, standard_error
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import mcnemar
 
 
 def _without_counts_of_mean(table: pd.DataFrame) -> pd.DataFrame:

@@ -443,8 +443,3 @@ class ScoreComparison(PairTableAnalysis):
             }
             for name, dataset in self._labelled.items()
         }
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's own files among `inputs`."""
-        further = [self.study.custom_results_state(name, self.models) for name in self.evaluated]
-        return list(chain(super().custom_files_state(wildcards), *further))

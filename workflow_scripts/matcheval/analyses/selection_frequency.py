@@ -3,7 +3,6 @@
 Recht et al. (2019), arXiv 1902.10811, appendix C.4.7.
 """
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -18,10 +17,8 @@ from matcheval.errors import InputError, configuration_error
 from matcheval.figures import style
 from matcheval.figures.forms import Series, curves, draw_curves, drawing
 from matcheval.io import tables
-from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import readable
 from matcheval.io.text_tables import columns_by_part, counted
-from matcheval.io.user_files import check_columns
+from matcheval.io.user_files import read_columns
 from matcheval.predictions.correctness import Correctness
 from matcheval.settings import CorrectName, ModelNames, Settings
 from matcheval.statistics.intervals import accuracy_columns
@@ -40,7 +37,7 @@ SCHEMA = tables.TableSchema(
     ),
     shown=partial(
         columns_by_part, part="bin", accuracy="accuracy_bin",
-        head="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
+        heading_format="{frequency_low:g}–{frequency_high:g}, n = {n_bin:,} (%)",
     ),
 )  # fmt: skip
 
@@ -48,18 +45,9 @@ COLUMNS = ["index", "n_annotations", "n_selected"]
 BINS = 5  # of equal width over [0, 1]
 
 
-def read_counts(path: str | os.PathLike[str]) -> pd.DataFrame:
+def read_counts(path: str | Path) -> pd.DataFrame:
     """Read, for each datapoint, how many annotators saw it and how many selected it."""
-    if str(path).endswith(".parquet"):
-        table = tables.read_parquet(path).to_pandas()
-    else:
-        with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
-            table = pd.read_csv(stream)
-    check_columns([*map(str, table)], COLUMNS, path)
-    counts: pd.DataFrame = table[COLUMNS]
-    if not all(counts[name].dtype.kind in "iu" for name in COLUMNS):
-        problem, field = "must be a whole number in every row", ", ".join(COLUMNS)
-        raise InputError(problem, file=path, field=field)
+    counts = read_columns(path, COLUMNS)
     bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
         row = counts[bad].iloc[0]

@@ -36,14 +36,6 @@ class WarehouseAnalysisSettings(Settings):
     """Warehouses have their settings in files of their own."""
 
 
-class UsedWarehouse(manifest.Warehouse):
-    """A warehouse that a suite of the study names."""
-
-    def __init__(self, file: str) -> None:
-        super().__init__(read_warehouse(file))
-        self.file, self.name = file, self.settings.warehouse
-
-
 class Warehouse(Analysis):
     """Builds the datasets of kind `warehouse_set`, and documents their warehouses."""
 
@@ -67,17 +59,16 @@ class Warehouse(Analysis):
         }
 
     @cached_property
-    def used(self) -> dict[str, UsedWarehouse]:
+    def used(self) -> dict[str, manifest.Warehouse]:
         """The study's warehouses, by name."""
-        warehouses: dict[str, UsedWarehouse] = {}
+        warehouses: dict[str, manifest.Warehouse] = {}
         for file in dict.fromkeys(dataset.warehouse for dataset in self.exported.values()):
-            used = UsedWarehouse(file)
-            if other := warehouses.get(used.name):
-                problem = f"'{used.name}' is the name of two warehouses"
-                raise InputError(
-                    problem, file=file, remedy=f"Rename one; the other is {other.file}"
-                )
-            warehouses[used.name] = used
+            used = manifest.Warehouse(read_warehouse(file), file)
+            name = used.settings.warehouse
+            if other := warehouses.get(name):
+                problem, remedy = "is the name of two warehouses", f"Rename that of {other.file}"
+                raise InputError(f"'{name}' {problem}", file=file, remedy=remedy)
+            warehouses[name] = used
         return warehouses
 
     def check(self) -> None:
@@ -117,8 +108,9 @@ class Warehouse(Analysis):
         """Names of the sets that warehouses are compared with."""
         return [name for used in self.used.values() for name in used.settings.against]
 
-    def _place(self, used: UsedWarehouse) -> list[str]:
-        return ["--warehouse", used.file, "--folder", self.folder.replace("{warehouse}", used.name)]
+    def _place(self, used: manifest.Warehouse) -> list[str]:
+        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
+        return ["--warehouse", used.file, "--folder", folder]
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the options that name a warehouse and the folder of its results."""
@@ -165,7 +157,7 @@ class Warehouse(Analysis):
     def export_input(self, wildcards: Wildcards) -> str:
         """Return the table of the images that are exported."""
         dataset = self.exported[wildcards.dataset]
-        return self.images.file(warehouse=self._of(dataset).name, set=dataset.set)
+        return self.images.file(warehouse=self._of(dataset).settings.warehouse, set=dataset.set)
 
     def export_state(self, wildcards: Wildcards) -> list[Any]:
         """Return what an exported set depends on."""
@@ -176,5 +168,5 @@ class Warehouse(Analysis):
         """Return what the documents of a warehouse depend on."""
         return self.used[wildcards.warehouse].settings.model_dump(mode="json")
 
-    def _of(self, dataset: WarehouseSet) -> UsedWarehouse:
+    def _of(self, dataset: WarehouseSet) -> manifest.Warehouse:
         return next(used for used in self.used.values() if used.file == dataset.warehouse)

@@ -27,8 +27,7 @@ from matcheval.predictions.suspicions import check_truth, suspicions
 from matcheval.protocol.compared_models import differing
 from matcheval.protocol.comparisons import groups, groups_of_models, paired_images
 from matcheval.statistics.claims import FEW_GROUPS, Strength
-from matcheval.statistics.intervals import LEVEL
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import LEVEL, mcnemar
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

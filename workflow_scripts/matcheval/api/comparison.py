@@ -20,8 +20,7 @@ import pyarrow as pa
 
 from matcheval.api.output_folder import replace_files
 from matcheval.errors import InputError, check_known
-from matcheval.figures.saving import save_figure
-from matcheval.figures.style import shortened
+from matcheval.figures.style import save_figure, shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table

@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from matcheval.changes import RENAMED_FLAGS
-from matcheval.cli.options import CommandParser, chosen
+from matcheval.cli.options import CommandParser, add_function, chosen
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
@@ -56,13 +56,13 @@ _MORE = (
     _Command("match", "matcheval.cli.predictions.add_match",
              "write the measured quantities of every seed, and optionally matched pairs",
              "match old.csv new.csv --output matched --pairs"),
-    _Command("replicate", "matcheval.cli.building.add_replicate",
+    _Command("replicate", "matcheval.cli.main.add_replicate",
              "build a new test set from annotated candidates",
              "replicate allocate counts.json --per-class 200 --file targets.json"),
-    _Command("duplicates", "matcheval.cli.building.add_duplicates",
+    _Command("duplicates", "matcheval.cli.main.add_duplicates",
              "search for near duplicates: the nearest images of another set",
              "duplicates results/datasets/test results/datasets/train --file near.csv"),
-    _Command("warehouse", "matcheval.cli.building.add_warehouse",
+    _Command("warehouse", "matcheval.cli.main.add_warehouse",
              "build a suite of sets from your own images",
              "warehouse plan mine.yaml --file plan.csv"),
 )  # fmt: skip
@@ -125,6 +125,67 @@ def _run(arguments: argparse.Namespace) -> None:
             arguments.run(arguments)
     finally:
         CALLER.reset(caller)
+
+
+# --- the commands that build test sets: `replicate`, `duplicates` and `warehouse`
+
+_SAMPLING = "matcheval.analyses.sampling"
+
+
+def add_replicate(parser: argparse.ArgumentParser) -> None:
+    """Add the steps of building a new test set."""
+    parser.description = (
+        "Build a replication test set (docs/analyses.md#sampling). Datasets are given as folders "
+        "written by the workflow."
+    )
+    steps = parser.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
+    for step, function, summary in (
+        ("simulate", "annotations.simulate", "simulate workers' annotations, for trial runs"),
+        ("count", "annotations.count", "count workers' annotations: selection frequencies"),
+        ("sample", "build.sample", "sample the new test set"),
+        ("allocate", "selection.allocate", "divide images among keywords, as for CIFAR-10.1"),
+    ):
+        description = f"{summary[0].upper()}{summary[1:]}."
+        added = steps.add_parser(step, help=summary, description=description)
+        add_function(added, f"{_SAMPLING}.{function}")
+
+
+def add_duplicates(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of a search for near duplicates."""
+    parser.description = (
+        "Find the images of TRAIN that are most similar to each image of TEST "
+        "(docs/analyses.md#near_duplicates)."
+    )
+    add_function(
+        parser, f"{_SAMPLING}.image_search.search", queries={"metavar": "TEST"},
+        references={"metavar": "TRAIN"},
+    )  # fmt: skip
+
+
+def add_warehouse(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands of `matched-eval warehouse`, one for each step."""
+    parser.description = (
+        "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
+        "colour (docs/datasets.md)."
+    )
+    commands = parser.add_subparsers(title="steps", metavar="STEP", dest="step", required=True)
+    for step, summary, description in (
+        ("plan", "write the query plan: what to search for, for every set and class",
+         "Write the query plan as a table with a row per set and class. Nothing is searched, "
+         "downloaded or generated."),
+        ("build", "build the sets from your images",
+         "Decode images, find duplicates, apply decisions, and export the sets with their "
+         "documents. A build that was stopped goes on, and a changed decision repeats its sets "
+         "only."),
+        ("worklist", "write contact sheets for reviewers",
+         "Write contact sheets of a built warehouse by set and class, and a table to write "
+         "decisions into."),
+    ):  # fmt: skip
+        added = commands.add_parser(step, help=summary, description=description)
+        add_function(added, f"matcheval.warehouse.commands.{step}")
+
+
+# --- the parser
 
 
 def build_parser(command: str | None = None) -> CommandParser:

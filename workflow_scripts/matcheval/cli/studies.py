@@ -57,7 +57,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 def run_init(arguments: argparse.Namespace) -> None:
     """Write a study, and say what runs it."""
-    from matcheval.init import study  # takes a second
+    from matcheval import init  # takes a second
 
     example, original, other = arguments.example, arguments.original, arguments.other
     if (original or arguments.models) if example else not other and original not in _PAPERS:
@@ -66,23 +66,23 @@ def run_init(arguments: argparse.Namespace) -> None:
         )
     default = f"example-{example}" if example else f"{original}-small"
     if other:
-        default = "-".join(study.names_of_sets(original, other))
-    name = arguments.name or (study.as_name(arguments.file.stem) if arguments.file else default)
+        default = "-".join(init.names_of_sets(original, other))
+    name = arguments.name or (init.as_name(arguments.file.stem) if arguments.file else default)
     is_checkout = Path("Snakefile").is_file() and Path("studies").is_dir()
     file = arguments.file or Path("studies" if is_checkout else "", f"{name}.yaml")
     data = Path("data" if is_checkout else "", name)  # git ignores data/
     _check_places(arguments, name, file, data)
     if example in ("predictions", "images"):
-        original, other = study.write_example(example, data)
+        original, other = init.write_example(example, data)
     if not other:
-        draft = study.draft_template(example or original)
+        draft = init.draft_template(example or original)
     elif MODEL in original + other:
-        layout = _layout(arguments, [*study.files_of_pattern(original).values(),
-                                     *study.files_of_pattern(other).values()])  # fmt: skip
-        draft = study.draft_predictions(name, (original, other), layout)
+        layout = _layout(arguments, [*init.files_of_pattern(original).values(),
+                                     *init.files_of_pattern(other).values()])  # fmt: skip
+        draft = init.draft_predictions(name, (original, other), layout)
     else:
-        draft = study.draft_images(name, original, other, trains=arguments.models is None)
-    written = study.write_study(draft, name, file, arguments.models, may_lack_files=not other)
+        draft = init.draft_images(name, original, other, trains=arguments.models is None)
+    written = init.write_study(draft, name, file, arguments.models, may_lack_files=not other)
     show(arguments, lambda: written, _text(written))
 
 

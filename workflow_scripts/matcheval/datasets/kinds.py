@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from matcheval.datasets import custom, digits, published, results, transformed
+from matcheval.datasets import custom, published, results, transformed
 from matcheval.datasets.kind import REGISTERED, DatasetKind, Decoded
 from matcheval.io.files import files_below
 from matcheval.names import PREDICTIONS_KIND as PREDICTIONS_KIND
@@ -17,7 +17,7 @@ from matcheval.names import PREDICTIONS_KIND as PREDICTIONS_KIND
 # By name, in the order of the documentation.
 KINDS: Mapping[str, type[DatasetKind]] = {
     name: kind
-    for module in (digits, published, custom, transformed, results)
+    for module in (published, custom, transformed, results)
     for name, kind in REGISTERED.items()
     if kind.__module__ == module.__name__
 }

@@ -21,8 +21,7 @@ from matcheval.datasets.label_spaces import labels_of_folders
 from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
-from matcheval.io.compressed import BROKEN, unpacked_chunks
-from matcheval.io.files import file_digest, files_below, readable
+from matcheval.io.files import BROKEN, file_digest, files_below, readable, unpacked_chunks
 
 
 @dataclass(frozen=True)

@@ -116,11 +116,11 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def report_section(self) -> Section:
-        """Gains over ERM and all results, besides tables and figures."""
+        """Gains over ERM, besides tables and figures."""
         if not self.blocks:
             return self.section()
         data = {"results": [self.results.file(".parquet")]}
-        return self.section(data, {"selection": self.shown_selection}, [self.results])
+        return self.section(data, {"selection": self.shown_selection})
 
     # --- inputs and arguments of jobs
 

@@ -13,7 +13,6 @@ from matcheval.datasets.suites import Member
 from matcheval.domain_generalization import plan as planning
 from matcheval.domain_generalization.plan import (
     ERM,
-    LEFT_OUT,
     Block,
     DomainGeneralizationSettings,
     Group,
@@ -96,7 +95,7 @@ class PlannedTrainings(Analysis):
         ]
         return planning.make_plan(
             study.name, self.blocks, groups, settings.seeds,
-            leave_one_out=LEFT_OUT in settings.selection,
+            leave_one_out=planning.LEFT_OUT in settings.selection,
         )  # fmt: skip
 
     def recipe(self, group: Group, seed: int) -> Recipe:
@@ -201,9 +200,10 @@ def _check_usable(settings: DomainGeneralizationSettings, plan: Plan) -> None:
                 f"{name} needs two sources, and every block has one: {ALGORITHMS[name].refusal}",
                 f"Leave {name} out, or give a block a second source",
             )
-    if LEFT_OUT in settings.selection and all(len(block.sources) == 1 for block in plan.blocks):
+    single = all(len(block.sources) == 1 for block in plan.blocks)
+    if single and planning.LEFT_OUT in settings.selection:
         _refuse(
-            "selection", f"{LEFT_OUT} needs two sources, and every block has one",
+            "selection", f"{planning.LEFT_OUT} needs two sources, and every block has one",
             "Leave it out, or give a block a second source",
         )  # fmt: skip
 

@@ -8,25 +8,15 @@ import pandas as pd
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.plan import ERM
 from matcheval.io.text_tables import counted, level_text, signed
-from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import (
-    Chart,
-    Content,
-    Headline,
-    Point,
-    Sentence,
-    Series,
-    bounds_in_percent,
-)
+from matcheval.report import sections
 
 _SIGNIFICANT = 0.05
 
 
-def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sections.Content:
     """Read the results, and make the section."""
     (path,) = data["results"]
-    table = tables.RESULTS.read(path).to_pandas()
-    rows = tables.overall(table)
+    rows = tables.overall(tables.RESULTS.read(path).to_pandas())
     selected = rows[rows["selection"] == values["selection"]]
     how = values["selection"].replace("_", " ")
     headlines, charts = [], []
@@ -38,17 +28,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Con
             erm = part[part["algorithm"] == ERM].to_dict("records")[0]
             headlines.append(_headline(title, erm, compared))
             charts.append((title, _chart(title, compared)))
-    return Content(
-        headlines=tuple(headlines),
-        variables={
-            "charts": charts,
-            "results": HtmlTable(
-                "Mean accuracies over all sets, by algorithm",
-                tuple(tables.RESULTS.text_columns(table)),
-                path.removesuffix(".parquet") + ".csv",
-            ),
-        },
-    )  # fmt: skip
+    return sections.Content(tuple(headlines), {"charts": charts})
 
 
 def _gain(row: Mapping[Any, Any]) -> str:
@@ -58,42 +38,39 @@ def _gain(row: Mapping[Any, Any]) -> str:
     return f"{gain}{'' if pd.isna(row['gain_low']) else f' [{low}, {high}]'} points"
 
 
-def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> Headline:
+def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> sections.Headline:
     certain = compared["p_holm"] < _SIGNIFICANT
     better = int((certain & (compared["gain"] > 0)).sum())
     worse = int((certain & (compared["gain"] < 0)).sum())
     best = max(compared.to_dict("records"), key=lambda row: row["gain"])
     gain = f"{tables.TITLES[best['algorithm']]}, {_gain(best)}"
-    return Headline(
-        subject=title,
-        lines=(
-            Sentence(f"{better} of {len(compared)} algorithms are better than ERM beyond chance, "
-            f"{worse} worse."),
-            Sentence(f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}."),
-        ),
-        notes=(
-            f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
-            f"{level_text(erm['confidence'])} intervals over runs (Student's t). \"Beyond chance\" "
-            "means p < 0.05, adjusted for the number of algorithms (Holm)."
-        ,),
-    )  # fmt: skip
+    lines = (
+        f"{better} of {len(compared)} algorithms are better than ERM beyond chance, {worse} worse.",
+        f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}.",
+    )
+    note = (
+        f"Gains are paired, over {counted(erm['n_runs'], 'run')}; brackets are "
+        f'{level_text(erm["confidence"])} intervals over runs (Student\'s t). "Beyond chance" '
+        "means p < 0.05, adjusted for the number of algorithms (Holm)."
+    )
+    return sections.Headline(title, tuple(map(sections.Sentence, lines)), notes=(note,))
 
 
-def _chart(title: str, rows: pd.DataFrame) -> Chart:
+def _chart(title: str, rows: pd.DataFrame) -> sections.Chart:
     ordered = rows.sort_values("gain", ascending=False, kind="stable")
     names = [tables.TITLES[name] for name in ordered["algorithm"]]
     points = [
-        Point(
+        sections.Point(
             100 * row["gain"], i, names[i],
             f"gain over ERM: {_gain(row)}\naccuracy: {100 * row['mean']:.1f} %\n"
             + ("p undefined" if pd.isna(row["p_holm"]) else f"p (Holm): {row['p_holm']:.3f}"),
-            x_bounds=bounds_in_percent(row, "gain"),
+            x_bounds=sections.bounds_in_percent(row, "gain"),
         )
         for i, row in enumerate(ordered.to_dict("records"))
     ]  # fmt: skip
-    return Chart(
+    return sections.Chart(
         f"{title}: {int((rows['gain'] > 0).sum())} of {len(rows)} algorithms are above ERM",
         "accuracy − that of ERM (percentage points)", "",
-        [Series("", points)], categories=names, zero="x",
+        [sections.Series("", points)], categories=names, zero="x",
         note=f"With {level_text(rows['confidence'].iloc[0])} intervals over runs.",
     )  # fmt: skip

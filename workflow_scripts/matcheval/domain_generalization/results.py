@@ -11,21 +11,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, predict_accuracies
+from matcheval.accuracy_prediction.scoring import SCORES
+from matcheval.domain_generalization import plan as planning
 from matcheval.domain_generalization import tables
-from matcheval.domain_generalization.plan import (
-    ERM,
-    ORACLE,
-    REFUSED,
-    SAME_AS_ERM,
-    SOURCE_VALIDATION,
-    Block,
-    without_each,
-)
+from matcheval.domain_generalization.figures import draw_scores
+from matcheval.domain_generalization.plan import ERM, FRECHET, ORACLE, REFUSED, Block
 from matcheval.errors import ErrorCollector, InputError
+from matcheval.figures.style import save_figure
 from matcheval.io.files import readable
 from matcheval.predictions.files import read_predictions
-from matcheval.statistics.lines import rank_correlations
-from matcheval.statistics.significance import holm
+from matcheval.statistics.intervals import holm
+from matcheval.statistics.lines import linear_correlation, rank_correlations
 from matcheval.study.catalogue import TestedModels
 
 _NOTE = (
@@ -33,6 +30,12 @@ _NOTE = (
     "seed. A group that is selected among several favours an algorithm over ERM, which has one."
 )
 
+_NOTE_ON_SCORES = (
+    "Base: validation parts of the sources. Reference: their training parts. Each set is predicted "
+    "by the line through all others; means over runs."
+)
+
+_BLOCK = tables.BLOCK_COLUMNS[1:]  # without the design: blocks of designs are not scored
 _AGAIN = "Train the model again"
 
 # --- what trainings and inference have written
@@ -109,7 +112,8 @@ def chosen_runs(
             parts.append(
                 runs_on_targets.assign(
                     design=block.design, block=block.name, n_sources=len(block.sources),
-                    selection=selection, same_as_erm=runs_on_targets["state"] == SAME_AS_ERM,
+                    selection=selection,
+                    same_as_erm=runs_on_targets["state"] == planning.SAME_AS_ERM,
                 )
             )  # fmt: skip
     names = [
@@ -134,14 +138,14 @@ def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
 def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
     """Return the runs of a block with the scores that a rule selects groups by."""
     own = _runs_of(runs, block.sources)
-    if rule == SOURCE_VALIDATION:
+    if rule == planning.SOURCE_VALIDATION:
         return own.assign(score=own["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
         keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
         parts = [
             _runs_of(runs, rest).merge(tested[tested["dataset"] == out], on="model")
-            for out, rest in without_each(block.sources).items()
+            for out, rest in planning.without_each(block.sources).items()
         ]
         if not parts:
             return own.iloc[:0].assign(score=[])
@@ -282,13 +286,76 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
     own = chosen[chosen["design"] == ""]
-    for key, part in own.groupby([*tables.BLOCK_COLUMNS[1:], "algorithm"], sort=False):
+    for key, part in own.groupby([*_BLOCK, "algorithm"], sort=False):
         accuracies = part.groupby("column", sort=False)["accuracy"].mean()
         images = part.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
         images = images[accuracies.index]
         coefficients = rank_correlations(images, accuracies)
         rows.append((*key, len(images), int(images.sum()), *coefficients))
     return pd.DataFrame(rows, columns=tables.IMAGE_COUNTS.names)
+
+
+# --- scores without labels: how well they predict accuracies, and how distances go with gains
+
+
+def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Add their scores to the selected runs of the algorithms that are scored."""
+    # Suites that share a set score it alike.
+    scores = scores.drop_duplicates(["model", "dataset", "method", "variant"])
+    scores = scores.drop(columns=["seed", "accuracy", "n", "group"])
+    return chosen[chosen["design"] == ""].merge(scores, on=["model", "dataset"])
+
+
+def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    """Tabulate how well scores predict the accuracies of generalised models, beside ERM's."""
+    keys = [*_BLOCK, "method", "variant"]
+    rows = []
+    for key, part in scored.groupby(keys, sort=False):
+        per_run = pd.DataFrame(_per_run(part))
+        errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
+        for name, of_name in per_run.groupby("algorithm", sort=False):
+            row: dict[str, object] = {
+                **dict(zip(keys, key, strict=True)), "algorithm": name, "confidence": confidence,
+                "n_sets": int(of_name["n_sets"].min()), "n_runs": len(of_name),
+            }  # fmt: skip
+            for what, values in (
+                ("spearman", of_name["spearman"]),
+                ("mae", of_name["mae"]),
+                ("mae_gain", (errors[name] - errors[ERM]).dropna()),
+            ):
+                row |= mean_over_runs(values, confidence).columns(what)
+            rows.append(row)
+    return pd.DataFrame(rows, columns=tables.PREDICTABILITY.names)
+
+
+def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Correlation and leave-one-out error of every run, of one method in one block."""
+    for (name, seed), run in rows.groupby(["algorithm", "seed"], sort=False):
+        with_score = run[np.isfinite(run["score"])]
+        named = with_score.rename(columns={"seed": "run"}).assign(
+            seed=0, suite="", base="", group="", subgroup="", severity=np.nan
+        )
+        predicted = predict_accuracies(named)
+        left_out = predicted[predicted["protocol"] == LEAVE_ONE_OUT]
+        yield {
+            "algorithm": name, "seed": seed, "n_sets": len(with_score),
+            "spearman": rank_correlations(with_score["score"], with_score["accuracy"])[0],
+            "mae": float(left_out["error"].mean()),
+        }  # fmt: skip
+
+
+def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
+    """Correlate the gain over ERM with the distance of a set from the sources."""
+    erm = scored[(scored["algorithm"] == ERM) & (scored["method"] == FRECHET)]
+    distances = erm.groupby([*_BLOCK, "dataset"])["score"].mean().rename("distance").reset_index()
+    gains = tabulate_gains(chosen[chosen["design"] == ""])
+    both = gains.merge(distances, on=[*_BLOCK, "dataset"])
+    rows = []
+    for key, part in both.groupby([*_BLOCK, "algorithm"], sort=False):
+        distance, gain = part["distance"], part["gain"]
+        coefficients = rank_correlations(distance, gain)
+        rows.append((*key, len(part), *coefficients, linear_correlation(distance, gain)))
+    return pd.DataFrame(rows, columns=tables.NEAR_FAR.names)
 
 
 # --- jobs
@@ -322,3 +389,18 @@ def compare_algorithms(
     tables.SPREAD.write(tabulate_spread(table), spread)
     tables.IMAGE_COUNTS.write(tabulate_image_counts(chosen), image_counts)
     logging.info("%d blocks, %d results", len(blocks), len(table))
+
+
+def compare_scores(
+    *, blocks: Sequence[Block], rules: Sequence[str], confidence: float, runs: Path,
+    accuracies: Path, scores: Sequence[Path], predictability: Sequence[Path],
+    near_far: Sequence[Path], figure: Sequence[Path],
+) -> None:  # fmt: skip
+    """Write the tables of predictability and of gains by distance, and the figure of scores."""
+    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
+    scored = scores_of_runs(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
+    table = tabulate_predictability(scored, confidence)
+    tables.PREDICTABILITY.write(table, predictability, [_NOTE_ON_SCORES])
+    tables.NEAR_FAR.write(tabulate_near_far(chosen, scored), near_far)
+    save_figure(draw_scores(scored, rules[0]), *figure)
+    logging.info("%d tables of scores, %d rows", len(scores), len(table))

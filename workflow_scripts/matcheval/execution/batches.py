@@ -26,7 +26,7 @@ from matcheval.execution.entry_points import (
     named_function,
     run_call,
 )
-from matcheval.io.kept import is_made_from, origin_of, publish, record_origin
+from matcheval.io.provenance import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def make_all(*, calls: Sequence[Call], threads: int) -> None:
 
 def make_calls(
     *, makes: str, shared: Mapping[str, Any], members: Mapping[str, Mapping[str, Any]],
-    reads: Mapping[str, Sequence[Path]], output: str, state: Any, code: str, results: str,
+    reads: Mapping[str, Sequence[Path]], output: str, custom_files: Any, code: str, results: str,
     kept: Path, declared: Path, threads: int,
 ) -> None:  # fmt: skip
     """Make a file per member by a function of the library, `makes`, and link to it.
@@ -147,7 +147,7 @@ def make_calls(
     for name, own in members.items():
         file = kept / f"{name}.parquet"
         arguments = {**common, **converted(called, own), output: file}
-        key = json.dumps([code, state, makes, shared, own], sort_keys=True)
+        key = json.dumps([code, custom_files, makes, shared, own], sort_keys=True)
         key = key.replace(f'"{results}/', '"<results>/')  # which may be moved
         call = partial(called, **arguments)
         batch.append(kept_member(name, [file], key, reads[name], call))

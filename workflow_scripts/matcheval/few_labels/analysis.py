@@ -352,8 +352,3 @@ class FewLabels(SuiteTableAnalysis):
         names = self.datasets_of(wildcards.collection)
         files = (file for name in names for file in self.study.results_inputs(name, self.models))
         return list(dict.fromkeys(files))
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that a table is made from."""
-        names = self.datasets_of(wildcards.collection)
-        return [s for name in names for s in self.study.custom_results_state(name, self.models)]

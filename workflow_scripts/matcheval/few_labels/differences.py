@@ -31,8 +31,7 @@ from matcheval.predictions.inputs import (
     source_of,
     warn_each,
 )
-from matcheval.statistics.intervals import check_level
-from matcheval.statistics.significance import mcnemar
+from matcheval.statistics.intervals import check_level, mcnemar
 
 if TYPE_CHECKING:
     import os

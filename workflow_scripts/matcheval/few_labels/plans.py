@@ -461,7 +461,7 @@ def pilot_variance_upper(variance: float, n: int, confidence: float = 0.8) -> fl
 
 
 def variance_after(variance: float, n: int, N: int) -> float:  # noqa: N803
-    """Return the variance per label to plan with after a pilot of n, from that of its estimate."""
+    """Return an upper bound of the variance per label, from that of a pilot's estimate."""
     if variance <= 0 or n >= N:
         return _WITHOUT_ERRORS
     return pilot_variance_upper(n * variance / (1 - n / N), n)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.figures import style
+from matcheval.figures.forms import drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,20 +49,15 @@ def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str 
     cell = min(_CELL, _PAGE / n_columns - _GAP)
     captions = [[_fitted(picture.caption, cell) for picture in row] for row in rows]
     lines = max(caption.count("\n") + 1 for row in captions for caption in row)
-    with style.style():
-        height = cell + _CAPTION * lines
-        figure = style.new_figure(
-            max(n_columns * (cell + _GAP), style.COLUMN_WIDTH),
-            len(rows) * height + _TITLE + 0.2 * bool(note),
-        )
+    width = max(n_columns * (cell + _GAP), style.COLUMN_WIDTH)
+    height = len(rows) * (cell + _CAPTION * lines) + _TITLE + 0.2 * bool(note)
+    with drawing(width, height, title, note) as figure:
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
         for axes_row, row, texts in zip(grid, rows, captions, strict=True):
             for axes, picture, text in zip(axes_row, row, texts, strict=False):
                 _draw(axes, picture, text)
             for axes in axes_row[len(row) :]:
                 axes.set_axis_off()
-        style.set_title(figure, title)
-        style.set_note(figure, note)
     return figure
 
 

@@ -60,12 +60,17 @@ def drawing(
         style.set_note(figure, note)
 
 
-def panels(figure: "Figure", n: int, most_columns: int) -> "list[Axes]":
-    """Add panels with common axes, in rows of about equal length."""
+def panels(
+    figure: "Figure", n: int, most_columns: int, xlabel: str = "", *, sharex: bool = True
+) -> "list[Axes]":
+    """Add panels with common axes, in rows of about equal length; the lowest name their x axis."""
     shape = style.grid_shape(n, most_columns)
-    grid = figure.subplots(*shape, sharex=True, sharey=True, squeeze=False).ravel().tolist()
+    grid = figure.subplots(*shape, sharex=sharex, sharey=True, squeeze=False).ravel().tolist()
     for unused in grid[n:]:
         unused.set_axis_off()
+    for lowest in grid[max(n - shape[1], 0) : n]:
+        lowest.set_xlabel(xlabel)
+        lowest.tick_params(labelbottom=True)
     return grid[:n]
 
 

@@ -1,4 +1,4 @@
-"""Style of all figures: print sizes, colours, and the meaning of each colour and line style.
+"""Style of all figures: print sizes, colours with their meanings, and how figures are saved.
 
 Colours are those of Okabe and Ito, which colour-blind readers can distinguish. Series in the same
 panel also differ in line style, marker or lightness, for readers of a greyscale print.
@@ -8,10 +8,16 @@ is shown. Series have direct labels, or a legend above; there are five at most. 
 wherever they are known.
 """
 
+import io
+import logging
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from matcheval.io.files import atomic_file, check_format
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
@@ -101,9 +107,25 @@ def style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> "Figure":
     """Create an empty figure with constrained layout."""
-    from matcheval.figures.notebooks import NotebookFigure
+    return _figure_class()(figsize=(width, height), layout="constrained")
 
-    return NotebookFigure(style, fix_layout, figsize=(width, height), layout="constrained")
+
+@cache
+def _figure_class() -> "type[Figure]":
+    from matplotlib.figure import Figure
+
+    class NotebookFigure(Figure):
+        """A figure that a notebook shows as the value of a cell, without `%matplotlib inline`."""
+
+        def _repr_png_(self) -> bytes:
+            """Return the figure as IPython asks for it."""
+            buffer = io.BytesIO()
+            with style():
+                fix_layout(self)  # as files: a single run of the layout may cut off a note
+                self.savefig(buffer, format="png", dpi=150)
+            return buffer.getvalue()
+
+    return NotebookFigure
 
 
 def fix_layout(figure: "Figure") -> None:
@@ -221,3 +243,48 @@ def grid_shape(n: int, most: int) -> tuple[int, int]:
 def count(n: float) -> str:
     """Format a count as a whole number, such as `10,000`."""
     return f"{n:,.0f}"
+
+
+# --- Files
+
+# Without a creation date, so that the bytes do not depend on the time of writing.
+_OPTIONS: dict[str, dict[str, Any]] = {
+    ".pdf": {"format": "pdf", "metadata": {"CreationDate": None}},
+    ".png": {"format": "png", "dpi": DPI},
+    ".svg": {"format": "svg", "metadata": {"Date": None}},
+}
+
+
+def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
+    """Save a figure atomically as PDF, PNG or SVG, depending on the suffixes of `paths`."""
+    for path in paths:
+        options = _OPTIONS[check_figure(path)]
+        fonts = _small_fonts() if options["format"] == "pdf" else nullcontext()
+        with style(), fonts, atomic_file(path) as partial:
+            fix_layout(figure)
+            figure.savefig(partial, **options)
+
+
+def check_figure(path: str | os.PathLike[str]) -> str:
+    """Return the suffix of a figure file, once it is known to be a supported format."""
+    return check_format(path, tuple(_OPTIONS), "cannot save {} figures")
+
+
+@contextmanager
+def _small_fonts() -> Iterator[None]:
+    """Embed fonts without what a PDF does not use, and without a message for every glyph.
+
+    Matplotlib has no option for it. Taking the glyphs of a figure out of the tables for complex
+    scripts and formulas takes longer than all else of a PDF.
+    """
+    from fontTools.subset import Options
+
+    logger, unused = logging.getLogger("fontTools"), ["GDEF", "GPOS", "GSUB", "MATH"]
+    level, dropped = logger.level, Options._drop_tables_default
+    logger.setLevel(logging.WARNING)
+    Options._drop_tables_default = [*dropped, *unused]
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        Options._drop_tables_default = dropped

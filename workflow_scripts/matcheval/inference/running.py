@@ -33,7 +33,7 @@ class ModelRunner:
         self._loaded: dict[str, tuple[object, LoadedModel, ForwardModel]] = {}
 
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
-        """Run models on a dataset and write the requested outputs."""
+        """Run models on the dataset in a folder, a pass per geometry, and write their outputs."""
         built = read_description(folder)["name"]
         if name != built:
             remedy = "Give the name it was built with, or build it again"

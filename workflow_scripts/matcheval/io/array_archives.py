@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import check_unpacked
-from matcheval.io.files import atomic_file, readable
+from matcheval.io.files import atomic_file, check_unpacked, readable
 from matcheval.io.self_digests import enter_digest_of_archive
 
 _MAX_CODE_POINT = 0x10FFFF

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import BROKEN, open_text
-from matcheval.io.files import readable
+from matcheval.io.files import BROKEN, open_text, readable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import check_unpacked
 from matcheval.io.delimited_text import marked_table
-from matcheval.io.files import atomic_file, check_format, readable
+from matcheval.io.files import atomic_file, check_format, check_unpacked, readable
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
 

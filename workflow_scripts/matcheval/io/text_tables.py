@@ -161,11 +161,13 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
     ]
 
 
-def columns_by_part(table: "pd.DataFrame", part: str, accuracy: str, head: str) -> list[TextColumn]:
-    """Lay out accuracies: a row per model and one of their means, a column per part."""
+def columns_by_part(
+    table: "pd.DataFrame", part: str, accuracy: str, heading_format: str
+) -> list[TextColumn]:
+    """Lay out accuracies with intervals: a row per model and one of means, a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
     for _, rows in table.groupby(part):
-        heading = format_row(head, rows.head(1).to_dict("records")[0])
+        heading = format_row(heading_format, rows.head(1).to_dict("records")[0])
         columns += lay_out(rows, {heading: with_interval(accuracy)})
         means.append(percent_cell(rows[accuracy].mean()))
     return with_last(columns, means)

@@ -6,13 +6,16 @@ import os
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from matcheval.errors import InputError
 from matcheval.io.delimited_text import unmarked
-from matcheval.io.files import readable
+from matcheval.io.files import BROKEN, open_text, readable
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MAX_CHARACTERS = 10_000_000  # of a YAML file; those of the studies here have up to 6,329
 _ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"
@@ -47,6 +50,26 @@ def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, s
     header, numbered = read_numbered_rows(path)
     check_columns(header, required, path)
     return [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
+
+
+def read_columns(
+    path: str | Path, whole: Sequence[str], texts: Sequence[str] = ()
+) -> "pd.DataFrame":
+    """Read columns of whole numbers and of texts from a Parquet or CSV file, perhaps compressed."""
+    import pandas as pd
+
+    if str(path).endswith(".parquet"):
+        from matcheval.io.tables import read_parquet  # which commands need not wait for
+
+        table: pd.DataFrame = read_parquet(path).to_pandas()
+    else:
+        with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
+            table = pd.read_csv(stream, dtype=dict.fromkeys(texts, str))
+    check_columns([*map(str, table)], [*texts, *whole], path)
+    for name in whole:
+        if len(table) and table[name].dtype.kind not in "iu":
+            raise InputError("must be a whole number in every row", file=path, field=name)
+    return table[[*texts, *whole]]
 
 
 def check_header(path: str | Path, required: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def build_model(
 ) -> nn.Module:  # fmt: skip
     """Build a classifier of float32 images (n, channels, height, width), by torch's generator."""
     # They enter their architectures. An import here counts for the digest of the code.
-    from matcheval.models.architectures import mobile, residual, resnet, small, stacked  # noqa: F401
+    from matcheval.models.architectures import mobile, residual, resnet, stacked  # noqa: F401
 
     check_architecture(architecture, width, depth, groups)
     if n_classes < 2 or min(input_shape) < 1:

@@ -16,8 +16,7 @@ from matcheval.io.array_archives import (
     read_array,
     read_arrays,
 )
-from matcheval.io.compressed import check_unpacked
-from matcheval.io.files import readable
+from matcheval.io.files import check_unpacked, readable
 from matcheval.predictions.column_names import name_in_stem
 
 Arrays = Mapping[str, npt.NDArray[Any]]

@@ -14,9 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.compressed import BROKEN, check_unpacked, open_text
 from matcheval.io.delimited_text import check_has_header, read_delimited
-from matcheval.io.files import check_is_file, readable
+from matcheval.io.files import BROKEN, check_is_file, check_unpacked, open_text, readable
 from matcheval.io.tables import read_parquet
 from matcheval.names import COMPRESSED, MODEL, NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.predictions import array_files

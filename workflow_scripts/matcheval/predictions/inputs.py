@@ -147,6 +147,7 @@ def _reason(error: Exception) -> str:
 
 
 def _table(data: Any, name: str) -> pa.Table:
+    """Convert a DataFrame or Arrow table; refuse all else, and names that occur twice."""
     import pandas as pd
 
     kind = type(data).__name__

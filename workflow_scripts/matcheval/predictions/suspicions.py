@@ -122,9 +122,9 @@ def suspicions(
     confidences: npt.NDArray[np.floating],
     metadata: Mapping[str, str],
 ) -> list[str]:
-    """Say what looks wrong about one model's predictions on one dataset.
+    """Return the warnings in a file's metadata, and what looks wrong about its predictions.
 
-    For fewer than 50 datapoints, or without labels, only on the file and on equal scores.
+    For fewer than 50 datapoints, or without labels, nothing but the metadata is looked at.
     """
     n = len(predicted)
     warnings = [line for line in metadata.get(WARNINGS, "").split("\n") if line]

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
-from matcheval.figures.saving import save_figure
-from matcheval.io.files import atomic_file, file_states
+from matcheval.figures.style import save_figure
+from matcheval.io.files import atomic_file
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import ComparedModels, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
@@ -311,9 +311,15 @@ class Matching(Analysis):
         late = pair in study.pairs_compared_late
         return [
             *(file for name in names for file in study.results_inputs(name, models)),
-            *(study.description_inputs(name)[-1] for name in names if self._datapoints(name)),
+            *self.group_inputs(pair),
             *([f"{study.folder}/classes/{pair}.txt"] if late else []),
         ]
+
+    def group_inputs(self, pair: str) -> list[str]:
+        """Return the files that name the groups of a pair's datapoints: of datasets, the user's."""
+        study, names = self.study, self.study.pairs[pair].datasets.values()
+        datapoints = [study.description_inputs(n)[-1] for n in names if self._datapoints(n)]
+        return [*datapoints, *study.group_files.get(pair, {}).values()]
 
     def _datapoints(self, dataset: str) -> str | None:
         spec = self.study.datasets.get(dataset)
@@ -358,16 +364,6 @@ class Matching(Analysis):
             },
         }
 
-    def custom_files_state(
-        self, pair: str, models: Sequence[str], *, groups: bool = True
-    ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of predictions on a pair, and of groups."""
-        study = self.study
-        states = file_states(list(study.group_files.get(pair, {}).values()) if groups else [])
-        for dataset in study.pairs[pair].datasets.values():
-            states += study.custom_results_state(dataset, models)
-        return states
-
     def images(self, pair: str) -> int:
         """Return the size of the larger set of a pair."""
         datasets = self.study.pairs[pair].datasets.values()
@@ -380,25 +376,13 @@ class Matching(Analysis):
         files = self.files(wildcards.pair, self.batches[wildcards.batch], groups=False)
         return {"files": files}
 
-    def batch_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that a batch is read from."""
-        return self.custom_files_state(wildcards.pair, self.batches[wildcards.batch], groups=False)
-
     def saved_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `save_matched_pairs`."""
         return {"files": self.files(wildcards.pair, self.saved_models, groups=False)}
 
-    def saved_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that these models are read from."""
-        return self.custom_files_state(wildcards.pair, self.saved_models, groups=False)
-
     def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_gaps`."""
         return {"files": self.files(wildcards.pair, list(self.study.models))}
-
-    def gap_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that the gaps of a pair are estimated from."""
-        return self.custom_files_state(wildcards.pair, list(self.study.models))
 
     @property
     def gap_threads(self) -> int:
@@ -409,11 +393,6 @@ class Matching(Analysis):
     def summary_arguments(self) -> dict[str, Any]:
         """The arguments of `write_study_summary`."""
         return {"study": self.study.name, **self._summary_values}
-
-    def reliability_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that diagrams of a pair are drawn from."""
-        models = self.settings.reliability_models
-        return self.custom_files_state(wildcards.pair, models, groups=False)
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the calls that draw all figures of a pair."""
@@ -493,7 +472,3 @@ class PairTableAnalysis(TableAnalysis):
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read_pair`."""
         return {"files": self.matching.files(wildcards.pair, self.models)}
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that a pair's table is made from."""
-        return self.matching.custom_files_state(wildcards.pair, self.models)

@@ -178,9 +178,9 @@ class MatchedModel:
 
 
 def matched_by(
-    comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Iterable[int]
+    comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Sequence[int]
 ) -> Iterator[MatchedModel]:
-    """Match a model by several methods, for which both sets are sorted once."""
+    """Yield a model matched by each of several methods, for which both sets are sorted once."""
     source, target = comparison.source, comparison.target
     orders = order_by_score(source.probability), order_by_score(target.probability)
     for name, method in methods.items():

@@ -226,11 +226,11 @@ class GroupSource:
         if self.file is not None:
             return read_group_file(self.file, predictions.index, names)
         if names is not None:
-            from matcheval.datasets.digits import KNOWN_GROUPS
-
-            if self.kind not in KNOWN_GROUPS:
+            if self.kind != "digits":
                 return None
-            return np.array(KNOWN_GROUPS[self.kind]([names[i] for i in predictions.index]))
+            from matcheval.datasets.published import writers
+
+            return np.array(writers([names[i] for i in predictions.index]))
         if not any(map(_tells_groups, files)):
             return None
         return groups_of_models([read_predictions(file, layout=layout) for file in files], files)

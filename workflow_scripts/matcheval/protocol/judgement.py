@@ -103,7 +103,7 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
     """
     evidence = evidence_on(row, question, level)
     if question == "accuracy" and not row["n_groups"] and not row["paired"]:
-        from matcheval.statistics.significance import fisher
+        from matcheval.statistics.intervals import fisher
 
         sets = ((row[f"n_{o}"], row[f"accuracy_{o}"]) for o in ORIGINS)
         return fisher(*(int(one) for n, a in sets for one in (round(n * a), n)))
@@ -120,7 +120,7 @@ def clear_models(
     By Holm's correction over all tables, the probability that any is named wrongly is below
     1 - level; `of_bounds` is the level of the intervals in the tables.
     """
-    from matcheval.statistics.significance import holm
+    from matcheval.statistics.intervals import holm
 
     places, lost, p = list[tuple[Any, str]](), list[bool](), list[float]()
     for place, table in tables.items():

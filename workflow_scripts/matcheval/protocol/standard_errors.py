@@ -135,10 +135,7 @@ def one_run_error(
     correct_target: npt.NDArray[np.bool_],
     rows: npt.NDArray[np.int64],
 ) -> float:
-    """Compute the standard error of the matched gap of a single run.
-
-    It is the standard deviation (ddof = 1) of the pairs' differences over the root of their number.
-    """
+    """Standard deviation (ddof = 1) of a run's paired differences over the root of their number."""
     is_matched = rows != UNMATCHED
     difference = correct_source[rows[is_matched]].astype(np.float64) - correct_target[is_matched]
     if len(difference) < 2:

@@ -12,7 +12,7 @@ import pandas as pd
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
-from matcheval.figures.saving import save_figure
+from matcheval.figures.style import save_figure
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.predictions.correctness import ACCURACIES, dataset_accuracies, dataset_correctness
@@ -165,7 +165,7 @@ class Replication(Analysis):
 
     @property
     def report_section(self) -> Section:
-        """Accuracies of all pairs and models, besides fits and figures."""
+        """Accuracies of all pairs and models, besides tables and figures."""
         if not self.study.pairs:
             return self.section()
         shown = {"results": self.result, "fits": self.fits, "regions": self.region}
@@ -179,7 +179,7 @@ class Replication(Analysis):
             all(self.study.datasets[d].has_probabilities for d in pair.datasets.values())
             for pair in self.study.pairs.values()
         )
-        return self.section(data, {"is_headline": not matched}, [self.result])
+        return self.section(data, {"is_headline": not matched})
 
     # --- inputs and arguments of jobs
 

@@ -7,36 +7,23 @@ import pandas as pd
 
 from matcheval.io.text_tables import counted
 from matcheval.replication.tables import FITS, REGION, RESULTS
-from matcheval.report.pages import HtmlTable
-from matcheval.report.sections import (
-    Chart,
-    Content,
-    Headline,
-    Line,
-    Point,
-    Sentence,
-    Series,
-    bounds_in_percent,
-)
+from matcheval.report import sections
 from matcheval.statistics.lines import Scale
 
 
-def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
+def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sections.Content:
     """Read the tables of a study, and make its section."""
     results = [RESULTS.read(path).to_pandas() for path in data["results"]]
     fits = [FITS.read(path).to_pandas() for path in data["fits"]]
     regions = [REGION.read(path).to_pandas() for path in data["regions"]]
-    parts = []
+    charts = []
     for i, table in enumerate(results):
-        lines = _lines(fits[i], regions[i]) if fits else []
-        title = _title(table)
-        columns = tuple(RESULTS.text_columns(table))
-        file = data["results"][i].removesuffix(".parquet") + ".csv"
-        chart = _chart(table, lines) if len(table) > 1 else None
-        parts.append((title, chart, HtmlTable(title, columns, file)))
-    return Content(
+        if len(table) > 1:
+            lines = _lines(fits[i], regions[i]) if fits else []
+            charts.append((_title(table), _chart(table, lines)))
+    return sections.Content(
         headlines=tuple(map(_headline, results)) if values["is_headline"] else (),
-        variables={"parts": parts},
+        variables={"charts": charts},
         notes=tuple(note for table in fits for note in _notes(table)),
     )
 
@@ -46,24 +33,24 @@ def _title(results: pd.DataFrame) -> str:
     return f"{results['pair'].iloc[0]}{f', top {top}' if top > 1 else ''}"
 
 
-def _headline(results: pd.DataFrame) -> Headline:
+def _headline(results: pd.DataFrame) -> sections.Headline:
     gaps = 100 * results["gap"]
     n, first = len(results), results.iloc[0]
     certain = int((results["z"].abs() > 2).sum())
-    return Headline(
+    return sections.Headline(
         subject=_title(results),
         lines=(
-            Sentence(
+            sections.Sentence(
                 f"The gap, accuracy on `{first['original']}` minus accuracy on "
                 f"`{first['replication']}`, is {gaps.mean():.2f} points, mean over "
                 f"{counted(n, 'model')}, from {gaps.min():.2f} to {gaps.max():.2f}."
             ),
-            Sentence(f"{certain} of {n} gaps exceed twice their standard error."),
+            sections.Sentence(f"{certain} of {n} gaps exceed twice their standard error."),
         ),
     )
 
 
-def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[Line]:
+def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[sections.Line]:
     """Return the fitted lines of accuracy against accuracy, in percent."""
     lines = []
     for _, fit in fits.iterrows():
@@ -71,36 +58,36 @@ def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[Line]:
         if fit["scale"] == Scale.LINEAR.value or len(fits) == 1:
             label = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
             xs, ys = 100 * region["accuracy_original"], 100 * region["fit"]
-            lines.append(Line(label, "fit", xs.tolist(), ys.tolist()))
+            lines.append(sections.Line(label, "fit", xs.tolist(), ys.tolist()))
     return lines
 
 
-def _chart(results: pd.DataFrame, lines: Sequence[Line]) -> Chart:
+def _chart(results: pd.DataFrame, lines: Sequence[sections.Line]) -> sections.Chart:
     rows = [row for _, row in results.iterrows()]
     points = [
-        Point(
+        sections.Point(
             100 * row["accuracy_original"], 100 * row["accuracy_replication"], row["model"],
             f"{row['original']}: {_accuracy(row, 'original')}\n"
             f"{row['replication']}: {_accuracy(row, 'replication')}\n"
             f"gap: {100 * row['gap']:.2f} points",
-            x_bounds=bounds_in_percent(row, "accuracy_original"),
-            y_bounds=bounds_in_percent(row, "accuracy_replication"),
+            x_bounds=sections.bounds_in_percent(row, "accuracy_original"),
+            y_bounds=sections.bounds_in_percent(row, "accuracy_replication"),
         )
         for row in rows
     ]  # fmt: skip
     ends, first = [0.0, 100.0], rows[0]
     n_lower = int((results["gap"] > 0).sum())
-    return Chart(
+    return sections.Chart(
         f"{_title(results)}: {n_lower} of {len(rows)} models {'is' if n_lower == 1 else 'are'} "
         f"less accurate on {first['replication']}",
         f"accuracy on {first['original']} (%)", f"accuracy on {first['replication']} (%)",
-        [Series("a model", points, "models")],
-        lines=[Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
+        [sections.Series("a model", points, "models")],
+        lines=[sections.Line("equal accuracy", "reference", ends, ends), *lines], is_square=True,
     )  # fmt: skip
 
 
 def _accuracy(row: pd.Series, origin: str) -> str:
-    low, high = bounds_in_percent(row, f"accuracy_{origin}")
+    low, high = sections.bounds_in_percent(row, f"accuracy_{origin}")
     interval = "" if pd.isna(low) else f" [{low:.2f}, {high:.2f}]"
     return f"{100 * row[f'accuracy_{origin}']:.2f} %{interval}"
 

@@ -15,9 +15,9 @@ from matcheval.io.tables import CONFIDENCE_LEVEL, PAIR, Column, TableSchema, fra
 from matcheval.io.text_tables import counted, outward, signed, with_interval
 from matcheval.names import ORIGINS
 from matcheval.predictions.correctness import Correctness
-from matcheval.statistics.intervals import FloatArray, clopper_pearson, normal_quantile
+from matcheval.statistics import intervals
+from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import FEW_FAMILIES, ordinal_ranks, rank_correlations
-from matcheval.statistics.significance import count_significant, difference_error, paired_error
 
 
 def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
@@ -194,7 +194,7 @@ def top_accuracies(
 
 def accuracy_intervals(frame: pd.DataFrame, part: str, confidence: float) -> dict[str, Any]:
     """Return the columns that `tables.accuracy` declares for a part, from counts and accuracies."""
-    bounds = clopper_pearson(frame["n_correct"], frame["n"], confidence)
+    bounds = intervals.clopper_pearson(frame["n_correct"], frame["n"], confidence)
     end = f"_{part}" if part else ""
     return {
         f"n{end}": frame["n"].to_numpy(np.int64),
@@ -244,8 +244,8 @@ def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) 
         error = _paired_errors(columns, pair, *images)
     else:
         counts = (columns[f"{name}_{o}"] for o in ORIGINS for name in ("n_correct", "n"))
-        error = difference_error(*counts)
-    reach = normal_quantile(columns["confidence"]) * error
+        error = intervals.difference_error(*counts)
+    reach = intervals.normal_quantile(columns["confidence"]) * error
     z = np.divide(gap, error, out=np.full(len(gap), np.nan), where=error > 0)
     return {"z": z, "gap_low": gap - reach, "gap_high": gap + reach, "is_paired": bool(images)}
 
@@ -263,8 +263,8 @@ def _paired_errors(
         )
     if columns["top"] != 1:
         return np.full(len(columns["model"]), np.nan)
-    sets = first, second
-    return paired_error(*(s.right[[s.models.index(m) for m in columns["model"]]] for s in sets))
+    right = (s.right[[s.models.index(m) for m in columns["model"]]] for s in (first, second))
+    return intervals.paired_error(*right)
 
 
 def summarize_changes(
@@ -295,6 +295,6 @@ def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> 
         "range_original": float(np.ptp(ranged)) if len(ranged) else np.nan,
         "range_without": " ".join(results.loc[left_out, "model"]),
         "least_z": np.nan if np.isnan(z).all() else float(z[np.nanargmin(np.abs(z))]),
-        "n_significant": count_significant(z, float(results["confidence"].iloc[0])),
+        "n_significant": intervals.count_significant(z, float(results["confidence"].iloc[0])),
         "spearman": spearman, "kendall": kendall,
     }  # fmt: skip

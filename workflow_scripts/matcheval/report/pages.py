@@ -8,7 +8,7 @@ import logging
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -38,6 +38,7 @@ class HtmlTable:
     caption: str
     columns: tuple[TextColumn, ...]
     file: str = ""
+    paragraphs: tuple[str, ...] = ()  # below it
 
     @property
     def n_rows(self) -> int:
@@ -56,16 +57,7 @@ class HtmlTable:
         return max(0, self.n_rows - LONGEST)
 
 
-@dataclass(frozen=True)
-class MarkdownTable:
-    """A table of a Markdown file, and the paragraphs around it."""
-
-    heading: str
-    columns: tuple[TextColumn, ...]
-    paragraphs: tuple[str, ...]
-
-
-def read_markdown(text: str, file: str) -> list[MarkdownTable]:
+def read_markdown(text: str, file: str) -> list[HtmlTable]:
     """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
     headings = [
@@ -73,15 +65,11 @@ def read_markdown(text: str, file: str) -> list[MarkdownTable]:
         for i, (line, following) in enumerate(itertools.pairwise(lines))
         if line.startswith("**") and line.endswith("**") and following.startswith("|")
     ]
-    pieces = itertools.pairwise([0, *headings, len(lines)])
-    return [
-        _read_piece(lines[start:end], start in headings, file)
-        for start, end in pieces
-        if start < end
-    ]
+    pieces = itertools.pairwise(dict.fromkeys([0, *headings, len(lines)]))
+    return [_read_piece(lines[start:end], start in headings, file) for start, end in pieces]
 
 
-def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> MarkdownTable:
+def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> HtmlTable:
     heading, others = (lines[0].strip("*"), lines[1:]) if has_heading else ("", lines)
     rows = [
         [cell.strip().replace(r"\|", "|") for cell in _CELLS.split(line)[1:-1]]
@@ -90,7 +78,7 @@ def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> MarkdownT
     ]
     paragraphs = tuple(line.strip("# ") for line in others if not line.startswith("|"))
     if len(rows) < 2:
-        return MarkdownTable(heading, (), paragraphs)
+        return HtmlTable(heading, (), file, paragraphs)
     if len({len(row) for row in rows}) != 1:
         remedy = "If the workflow wrote it, delete it and run again"
         raise InputError("is not a table: its rows differ in length", file=file, remedy=remedy)
@@ -98,7 +86,7 @@ def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> MarkdownT
         TextColumn(head, cells, is_number=mark.endswith(":"))
         for head, mark, *cells in zip(*rows, strict=True)
     )
-    return MarkdownTable(heading, columns, paragraphs)
+    return HtmlTable(heading, columns, file, paragraphs)
 
 
 MOST_BYTES = 4_000_000  # of all figures of a page, as characters in it
@@ -172,15 +160,6 @@ _PATTERNS = ("*/report.html", "*/*/report.html", "report/*.html", "report/*.css"
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """A section of a report, rendered as HTML."""
-
-    section: Section
-    content: Content
-    html: str
-
-
-@dataclass(frozen=True)
 class Provenance:
     """What a reader needs to make the results again."""
 
@@ -194,12 +173,16 @@ def render_report(
 ) -> str:
     """Render a report."""
     space = FigureSpace()
-    rendered = [_render_section(section, space) for section in sections]
+    contents = list(map(_content, sections))
+    rendered = [
+        {"section": section, "content": content, "html": _render(section, content, space)}
+        for section, content in zip(sections, contents, strict=True)
+    ]
     template = _environment().get_template("report/page.html")
     return template.render(
         title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
         colors=PAGE_COLORS,
-        headlines=[line for section in rendered for line in section.content.headlines], notes=notes,
+        headlines=[line for content in contents for line in content.headlines], notes=notes,
     )  # fmt: skip
 
 
@@ -209,29 +192,30 @@ def template_digest() -> str:
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def _render_section(section: Section, space: FigureSpace) -> Rendered:
-    content = Content()
-    if section.data:
-        content = import_module(f"{section.package}.report").content(section.data, section.values)
+def _content(section: Section) -> Content:
+    if not section.data:
+        return Content()
+    return import_module(f"{section.package}.report").content(section.data, section.values)
+
+
+def _render(section: Section, content: Content, space: FigureSpace) -> str:
     tables = [table for shown in section.shown if shown.is_table for table in _tables(shown)]
     figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
     own = "/".join(section.package.split(".")[1:]) + "/report.html"
     name = own if (_LIBRARY / own).is_file() else "report/section.html"
     template = _environment().get_template(name)
-    html = template.render(section=section, tables=tables, figures=figures, **content.variables)
-    return Rendered(section, content, html)
+    return template.render(section=section, tables=tables, figures=figures, **content.variables)
 
 
-def _tables(shown: ShownFile) -> list[tuple[HtmlTable, list[str]]]:
-    """Read the tables of a file with the paragraphs around them; the caption follows the last."""
+def _tables(shown: ShownFile) -> list[HtmlTable]:
+    """Read the tables of a file, with the title of the file; its caption follows the last."""
     path = shown.paths[0]
-    pieces = read_markdown(read_result(path).decode("utf-8"), path)
-    tables = []
-    for number, table in enumerate(pieces, 1):
-        title = f"{shown.title}: {table.heading}" if table.heading else shown.title
-        caption = [_caption(shown)] if number == len(pieces) else []
-        tables.append((HtmlTable(title, table.columns, path), [*table.paragraphs, *caption]))
-    return tables
+    tables = read_markdown(read_result(path).decode("utf-8"), path)
+    *others, last = [
+        replace(table, caption=": ".join(filter(None, (shown.title, table.caption))))
+        for table in tables
+    ]
+    return [*others, replace(last, paragraphs=(*last.paragraphs, _caption(shown)))]
 
 
 def _caption(shown: ShownFile) -> str:

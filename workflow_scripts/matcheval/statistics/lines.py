@@ -189,9 +189,7 @@ def ordinal_ranks(accuracy: npt.ArrayLike, names: Sequence[str]) -> npt.NDArray[
     """
     values = np.asarray(accuracy, dtype=np.float64)
     order = sorted(range(len(values)), key=lambda i: (-values[i], names[i]))
-    ranks = np.empty(len(values), dtype=np.int64)
-    ranks[order] = np.arange(1, len(values) + 1)
-    return ranks
+    return np.argsort(order) + 1
 
 
 def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from matcheval.datasets.derived import Derivation
@@ -52,7 +51,7 @@ class StudyPart:
 
     @property
     def report_section(self) -> Section:
-        """Its section of the study's report."""
+        """Its section of the study's report; every analysis has one."""
         raise NotImplementedError
 
     @property
@@ -358,23 +357,11 @@ class StudyContents:
         has_predictions = self.datasets[dataset].has_probabilities
         return [self.predictions_file(dataset, model) for model in models if has_predictions]
 
-    def custom_results_state(
-        self, dataset: str, models: Iterable[str] | None = None
-    ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that accuracies are counted from."""
-        if self.datasets[dataset].has_images:
-            return []
-        files = self.datasets[dataset].results_files(self.models if models is None else models)
-        return file_states([file for file in files if file not in self.downloaded])
-
-    def custom_suite_state(
-        self, suite: str, models: Iterable[str], others: Iterable[str] = ()
-    ) -> list[tuple[int, int]]:
-        """Return size and time of the user's files with models' results, or labels, on a suite."""
-        chosen, names = list(models), dict.fromkeys([*others, *self.suites[suite].datasets])
-        results = [state for name in names for state in self.custom_results_state(name, chosen)]
-        labels = (member.all_labels for member in self.suites[suite].members)
-        return [*results, *file_states([file for file in labels if Path(file).is_file()])]
+    def custom_files_state(self, files: Iterable[str]) -> list[tuple[int, int]]:
+        """Return size and time of those files of a job that are the user's, not of a study."""
+        folders = tuple(f"{self.results}/{name}/" for name in (*SHARED_FOLDERS, self.name))
+        own = [file for file in map(str, files) if not file.startswith(folders)]
+        return file_states(list(dict.fromkeys(own)))
 
     def accuracies_file(self, dataset: str) -> str:
         """Return the table of all models' accuracies on a dataset."""

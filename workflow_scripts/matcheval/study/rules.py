@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from matcheval.io.kept import FOLDER as KEPT
+from matcheval.io.provenance import KEPT
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def total_sizes(study: StudyContents, names: Iterable[str]) -> list[ImageSet]:
 
 
 def multiply_adds(study: StudyContents, name: str, data: ImageSet) -> int:
-    """Return the multiply-adds of a model for one image of a dataset."""
+    """Estimate a model's multiply-adds for an image; an unknown network counts as a large one."""
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
     described = model.source.options if model.recipe is None else vars(model.recipe)

@@ -8,6 +8,7 @@ networks, a job per training stays: it can be repeated, and run elsewhere, by it
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.study.contents import StudyContents
@@ -197,7 +198,7 @@ class Study(StudyContents):
     def suite_inputs(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
     ) -> list[str]:
-        """Return what rules read of all outputs of models on a suite, and on other datasets."""
+        """Return what rules read of models' outputs on a suite and on others, and its labels."""
         chosen, suffixes = list(models), self.predicting.suffixes
         files, folders = list[str](), set[str]()
         for name in (*others, *self.suites[suite].datasets):
@@ -205,4 +206,6 @@ class Study(StudyContents):
             if home not in folders:  # one folder has all sets
                 files += self.results_inputs(name, chosen, suffixes)
             folders |= {home} if home else set()
+        labels = (member.all_labels for member in self.suites[suite].members)
+        files += [file for file in labels if Path(file).is_file()]  # a plan can lack them
         return list(dict.fromkeys(files))

@@ -19,8 +19,7 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
 from matcheval.execution.entry_points import Call, converted, named_function
-from matcheval.figures.saving import save_figure
-from matcheval.io.files import file_states
+from matcheval.figures.style import save_figure
 from matcheval.io.tables import TableSchema
 from matcheval.names import MODEL
 from matcheval.predictions.correctness import Correctness, dataset_correctness
@@ -73,13 +72,13 @@ class TableAnalysis(Analysis):
         """Return the files that a table is made from."""
         raise NotImplementedError
 
+    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
+        """Return size and time of the user's files among them."""
+        return self.study.custom_files_state(self.inputs(wildcards))
+
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read`."""
         raise NotImplementedError
-
-    def custom_files_state(self, wildcards: Wildcards) -> Any:
-        """Return size and time of the user's files that a table is made from."""
-        return []
 
     def check(self) -> None:
         """Check that models are left, if there is a table to make."""
@@ -201,11 +200,6 @@ class DatasetTableAnalysis(TableAnalysis):
             "file": self.file_of(wildcards.dataset),
         }
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[list[tuple[int, int]]]:
-        """Return size and time of the user's files that a dataset's table is made from."""
-        files = file_states(list(filter(None, [self.dataset_files[wildcards.dataset]])))
-        return [files, self.study.custom_results_state(wildcards.dataset, self.models)]
-
 
 @dataclass(frozen=True)
 class SuiteFiles:
@@ -304,8 +298,3 @@ class SuiteTableAnalysis(TableAnalysis):
             "models": self.models,
         }
         return {"files": files}
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files that the table of a suite is made from."""
-        base = self.settings.suites[wildcards.suite]
-        return self.study.custom_suite_state(wildcards.suite, self.models, [base])

@@ -9,9 +9,16 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from matcheval.training.algorithm import Algorithm, Minibatch, Outputs, Update, concatenated, joined
+from matcheval.training.algorithm import (
+    Algorithm,
+    Minibatch,
+    Optimizer,
+    Outputs,
+    Update,
+    concatenated,
+    joined,
+)
 from matcheval.training.augmentation import draw_beta
-from matcheval.training.optimizers import Optimizer
 from matcheval.training.options import (
     CoralOptions,
     EqrmOptions,

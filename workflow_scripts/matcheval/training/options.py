@@ -2,7 +2,7 @@
 
 To add an algorithm, write a class of its options here, and in `training.algorithms` the class that
 implements it, each with a line in the table of its file. To add an optimiser, write a class of its
-options with a line in `OPTIMIZERS`, and its construction in `training.optimizers`. A recipe has one
+options with a line in `OPTIMIZERS`, and its construction in `training.algorithm`. A recipe has one
 mapping of options for both, so that no two of them may have an option of the same name.
 
 Defaults and ranges of search are DomainBed's, apart from those of algorithms that DomainBed does

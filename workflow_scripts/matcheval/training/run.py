@@ -19,11 +19,10 @@ from matcheval.models.devices import normalize
 from matcheval.models.loading import start_from_weights
 from matcheval.models.networks import build_model
 from matcheval.training import derived_seed
-from matcheval.training.algorithm import Minibatch, Setup
+from matcheval.training.algorithm import Minibatch, Setup, learning_rate_factor
 from matcheval.training.algorithms import IMPLEMENTATIONS
 from matcheval.training.augmentation import augment
 from matcheval.training.data import ResidentSet, batches, normalization_of, subset
-from matcheval.training.optimizers import learning_rate_factor
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
 

@@ -14,20 +14,11 @@ from matcheval.datasets import folders
 from matcheval.datasets.dataset import make_dataset
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file
-from matcheval.io.kept import is_made_from, record_origin
+from matcheval.io.provenance import is_made_from, record_origin
 from matcheval.io.self_digests import digest_of
 from matcheval.io.tables import write_table
-from matcheval.warehouse import WAREHOUSE_VERSION, manifest
+from matcheval.warehouse import WAREHOUSE_VERSION, images, manifest
 from matcheval.warehouse.duplicates import DUPLICATES_SCHEMA, REFERENCE_SCHEMA, find_duplicates
-from matcheval.warehouse.images import (
-    blur,
-    decode_again,
-    fit_square,
-    parallel_map,
-    pixel_digest,
-    read_reference,
-    read_set,
-)
 from matcheval.warehouse.manifest import IMAGES_SCHEMA, READ_SCHEMA, Box, Warehouse
 from matcheval.warehouse.sets import reading_state, reference_state
 from matcheval.warehouse.settings import WarehouseSettings
@@ -49,12 +40,12 @@ class Build(Warehouse):
 
     def read(self, name: str, n_workers: int) -> None:
         """Read the images of a set, and write what is known of each."""
-        table = read_set(self.sets[name], self.settings.decoding, n_workers)
+        table = images.read_set(self.sets[name], self.settings.decoding, n_workers)
         write_table(table, self._table("read", name))
 
     def hash(self, name: str, downloads: Path, n_workers: int) -> None:
         """Write hashes of the images of a base or training set, by which copies are found."""
-        table = read_reference(name, self.settings.against[name], downloads, n_workers)
+        table = images.read_reference(name, self.settings.against[name], downloads, n_workers)
         write_table(table, self._table("references", name))
 
     def search(self) -> None:
@@ -84,8 +75,8 @@ class Build(Warehouse):
     def export(self, name: str, side: int, folder: Path, n_workers: int) -> None:
         """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
         settings, boxes = self.settings, self.reviews[name].boxes
-        images = IMAGES_SCHEMA.read(self._table("sets", name, "images"))
-        kept = images.filter(pc.equal(images["status"], manifest.KEPT)).to_pylist()
+        decided = IMAGES_SCHEMA.read(self._table("sets", name, "images"))
+        kept = decided.filter(pc.equal(decided["status"], manifest.KEPT)).to_pylist()
         if not kept:
             raise InputError(
                 "no image is kept", file=name,
@@ -96,7 +87,7 @@ class Build(Warehouse):
             for row in kept
         ]
         folders.remove_description(folder)
-        pixels = parallel_map(partial(_exported, settings, side), items, n_workers)
+        pixels = images.parallel_map(partial(_exported, settings, side), items, n_workers)
         with atomic_file(folder / folders.IMAGES) as partial_file:
             folders.write_array(partial_file, (len(kept), side, side, 3), pixels)
         labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
@@ -137,8 +128,8 @@ class Build(Warehouse):
             unless_done([file], states[-1], make, f"{name}: hashed")
         state = digest_of([WAREHOUSE_VERSION, states, settings.duplicates.distance])
         unless_done([self._table("duplicates")], state, self.search, "duplicates: searched")
-        for name, images in self.decide(list(self.sets)).items():
-            kept = images.filter(pc.equal(images["status"], manifest.KEPT))
+        for name, decided in self.decide(list(self.sets)).items():
+            kept = decided.filter(pc.equal(decided["status"], manifest.KEPT))
             state = digest_of([
                 WAREHOUSE_VERSION, kept.select(["image_id", "path", "sha256", "class"]).to_pylist(),
                 self.reviews[name].state[1], exports.model_dump(mode="json"),
@@ -161,11 +152,11 @@ def _exported(
 ) -> bytes:
     """Decode, blur and resize an image; its pixels in C order."""
     file, row, boxes = item
-    image = decode_again(file, settings.decoding)
-    if pixel_digest(image) != row["sha256"]:
+    image = images.decode_again(file, settings.decoding)
+    if images.pixel_digest(image) != row["sha256"]:
         problem = f"is another image than '{row['image_id']}', which was read before"
         raise InputError(problem, file=file, remedy="Build the warehouse again")
-    return fit_square(blur(image, boxes), side, settings.export.fit).tobytes()
+    return images.fit_square(images.blur(image, boxes), side, settings.export.fit).tobytes()
 
 
 def unless_done(files: Sequence[Path], state: str, make: Callable[[], None], message: str) -> bool:

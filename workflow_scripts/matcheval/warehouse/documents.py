@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,43 +10,20 @@ import pandas as pd
 import pyarrow as pa
 
 from matcheval.errors import InputError
+from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
-from matcheval.figures.saving import save_figure
-from matcheval.figures.style import (
-    NOTE_SIZE,
-    fix_layout,
-    new_figure,
-    set_note,
-    shortened,
-    style,
-)
+from matcheval.figures.forms import drawing, name_rows
 from matcheval.io.delimited_text import marked_frame
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, text, write_table
 from matcheval.io.text_tables import TextColumn, counted
 from matcheval.io.user_files import read_yaml_list
 from matcheval.names import is_name
-from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES
+from matcheval.warehouse import FIGURE_SUFFIXES, TABLE_SUFFIXES, manifest
 from matcheval.warehouse.duplicates import ACROSS, CONFLICT, COPY, DUPLICATES_SCHEMA, LEAKED
 from matcheval.warehouse.images import PROBLEMS, blur, decode_again, fit_square
-from matcheval.warehouse.manifest import (
-    DECISION_COLUMNS,
-    DISAGREE,
-    IMAGES_SCHEMA,
-    KEPT,
-    LEAK,
-    LICENCE,
-    PENDING,
-    REJECTED,
-    STATUSES,
-    UNREVIEWED,
-    Box,
-    Warehouse,
-)
+from matcheval.warehouse.manifest import KEPT, LICENCE, PENDING, REJECTED, STATUSES, Box, Warehouse
 from matcheval.warehouse.settings import WarehouseSettings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def _count(name: str, meaning: str, unit: str = "images") -> Column:
@@ -147,9 +124,8 @@ _PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
 def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     """Write all documents of a built warehouse."""
-    together = pa.concat_tables(
-        IMAGES_SCHEMA.read(folder / "sets" / name / "images.parquet") for name in warehouse.sets
-    )
+    files = [folder / "sets" / name / "images.parquet" for name in warehouse.sets]
+    together = pa.concat_tables(map(manifest.IMAGES_SCHEMA.read, files))
     write_table(together, folder / "images.parquet")
     images = together.to_pandas()
     duplicates = DUPLICATES_SCHEMA.read(folder / "duplicates.parquet").to_pandas()
@@ -291,10 +267,10 @@ def _steps(
         ("review", "decided on by people", int(reviewed.sum())),
         ("review", "rejected by people", int(by_people.sum())),
         ("review", "relabelled", int((images["class"] != images["class_given"]).sum())),
-        ("review", "reviewers disagree", with_reason(DISAGREE)),
-        ("review", "not reviewed, and waiting", with_reason(UNREVIEWED)),
+        ("review", "reviewers disagree", with_reason(manifest.DISAGREE)),
+        ("review", "not reviewed, and waiting", with_reason(manifest.UNREVIEWED)),
         ("export", "left out for their licence", with_reason(LICENCE)),
-        ("export", "left out as leaked", with_reason(LEAK)),
+        ("export", "left out as leaked", with_reason(manifest.LEAK)),
         ("export", "with blurred boxes", int((images["blurred"] > 0).sum())),
         *(("result", status, int((images["status"] == status).sum())) for status in STATUSES),
     ]
@@ -375,7 +351,7 @@ def _plot(
         title = f"samples-{group}" if is_name(group) else "samples"
         figures[title] = plot_samples(warehouse, kept, group)
     for name, figure in figures.items():
-        save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
+        style.save_figure(figure, *(folder / f"{name}{suffix}" for suffix in FIGURE_SUFFIXES))
 
 
 # --- figures: counts by class and origin, samples, contact sheets for reviewers
@@ -389,11 +365,11 @@ SAMPLE_SIDE = 64  # pixels
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
 
-def plot_classes(table: pd.DataFrame) -> "Figure":
+def plot_classes(table: pd.DataFrame) -> "style.Figure":
     """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B."""
     groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
-    with style():
-        figure = new_figure(6.8, _BOX * len(groups) + 0.4)
+    note = "Boxes are quartiles over the sets of a group; kept images."
+    with drawing(6.8, _BOX * len(groups) + 0.4, "", note) as figure:
         panels = figure.subplots(len(groups), 1, squeeze=False)[:, 0]
         for axes, (group, part) in zip(panels, groups, strict=True):
             classes = part["class"].unique()
@@ -405,44 +381,38 @@ def plot_classes(table: pd.DataFrame) -> "Figure":
             )  # fmt: skip
             characters = sum(len(name) + 2 for name in classes)
             axes.set_xticks(
-                np.arange(1, len(classes) + 1), [shortened(name, 24) for name in classes],
-                rotation=90 if characters > _MOST_CHARACTERS else 0, fontsize=NOTE_SIZE,
+                np.arange(1, len(classes) + 1), [style.shortened(name, 24) for name in classes],
+                rotation=90 if characters > _MOST_CHARACTERS else 0, fontsize=style.NOTE_SIZE,
             )  # fmt: skip
             axes.set_ylim(bottom=0)
             axes.set_ylabel("Images")
             n_sets = counted(part["set"].nunique(), "set")
             axes.set_title(f"{group or 'no group'}: {n_sets}", loc="left")
-        set_note(figure, "Boxes are quartiles over the sets of a group; kept images.")
-        fix_layout(figure)
     return figure
 
 
-def plot_origins(table: pd.DataFrame) -> "Figure":
+def plot_origins(table: pd.DataFrame) -> "style.Figure":
     """Draw how many images come from each origin: Sun et al. (2024), Figure 6."""
     from matplotlib.ticker import MaxNLocator
 
     styles = list(dict.fromkeys(table["style"]))
     origins = zip(table["source"], table["style"], strict=True)
     names = [", ".join(filter(None, origin)) for origin in origins]
-    with style():
-        figure = new_figure(3.4, _BAR * len(table) + _MARGIN)
+    with drawing(3.4, _BAR * len(table) + _MARGIN, "") as figure:
         axes = figure.subplots()
-        position = np.arange(len(table))
         colours = [_COLOURS[styles.index(name) % len(_COLOURS)] for name in table["style"]]
-        bars = axes.barh(position, table["n"], color=colours, height=0.7)
+        bars = axes.barh(range(len(table)), table["n"], color=colours, height=0.7)
         axes.bar_label(bars, [f" {n:,}" for n in table["n"]], fontsize=6)
-        axes.set_yticks(position, [shortened(name or "–") for name in names])
-        axes.set_ylim(len(table) - 0.5, -0.5)
+        name_rows(axes, [name or "–" for name in names])
         axes.set_xlim(0, 1.18 * max(1, int(table["n"].max())))
         axes.grid(False, axis="y")
         axes.xaxis.set_major_locator(MaxNLocator(4))
         axes.xaxis.set_major_formatter("{x:,.0f}")
         axes.set_xlabel("Kept images")
-        fix_layout(figure)
     return figure
 
 
-def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "Figure":
+def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "style.Figure":
     """Draw a sheet of samples, with a row per set: Sun et al. (2024), Figure 1C."""
     filled = set(kept["set"])
     sets = warehouse.sets
@@ -495,12 +465,14 @@ def write_worklist(
             ]  # fmt: skip
             lines = [pictures[i : i + _PER_ROW] for i in range(0, len(pictures), _PER_ROW)]
             note = "Framed: waiting for a decision."
-            save_figure(plot_contact_sheet(lines, f"{name}: {class_name}", note), folder / sheet)
+            style.save_figure(
+                plot_contact_sheet(lines, f"{name}: {class_name}", note), folder / sheet
+            )
             pages.append(page)
     rows = pd.concat(pages)
-    rows["why"] = rows["reason"]
-    rows[["decision", "reason", "class", "reviewer"]] = ""  # for people to fill in
-    columns = [*DECISION_COLUMNS, "sheet", "position", "set", "class_given", "status", "why"]
+    rows["why"], decision = rows["reason"], [*manifest.DECISION_COLUMNS]
+    rows[decision[1:]] = ""  # for people to fill in
+    columns = [*decision, "sheet", "position", "set", "class_given", "status", "why"]
     with atomic_file(file) as partial:
         marked_frame(rows[columns]).to_csv(partial, index=False, lineterminator="\n")
     return len(rows)

@@ -13,33 +13,33 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, text
 
 COPY, CONFLICT, ACROSS, LEAKED = "copy", "two classes", "across", "leaked"
 
 DUPLICATES_SCHEMA = TableSchema(
     "duplicates",
     (
-        Column("set", pa.string(), "", "name of the set"),
-        Column("image_id", pa.string(), "", "the image"),
-        Column("class_given", pa.string(), "", "its class"),
+        text("set", "name of the set"),
+        text("image_id", "the image"),
+        text("class_given", "its class"),
         Column("finding", pa.string(), "",
                "copy: of an earlier image of its set and class; two classes: its set has it "
                "under another class, too; across: it is in an earlier set; leaked: it is in a set "
                "of `against`"),
-        Column("match", pa.string(), "", "kind of match: exact or near"),
+        text("match", "kind of match: exact or near"),
         Column("bits", pa.int8(), "bits", "differing bits of the perceptual hashes"),
-        Column("other_set", pa.string(), "", "where the other image is"),
-        Column("other", pa.string(), "", "the other image"),
-        Column("other_class", pa.string(), "", "its class"),
+        text("other_set", "where the other image is"),
+        text("other", "the other image"),
+        text("other_class", "its class"),
     ),
 )  # fmt: skip
 REFERENCE_SCHEMA = TableSchema(
     "hashes of a set",
     (
-        Column("name", pa.string(), "", "name of the image in its source"),
-        Column("class", pa.string(), "", "its class"),
-        Column("sha256", pa.string(), "", "of pixels and shape"),
+        text("name", "name of the image in its source"),
+        text("class", "its class"),
+        text("sha256", "of pixels and shape"),
         Column("phash", pa.uint64(), "", "perceptual hash"),
     ),
 )
@@ -122,15 +122,13 @@ class _Likeness:
         n = len(ours)
         self.pixels, self.their_pixels = pixels[:n], pixels[n:]
         self.codes, self.their_codes = codes[:n], codes[n:]
-        either_way = np.concatenate([pairs, pairs[:, [1, 0, 2]]])
-        either_way = either_way[np.argsort(either_way[:, 0], kind="stable")]
-        self._starts = np.searchsorted(either_way[:, 0], np.arange(codes.max(initial=-1) + 2))
-        self._others = either_way[:, 1:]
+        self._others: dict[int, list[tuple[int, int]]] = {}
+        for code, other, bits in np.concatenate([pairs, pairs[:, [1, 0, 2]]]).tolist():
+            self._others.setdefault(code, []).append((other, bits))
 
-    def near(self, code: int) -> list[list[int]]:
+    def near(self, code: int) -> list[tuple[int, int]]:
         """Codes that are alike to a code, itself first, with the differing bits."""
-        start, stop = self._starts[code : code + 2]
-        return [[code, 0], *self._others[start:stop].tolist()]
+        return [(code, 0), *self._others.get(code, ())]
 
 
 def _within_and_across(images: Sequence[_Image], likeness: _Likeness) -> Iterator[_Finding]:

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -24,15 +24,8 @@ import pyarrow as pa
 from PIL import Image, ImageFilter, ImageOps
 from scipy.fft import dctn
 
+from matcheval.datasets import decoding
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.decoding import (
-    FORMATS,
-    UnreadableImageError,
-    array_image,
-    decode_rgb,
-    reason_of,
-    squared,
-)
 from matcheval.datasets.folders import read_dataset
 from matcheval.datasets.prepare import build_dataset, map_in_order
 from matcheval.datasets.sources import ImageStream, Sources
@@ -73,15 +66,6 @@ class RefusedImageError(Exception):
         self.problem = problem
 
 
-@dataclass(frozen=True)
-class DecodedImage:
-    """An image as a person sees it."""
-
-    image: Image.Image
-    animated: bool
-    misnamed: bool
-
-
 def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
     """Read a file unless it is empty or too large."""
     try:
@@ -96,17 +80,25 @@ def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
     return content
 
 
-def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) -> DecodedImage:
-    """Decode an image file; its size is known before its pixels are."""
+def decode_collected(
+    content: bytes, suffix: str, settings: DecodingSettings
+) -> tuple[Image.Image, dict[str, bool]]:
+    """Decode an image file, to what a person sees; its size is known before its pixels are.
+
+    Also returns whether it is the first of several images, and whether its suffix is wrong.
+    """
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # bounded below
-            image = Image.open(io.BytesIO(content), formats=FORMATS)
+            image = Image.open(io.BytesIO(content), formats=decoding.FORMATS)
             width, height = image.size
             if width * height > settings.max_pixels:
                 raise RefusedImageError(HUGE, f"{width} × {height} pixels")
-            animated = getattr(image, "n_frames", 1) > 1 and image.format not in ("TIFF", "MPO")
-            misnamed = suffix.lower() not in _SUFFIXES[str(image.format)]
+            several = getattr(image, "n_frames", 1) > 1
+            flags = {
+                "animated": several and image.format not in ("TIFF", "MPO"),
+                "misnamed": suffix.lower() not in _SUFFIXES[str(image.format)],
+            }
             upright = _over_white(ImageOps.exif_transpose(image))
     except RefusedImageError:
         raise
@@ -114,16 +106,16 @@ def decode_collected(content: bytes, suffix: str, settings: DecodingSettings) ->
         raise RefusedImageError(HUGE, str(error)) from error
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise RefusedImageError(UNREADABLE, reason_of(error)) from error
+        raise RefusedImageError(UNREADABLE, decoding.reason_of(error)) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
-    return DecodedImage(upright, animated, misnamed)
+    return upright, flags
 
 
 def decode_again(path: Path, settings: DecodingSettings) -> Image.Image:
     """Decode a file that was taken before."""
     try:
-        return decode_collected(read_bounded(path, settings), path.suffix, settings).image
+        return decode_collected(read_bounded(path, settings), path.suffix, settings)[0]
     except RefusedImageError as error:
         raise InputError(f"{error}, and was read before", file=path) from error
 
@@ -153,7 +145,7 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
-    return squared(image, side)
+    return decoding.squared(image, side)
 
 
 # As by the package ImageHash (`phash`), which needs a compiled package for these four lines.
@@ -244,18 +236,16 @@ def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> d
     content = b""
     try:
         content = read_bounded(image.file, settings)
-        decoded = decode_collected(content, image.file.suffix, settings)
+        decoded, flags = decode_collected(content, image.file.suffix, settings)
     except RefusedImageError as error:
         row |= {"problem": error.problem, "detail": str(error)}
         row["image_id"] = image_id(set_name, image.place, hashlib.sha256(content).hexdigest())
         return row
-    digest = pixel_digest(decoded.image)
-    return row | {
+    digest = pixel_digest(decoded)
+    return row | flags | {
         "image_id": image_id(set_name, image.place, digest), "sha256": digest,
-        "phash": perceptual_hash(decoded.image),
-        "width": decoded.image.width, "height": decoded.image.height,
-        "colour_measured": dominant_colour(decoded.image),
-        "animated": decoded.animated, "misnamed": decoded.misnamed,
+        "phash": perceptual_hash(decoded), "width": decoded.width, "height": decoded.height,
+        "colour_measured": dominant_colour(decoded),
     }  # fmt: skip
 
 
@@ -295,8 +285,9 @@ def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int 
     """Hash an image; its name and class remain with it, and None stands for what is unreadable."""
     image, name, class_name = named
     try:
-        rgb = decode_rgb(image) if isinstance(image, bytes) else array_image(*image)
-    except UnreadableImageError:
+        is_file = isinstance(image, bytes)
+        rgb = decoding.decode_rgb(image) if is_file else decoding.array_image(*image)
+    except decoding.UnreadableImageError:
         return name, class_name, None, None
     return name, class_name, pixel_digest(rgb), perceptual_hash(rgb)
 

@@ -141,8 +141,8 @@ class Review:
 class Warehouse:
     """A warehouse: its settings, the user's sets of images, and people's decisions on them."""
 
-    def __init__(self, settings: WarehouseSettings) -> None:
-        self.settings = settings
+    def __init__(self, settings: WarehouseSettings, file: str = "") -> None:
+        self.settings, self.file = settings, file
 
     @cached_property
     def sets(self) -> dict[str, SourceSet]:

@@ -18,7 +18,7 @@ from matcheval.datasets.kinds import DatasetSpec
 from matcheval.errors import ErrorCollector, InputError, check_known, configuration_error
 from matcheval.io.files import files_below, readable
 from matcheval.io.self_digests import digest_of
-from matcheval.io.tables import Column, TableSchema
+from matcheval.io.tables import Column, TableSchema, text
 from matcheval.io.user_files import read_csv_rows
 from matcheval.names import is_name
 from matcheval.warehouse import WAREHOUSE_VERSION
@@ -27,15 +27,15 @@ from matcheval.warehouse.settings import PlannedGroup, WarehouseSettings
 PLAN_SCHEMA = TableSchema(
     "query plan",
     (
-        Column("set", pa.string(), "", "name of the set"),
-        Column("group", pa.string(), "", "group of sets that it belongs to"),
-        Column("source", pa.string(), "", "search engine, photo site or generator"),
-        Column("style", pa.string(), "", "style of the images"),
+        text("set", "name of the set"),
+        text("group", "group of sets that it belongs to"),
+        text("source", "search engine, photo site or generator"),
+        text("style", "style of the images"),
         Column("colour", pa.string(), "", "colour asked for; null if none, or not known by name",
                nullable=True),
-        Column("template", pa.string(), "", "text of the query, with its placeholders"),
-        Column("class", pa.string(), "", "class to search for"),
-        Column("text", pa.string(), "", "text of the query"),
+        text("template", "text of the query, with its placeholders"),
+        text("class", "class to search for"),
+        text("text", "text of the query"),
     ),
 )  # fmt: skip
 _NAMES = "Use letters, digits, '.', '_' and '-'"
@@ -165,7 +165,6 @@ def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
 # What a list or table may say of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")
 _OF_IMAGE = tuple(field.name for field in fields(ImageMetadata))
-_SYNONYMS = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
@@ -232,25 +231,24 @@ def _check_set_name(name: str, known: Collection[str], file: object) -> None:
 def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
     """Read a list of files; its rows of a set must agree on the set."""
     problems = ErrorCollector()
-    sets: dict[str, dict[str, Any]] = {}  # by name, as its first row describes it
+    sets: dict[str, SourceSet] = {}  # as the first row of each describes it
     files: dict[str, dict[str, ImageFile]] = {}  # by set and place
     for number, row in enumerate(_list_rows(path), 1):
         where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
-            of_set = {key: row[key] for key in _OF_SET if row.get(key)}
+            of_set: dict[str, Any] = {key: row[key] for key in _OF_SET if row.get(key)}
+            described = SourceSet(name, **of_set)
             if not row["file"]:
                 raise InputError("is empty", file=where, field="file")
             if name not in sets:
                 _check_set_name(name, sets, where)
-                sets[name], files[name] = of_set, {}
-            first = sets[name]
+                sets[name], files[name] = described, {}
             for key in _OF_SET:
-                if first.get(key) != of_set.get(key):
-                    raise InputError(
-                        f"set '{name}' has '{of_set.get(key, '')}', and '{first.get(key, '')}' in "
-                        "its first row", file=where, field=key,
-                        remedy="A set has one source, style and colour",
-                    )  # fmt: skip
+                here, first = getattr(described, key) or "", getattr(sets[name], key) or ""
+                if here != first:
+                    problem = f"set '{name}' has '{here}', and '{first}' in its first row"
+                    remedy = "A set has one source, style and colour"
+                    raise InputError(problem, file=where, field=key, remedy=remedy)
             check_known("class", [row["class"]], classes, file=where, field=None)
             file = Path(row["file"])
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
@@ -260,13 +258,12 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
             full = path.parent / file  # the file itself if its path is absolute
             files[name][place] = ImageFile(full, place, row["class"], metadata)
     problems.raise_any()
-    sources = {}
-    for name, described in sets.items():
+    for name, source in sets.items():
         listed = tuple(sorted(files[name].values(), key=lambda image: image.place))
         present = {image.class_name for image in listed}
         ordered = tuple(class_name for class_name in classes if class_name in present)
-        sources[name] = SourceSet(name, listed=listed, classes=ordered, **described)
-    return sources
+        sets[name] = replace(source, listed=listed, classes=ordered)
+    return sets
 
 
 def _list_rows(path: Path) -> Iterator[dict[str, str]]:
@@ -274,11 +271,8 @@ def _list_rows(path: Path) -> Iterator[dict[str, str]]:
     required = ("file", "set", "class")
     is_json = path.suffix.lower() == ".jsonl"
     for row in _json_rows(path, required) if is_json else read_csv_rows(path, required):
-        yield {
-            _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
-            for key, value in row.items()
-            if key is not None
-        }
+        cells = row.items()
+        yield {key: "" if v is None else str(v).strip() for key, v in cells if key is not None}
 
 
 def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -297,7 +291,7 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
     """Return the sets that a table describes, with its descriptions."""
     described: dict[str, SourceSet] = {}
     problems = ErrorCollector()
-    columns = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
+    columns = ("set", *_OF_SET, *_OF_IMAGE)
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
             check_known("column", map(str, row), columns, file=path, field=None)
@@ -305,9 +299,8 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
             check_known("set", [name], sets, file=path, field=None)
             if name in described:
                 raise InputError(f"set '{name}' occurs twice", file=path)
-            cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
-            of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
-            of_image = {key: cells[key] for key in _OF_IMAGE if key in cells}
+            of_set: dict[str, Any] = {key: row[key] for key in _OF_SET if row.get(key)}
+            of_image = {key: row[key] for key in _OF_IMAGE if row.get(key)}
             metadata = replace(sets[name].metadata, **of_image)
             described[name] = replace(sets[name], metadata=metadata, **of_set)
     problems.raise_any()

@@ -7,32 +7,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from matcheval import settings as types
 from matcheval.datasets.custom import ClassNames
 from matcheval.datasets.kind import DatasetKind
 from matcheval.datasets.kinds import KINDS
 from matcheval.datasets.label_spaces import resolve_classes
 from matcheval.errors import InputError, suggest
 from matcheval.io.user_files import read_yaml
-from matcheval.settings import (
-    Count,
-    Integer,
-    Name,
-    Named,
-    Number,
-    PathText,
-    Settings,
-    SomeUnique,
-    Texts,
-    UniqueTuple,
-    read_settings,
-)
+from matcheval.settings import Count, PathText, Settings, Texts, read_settings
 
 DEFAULT = Path(__file__).with_name("cifar10_warehouse.yaml")
 _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 # Pillow itself refuses images of twice as many pixels as its own limit.
 _MOST_PIXELS = 178_956_970
 
-Colours = UniqueTuple[Annotated[str, Field(min_length=1)]]
+Colours = types.UniqueTuple[Annotated[str, Field(min_length=1)]]
 
 
 def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
@@ -85,7 +74,7 @@ class DecodingSettings(Settings):
     """Which image files are taken."""
 
     min_side: Count = Field(32, description="Smallest height and width, in pixels")
-    max_pixels: Annotated[Integer, Field(ge=1, le=_MOST_PIXELS)] = Field(
+    max_pixels: Annotated[types.Integer, Field(ge=1, le=_MOST_PIXELS)] = Field(
         100_000_000, description="Most pixels of an image; a larger one is not decoded"
     )
     max_bytes: Count = Field(200_000_000, description="Most bytes of a file; others are not read")
@@ -99,7 +88,7 @@ class DuplicateSettings(Settings):
     """When two images count as the same picture, and what follows."""
 
     distance: Annotated[
-        Literal["off"] | Annotated[Integer, Field(ge=0, le=8)], BeforeValidator(_off)
+        Literal["off"] | Annotated[types.Integer, Field(ge=0, le=8)], BeforeValidator(_off)
     ] = Field(4, description="Most differing bits of two 64-bit hashes; `off`: exact copies only")
     across: Literal["keep", "drop"] = Field(
         "keep", description="Copies in a later set are kept, or left out as duplicates"
@@ -127,7 +116,7 @@ class LicenceSettings(Settings):
     fallback: str | None = Field(
         None, description="Licence of images for which none is stated; by default `unstated`"
     )
-    export: UniqueTuple[str] | None = Field(
+    export: types.UniqueTuple[str] | None = Field(
         None, description="Only images with one of these licences are exported; by default, all"
     )
 
@@ -135,7 +124,7 @@ class LicenceSettings(Settings):
 class ExportSettings(Settings):
     """The images that are written."""
 
-    sides: SomeUnique[Count] = Field((32, 224), description="Heights and widths in pixels")
+    sides: types.SomeUnique[Count] = Field((32, 224), description="Heights and widths in pixels")
     fit: Literal["squash", "crop"] = Field(
         "squash", description="Resized to the square directly, or by the shorter side, then cropped"
     )
@@ -146,7 +135,7 @@ class WarningSettings(Settings):
 
     smallest: Count = Field(300, description="Images of a set, below which it is small")
     largest: Count = Field(8000, description="Images of a set, above which it is large")
-    imbalance: Annotated[Number, Field(ge=1)] = Field(
+    imbalance: Annotated[types.Number, Field(ge=1)] = Field(
         10, description="Largest class over smallest class of a set"
     )
 
@@ -154,9 +143,9 @@ class WarningSettings(Settings):
 class WarehouseSettings(Settings):
     """A warehouse of sets."""
 
-    warehouse: Name = Field(description="Its name")
+    warehouse: types.Name = Field(description="Its name")
     classes: ClassNames = Field(description="A label space by name, or the class names in order")
-    plan: Named[PlannedGroup] = Field({}, description="The query plan, by group of sets")
+    plan: types.Named[PlannedGroup] = Field({}, description="The query plan, by group of sets")
     images: PathText | None = Field(
         None, description="Folder of the images, as <group>/<set>/<class>/..."
     )
@@ -166,7 +155,7 @@ class WarehouseSettings(Settings):
     about: PathText | None = Field(
         None, description="CSV file of what is known of the sets: source, style, colour, ..."
     )
-    against: Named[dict[str, Any]] = Field(
+    against: types.Named[dict[str, Any]] = Field(
         {}, description="Base and training sets to compare with, as blocks of datasets"
     )
     decoding: DecodingSettings = DecodingSettings()

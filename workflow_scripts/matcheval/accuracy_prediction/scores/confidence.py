@@ -127,7 +127,7 @@ def resampled_temperatures(
     logits: npt.NDArray[np.float32] | Floats, labels: Classes, draws: Draws, near: float,
     *, progress: bool = False,
 ) -> Floats:  # fmt: skip
-    """Fit logarithms of temperatures to resamples, near that of all data, as `fit_temperature`."""
+    """Fit logarithms of temperatures to resamples; the search begins at `near`."""
     first, last = np.log(BRACKET)
     reach, is_inside = _REACH, False
     while not is_inside:

@@ -95,17 +95,11 @@ def frechet_distance(first: Moments, second: Moments, *, as_printed: bool = Fals
 
 
 def _frechet(first: Moments, target: Outputs, *, as_printed: bool = False) -> float:
-    second = _comparable(first, target)
+    second = moments_of(target)
+    _check_widths(len(first.mean), len(second.mean))
     if min(first.n, second.n) < 2:
         raise NotAvailableError("a single datapoint has no covariance")
     return frechet_distance(first, second, as_printed=as_printed)
-
-
-def _comparable(first: Moments, target: Outputs) -> Moments:
-    """Return the moments of a target, of as many features."""
-    moments = moments_of(target)
-    _check_widths(len(first.mean), len(moments.mean))
-    return moments
 
 
 _of_statistics = partial(SCORES.add, needs=(Need.STATISTICS,), predicts=Predicts.GAP, direction=-1)
@@ -136,8 +130,9 @@ def frechet_from_reference(sides: Sides, reference: Moments) -> float:
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
     """Compute the Euclidean distance of the feature means of base and target."""
-    base = moments_of(sides.base)
-    return mean_distance(base, _comparable(base, sides.target))
+    base, target = moments_of(sides.base), moments_of(sides.target)
+    _check_widths(len(base.mean), len(target.mean))
+    return mean_distance(base, target)
 
 
 # --- Linear classifiers, their penalty tuned on further datapoints

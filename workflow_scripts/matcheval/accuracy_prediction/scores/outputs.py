@@ -344,7 +344,14 @@ def _cut(
         else:
             probabilities = whole[np.ix_(np.flatnonzero(chosen), classes)]
         if rule.renormalise:
-            probabilities /= _positive_sums(probabilities)
+            sums = probabilities.sum(axis=1, keepdims=True)
+            if zero := int((sums == 0).sum()):
+                raise InputError(
+                    f"on {zero} of {len(sums)} datapoints the probabilities of the classes that "
+                    "count add up to 0 and cannot be normalised", field="renormalise",
+                    remedy="Give logits instead of probabilities, or set renormalise: false",
+                )  # fmt: skip
+            probabilities /= sums
     if not rule.restrict_argmax:
         others = len(rule.columns) + np.arange(outputs.n_classes)
         predicted = _lookup(rule, others)[cut.predicted]
@@ -384,19 +391,6 @@ def _lookup(rule: ClassRule, others: Classes) -> Classes:
     for position, group in enumerate(rule.columns):
         positions[list(group)] = position
     return positions
-
-
-def _positive_sums(probabilities: Floats) -> Floats:
-    """Sum the probabilities of each datapoint; raise `InputError` if a sum is 0."""
-    sums: Floats = probabilities.sum(axis=1, keepdims=True)
-    if zero := int((sums == 0).sum()):
-        raise InputError(
-            f"on {zero} of {len(sums)} datapoints the probabilities of the classes that count add "
-            "up to 0 and cannot be normalised",
-            field="renormalise",
-            remedy="Give logits instead of probabilities, or set renormalise: false",
-        )
-    return sums
 
 
 def _whole(n_classes: int) -> tuple[tuple[int, ...], ...]:

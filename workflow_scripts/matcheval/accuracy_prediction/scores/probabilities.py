@@ -9,12 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.confidence import (
-    NO_THRESHOLD,
-    garg_threshold,
-    temperature_of_base,
-    threshold,
-)
+from matcheval.accuracy_prediction.scores import confidence
+from matcheval.accuracy_prediction.scores.confidence import NO_THRESHOLD, threshold
 from matcheval.accuracy_prediction.scores.outputs import (
     Classes,
     Floats,
@@ -256,7 +252,8 @@ _CLASSWISE_NAMES: dict[Kind, str] = {"atc": "ATC", "doc": "DoC", "ts": "TempScal
 for _kind, _title in _CLASSWISE_NAMES.items():
     CLASSWISE.add(
         f"classwise_{_kind}", f"Class-wise {_title}", Predicts.ACCURACY, 1,
-        needs=(Need.BASE_LABELS, Need.LOGITS), fit=temperature_of_base, source="Li et al. (2022)",
+        needs=(Need.BASE_LABELS, Need.LOGITS), fit=confidence.temperature_of_base,
+        source="Li et al. (2022)",
     )(partial(_classwise_of, _kind))  # fmt: skip
 
 
@@ -317,7 +314,7 @@ def cost_threshold(
 
 def released_threshold(scores: Floats, errors: int) -> float:
     """Choose the threshold as the released code does: one rank too low, the lowest of no errors."""
-    return float(scores.min()) if errors == 0 else garg_threshold(scores, errors)
+    return float(scores.min()) if errors == 0 else confidence.garg_threshold(scores, errors)
 
 
 def share_below(costs: Floats, limit: float) -> float:
@@ -334,7 +331,7 @@ class _OfBase:
 
 
 def _fit(sources: Sources) -> _OfBase:
-    return _OfBase(temperature_of_base(sources))
+    return _OfBase(confidence.temperature_of_base(sources))
 
 
 def shares_of_labels(base: Outputs, n_classes: int) -> Floats:

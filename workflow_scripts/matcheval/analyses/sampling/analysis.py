@@ -14,7 +14,6 @@ from matcheval.analyses.sampling.settings import (
 )
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import check_known, configuration_error
-from matcheval.io.files import file_states
 from matcheval.study.analysis import Analysis
 from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
@@ -129,11 +128,6 @@ class Sampling(Analysis):
         """Return the options that count the annotations of a pool."""
         pool = self.settings.pools[wildcards.pool]
         return _flags({**self._sets(pool), "repeated": pool.repeated})
-
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files of a pool, or of a dataset's pool."""
-        name = getattr(wildcards, "pool", None) or self.sampled[wildcards.dataset].pool
-        return file_states(list(self.settings.pools[name].custom_files.values()))
 
     def sample_arguments(self, wildcards: Wildcards) -> list[str]:
         """Return the command line that samples a dataset."""

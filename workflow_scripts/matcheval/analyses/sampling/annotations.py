@@ -12,13 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
+from matcheval.analyses.sampling import settings as schemas
 from matcheval.analyses.sampling.image_search import labelled_pixels
-from matcheval.analyses.sampling.settings import (
-    ANNOTATIONS,
-    FREQUENCIES,
-    SamplingSettings,
-    SimulationSettings,
-)
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
@@ -60,7 +55,7 @@ def count(
         pool.classes, repeated=repeated, file=annotations,
     )  # fmt: skip
     frequencies = selection_frequencies(checked)
-    write_table(FREQUENCIES.from_frame(frequencies), file)
+    write_table(schemas.FREQUENCIES.from_frame(frequencies), file)
     positive, negative = control_accuracy(frequencies, class_of(base))
     LOGGER.info(
         "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
@@ -78,9 +73,10 @@ def class_of(dataset: Dataset) -> dict[str, str]:
 
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table of annotations."""
+    names = schemas.ANNOTATIONS.names
     if check_format(path, (".parquet", ".csv"), "{} is not a supported table format") == ".csv":
         as_text = pa_csv.ConvertOptions(  # so that names like 0012 keep their zeros
-            column_types=dict.fromkeys(ANNOTATIONS.names, pa.string()), strings_can_be_null=False
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
         )
         with readable(path, "readable as CSV", pa.ArrowException):
             table = pa_csv.read_csv(path, convert_options=as_text)
@@ -90,8 +86,8 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
     for column, value in (("origin", "pool"), ("task", "")):
         if column not in frame:
             frame[column] = value
-    if wrong := set(ANNOTATIONS.names) ^ set(frame.columns):
-        remedy = f"The columns must be {', '.join(ANNOTATIONS.names)}"
+    if wrong := set(names) ^ set(frame.columns):
+        remedy = f"The columns must be {', '.join(names)}"
         problem = f"columns {sorted(wrong)} are missing or unknown"
         raise InputError(problem, file=path, remedy=remedy)
     is_empty = frame[["worker", "image", "class"]].fillna("").eq("").any()
@@ -102,7 +98,7 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
         row = int(selected.isna().to_numpy().argmax())
         problem = f"row {row} (from 0): '{frame['selected'].iloc[row]}' is neither true nor false"
         raise InputError(problem, file=path, field="selected")
-    texts = {name: frame[name].astype(str) for name in ANNOTATIONS.names[:-1]}
+    texts = {name: frame[name].astype(str) for name in names[:-1]}
     return pd.DataFrame(texts | {"selected": selected.astype(bool)})
 
 
@@ -146,7 +142,8 @@ def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
     groups = annotations.groupby(["origin", "class", "image"], sort=True)["selected"]
     table = groups.agg(n_annotations="size", n_selected="sum").reset_index()
     table["frequency"] = table["n_selected"] / table["n_annotations"]
-    return table.astype({"n_annotations": np.int32, "n_selected": np.int32})[FREQUENCIES.names]
+    table = table.astype({"n_annotations": np.int32, "n_selected": np.int32})
+    return table[schemas.FREQUENCIES.names]
 
 
 def frequency_bins(
@@ -165,7 +162,7 @@ def class_histograms(
     frequencies: pd.DataFrame,
     classes_by_image: Mapping[str, str],
     classes: Sequence[str],
-    settings: SamplingSettings,
+    settings: schemas.SamplingSettings,
 ) -> Counts:
     """Compute the histogram of the original set's selection frequencies for each class."""
     own = frequencies[
@@ -228,7 +225,7 @@ def simulate(
         Resize images to squares of this side, in pixels, first: needed for image files.
     """
     options = {"seed": seed, "assignments": assignments, "compare_size": compare_size}
-    settings = read_settings(SimulationSettings, options, file="options")
+    settings = read_settings(schemas.SimulationSettings, options, file="options")
     pool, base = read_dataset(candidates), read_dataset(original)
     rng = np.random.default_rng(settings.seed)
     shown = lay_out_tasks(_by_class(pool), _by_class(base), rng)
@@ -243,8 +240,8 @@ def simulate(
         probability[rows] = likeness_probabilities(dataset.pixels[at], shown_for[rows], centres)
     annotations = simulate_annotations(shown, probability, rng, settings.assignments)
     metadata = {"simulated": "true", "seed": str(settings.seed)}
-    columns = {name: annotations[name].to_numpy() for name in ANNOTATIONS.names}
-    write_table(ANNOTATIONS.table(columns, metadata), file)
+    columns = {name: annotations[name].to_numpy() for name in schemas.ANNOTATIONS.names}
+    write_table(schemas.ANNOTATIONS.table(columns, metadata), file)
     LOGGER.info("simulated %d annotations of %d tasks", len(annotations), shown["task"].nunique())
     return {"written": [str(file)]}
 
@@ -304,7 +301,7 @@ def simulate_annotations(
         name: np.repeat(shown[name].to_numpy(object), assignments)
         for name in ("task", "origin", "image", "class")
     } | {"worker": names[worker.ravel()], "selected": selected.ravel()}
-    return pd.DataFrame(annotations)[ANNOTATIONS.names]
+    return pd.DataFrame(annotations)[schemas.ANNOTATIONS.names]
 
 
 def likeness_probabilities(images: npt.NDArray[Any], classes: Counts, centres: Floats) -> Floats:

@@ -4,7 +4,7 @@ import json
 import logging
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +94,7 @@ def sample(
     write_dataset(built.dataset, output)
     for number, counts in enumerate(built.sampled.rounds, start=1):
         text = "round %d: %d new images, %d near duplicates found"
-        LOGGER.info(text, number, counts.n_new, counts.n_duplicates)
+        LOGGER.info(text, number, *counts.values())
     digest = built.dataset.sha256[:16]
     LOGGER.info("%s: %d images, sha256 %s", name, len(built.dataset), digest)
     return {"written": list(map(str, written))}
@@ -178,7 +178,7 @@ def build_test_set(
             "settings": settings.model_dump(mode="json"),
             "pool": {"name": candidates.name, "sha256": candidates.sha256},
             "against": [{"name": d.name, "sha256": d.sha256} for d in references],
-            "rounds": list(map(asdict, sampled.rounds)),
+            "rounds": sampled.rounds,
         },
     )  # fmt: skip
     table = _candidates_table(pool)

@@ -2,9 +2,9 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +14,10 @@ import pyarrow as pa
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError
+from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet, printed_pixels
-from matcheval.figures.saving import check_figure, save_figure
 from matcheval.io.tables import Column, TableSchema, check_suffix, text, write_table
 from matcheval.io.terminal import json_rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NEAREST_IMAGES = TableSchema(
     "nearest images",
@@ -79,23 +76,13 @@ _CENTRE = 128
 _ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of distances
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """The nearest references of every query, nearest first; arrays of shape (n_queries, k)."""
-
-    index: npt.NDArray[np.int64]
-    squared: Floats
-
-    @property
-    def distance(self) -> Floats:
-        """ℓ2 distances in pixel values."""
-        return np.sqrt(self.squared)
-
-
 def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
-) -> Neighbours:
-    """Find the k nearest references of every query, exactly; not itself if both are the same."""
+) -> tuple[npt.NDArray[np.int64], Floats]:
+    """Find the k nearest references of every query, exactly; not itself if both are the same.
+
+    Returns their positions, nearest first, and squared ℓ2 distances, of shape (n_queries, k).
+    """
     from matcheval.analyses.sampling.image_search_loops import keep_nearest
 
     most = len(references) - same
@@ -110,7 +97,7 @@ def nearest_neighbours(
             own = np.arange(max(row, column), min(row + block.shape[0], column + block.shape[1]))
             block[own - row, own - column] = np.inf
         keep_nearest(block, column, squared[rows], index[rows])
-    return Neighbours(index, squared)
+    return index, squared
 
 
 def pairs_within(queries: Pixels, references: Pixels, distance: float) -> list[tuple[int, int]]:
@@ -189,8 +176,8 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
     """Find the k nearest references of every query, and their similarity (`NEAREST_IMAGES`)."""
     check_same_range(queries, references)
     first, second = np.asarray(queries.pixels), np.asarray(references.pixels)
-    nearest = nearest_neighbours(first, second, k, same=queries.sha256 == references.sha256)
-    index, n = nearest.index, len(first)
+    is_same, n = queries.sha256 == references.sha256, len(first)
+    index, squared = nearest_neighbours(first, second, k, same=is_same)
     side = min(first.shape[1:3])
     window = min(WINDOW, side - 1 + side % 2)  # smaller images: the largest odd side
     similarity = structural_similarity(first, second, index, queries.max_value, window)
@@ -199,7 +186,7 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
     rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
         "query": rows, "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
-        "reference": chosen, "distance": nearest.distance.ravel(), "ssim": similarity.ravel(),
+        "reference": chosen, "distance": np.sqrt(squared).ravel(), "ssim": similarity.ravel(),
         "ssim_rank": (np.argsort(order, axis=1) + 1).astype(np.int16).ravel(),
     }  # fmt: skip
     metadata = {"queries": queries.name, "references": references.name}
@@ -216,7 +203,7 @@ _SHEET_ROWS = 10  # fit on a page
 
 def plot_near_duplicates(
     nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = _SHEET_ROWS
-) -> "Figure":
+) -> "style.Figure":
     """Draw the queries that are most similar to a reference, with their nearest references."""
     if nearest.empty:
         raise InputError("no images to draw: the table of nearest images is empty")
@@ -258,7 +245,7 @@ def draw_sheet(
 ) -> None:
     """Draw the images that are most similar to a reference, beside their nearest references."""
     table, first = NEAREST_IMAGES.read(nearest).to_pandas(), read_dataset(queries)
-    save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
+    style.save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
 
 
 def search(
@@ -284,12 +271,12 @@ def search(
     """
     check_suffix(file)
     if sheet is not None:
-        check_figure(sheet)
+        style.check_figure(sheet)
     sets = [read_dataset(folder) for folder in (queries, references)]
     searched, known = (labelled_pixels(images, compare_size) for images in sets)
     table = find_near_duplicates(searched, known, neighbours)
     write_table(table, file)
     if sheet is not None:
-        save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)
+        style.save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)
     written = [str(path) for path in (file, sheet) if path]
     return {"neighbours": json_rows(table), "written": written}

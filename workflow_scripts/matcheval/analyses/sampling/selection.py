@@ -14,12 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from matcheval.analyses.sampling.annotations import (
-    MIN_ANNOTATIONS,
-    class_histograms,
-    frequency_bins,
-    refuse_unknown,
-)
+from matcheval.analyses.sampling import annotations
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.io.files import atomic_file, readable
@@ -118,8 +113,8 @@ def build_pool(
 ) -> Pool:  # fmt: skip
     """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
     frequencies, keywords = metadata.frequencies, metadata.keywords
-    refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
-    refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
+    annotations.refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
+    annotations.refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
     by_keyword = settings.strategy is Strategy.KEYWORDS
     by_bin = settings.strategy is Strategy.MATCHED_FREQUENCY
     if frequencies is None and not by_keyword:
@@ -134,12 +129,12 @@ def build_pool(
         if keywords is not None and by_keyword:
             stratum = keywords["pool"].get(image, "")
         elif by_bin:
-            stratum = str(frequency_bins(n_selected, n_annotations, settings.bins))
+            stratum = str(annotations.frequency_bins(n_selected, n_annotations, settings.bins))
         barred, frequency = "", n_selected / (n_annotations or 1)
         least = settings.thresholds.get(group, settings.threshold)
         if image in metadata.blacklist:
             barred = BLACKLISTED
-        elif frequencies is not None and n_annotations < MIN_ANNOTATIONS:
+        elif frequencies is not None and n_annotations < annotations.MIN_ANNOTATIONS:
             barred = FEW_ANNOTATIONS
         elif settings.strategy is Strategy.THRESHOLD and frequency < least:
             barred = BELOW_THRESHOLD
@@ -155,7 +150,7 @@ def build_pool(
         for name, counted in of_original.items():
             targets[name] = keyword_targets(counted, settings.per_class)
     elif frequencies is not None and by_bin:
-        histograms = class_histograms(frequencies, original, classes, settings).tolist()
+        histograms = annotations.class_histograms(frequencies, original, classes, settings).tolist()
         for name, histogram in zip(classes, histograms, strict=True):
             of_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
             wanted = histogram_targets(histogram, settings.per_class)
@@ -278,21 +273,13 @@ Finder = Callable[[Sequence[str], Sequence[str]], Iterable[tuple[Image, Image]]]
 
 
 @dataclass(frozen=True)
-class Round:
-    """The counts of one round of sampling."""
-
-    n_new: int
-    n_duplicates: int
-
-
-@dataclass(frozen=True)
 class Sampled:
     """A sample without near duplicates."""
 
     drawn_for: dict[str, str]
     came_in: dict[str, int]
     duplicates: dict[str, tuple[str, int]]
-    rounds: list[Round]
+    rounds: list[dict[str, int]]  # numbers of new images, and of duplicates found among them
 
 
 def sample_in_rounds(
@@ -304,7 +291,7 @@ def sample_in_rounds(
     duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
     came_in = dict.fromkeys(previous, 0)
     searched: set[str] = set()
-    rounds: list[Round] = []
+    rounds: list[dict[str, int]] = []
     while True:
         number = len(rounds) + 1
         drawn_for = _sample(pool, settings, duplicates, came_in, number)
@@ -316,7 +303,7 @@ def sample_in_rounds(
         n_before = len(duplicates)
         for name, of in duplicates_among(edges, candidates).items():
             duplicates.setdefault(name, (of, number))
-        rounds.append(Round(len(new), len(duplicates) - n_before))
+        rounds.append({"n_new": len(new), "n_duplicates": len(duplicates) - n_before})
         if not duplicates.keys() & drawn_for.keys():
             return Sampled(drawn_for, came_in, duplicates, rounds)
         came_in = {name: r for name, r in came_in.items() if name not in duplicates}

@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.datasets.corruptions import blur, c_bar, digital, noise, weather
+# Importing the families enters their corruptions into `CORRUPTIONS`.
+from matcheval.datasets.corruptions import c_bar, digital, noise_and_blur, weather  # noqa: F401
 from matcheval.datasets.corruptions.operations import CORRUPTIONS, Bytes, to_bytes
 
-FAMILIES = (blur, c_bar, digital, noise, weather)  # which have registered their corruptions
 # Pixel values corrupted at a time. The allocator uses the memory of arrays of 256 KB (as floats)
 # again; that of larger ones goes back to the system, which clears it for every step.
 _BLOCK = 1 << 16

@@ -47,11 +47,6 @@ class Corruption:
     random: bool
     load: Callable[[Path | None], Any] | None
 
-    @property
-    def family(self) -> str:
-        """Name of its module: `noise`, `blur`, `weather`, `digital` or `c_bar`."""
-        return self.apply.__module__.rpartition(".")[2]
-
 
 CORRUPTIONS: dict[str, Corruption] = {}
 

@@ -1,6 +1,7 @@
 """ResNets and pre-activation ResNets of three stages for CIFAR, and of four as for ImageNet.
 
-The squeeze-and-excitation networks (SENet) differ from them by one module per block.
+The squeeze-and-excitation networks (SENet) differ from them by one module per block. `resnet` is
+for images of any size, such as the 8 × 8 digits.
 
 References
 ----------
@@ -66,6 +67,39 @@ class _BlockA(nn.Module):
                 x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, front, self.padding - front)
             )
         return functional.relu(inner + same)
+
+
+@architecture
+def resnet(config: NetworkConfig) -> nn.Module:
+    """Build a residual network whose further blocks halve the map and double the channels."""
+    widths = config.widths(config.depth)
+    blocks = [
+        _ResidualBlock(*shape) for shape in parts.stage_shapes(widths[0], widths, [1] * len(widths))
+    ]
+    return nn.Sequential(
+        parts.convolution(config.channels, config.width),
+        nn.BatchNorm2d(config.width),
+        nn.ReLU(),
+        *blocks,
+        *parts.classifier(widths[-1], config),
+    )
+
+
+class _ResidualBlock(nn.Module):
+    """Block relu(f(x) + shortcut(x)), where f is two 3 × 3 convolutions with batch norm."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = parts.convolution(inputs, outputs, 3, stride)
+        self.first_norm = nn.BatchNorm2d(outputs)
+        self.second = parts.convolution(outputs, outputs)
+        self.second_norm = nn.BatchNorm2d(outputs)
+        self.shortcut = parts.shortcut(inputs, outputs, stride)
+
+    def forward(self, x: Tensor) -> Tensor:
+        inner = functional.relu(self.first_norm(self.first(x)))
+        residual: Tensor = self.second_norm(self.second(inner)) + self.shortcut(x)
+        return functional.relu(residual)
 
 
 @architecture

@@ -1,4 +1,4 @@
-"""VGG, GoogLeNet, DenseNet and PNASNet for 32 × 32 images.
+"""VGG, GoogLeNet, DenseNet and PNASNet for 32 × 32 images, and stacks for images of any size.
 
 References
 ----------
@@ -14,6 +14,7 @@ pnasnet.py: the cells, which are simpler than the paper's.
 
 from collections import OrderedDict
 from collections.abc import Callable
+from math import prod
 from typing import Any, cast
 
 import torch
@@ -22,6 +23,38 @@ from torch.nn import functional
 
 from matcheval.models.architectures import parts
 from matcheval.models.architectures.parts import NetworkConfig, architecture
+
+
+@architecture
+def linear(config: NetworkConfig) -> nn.Module:
+    """Build a multinomial logistic regression."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(prod(config.input_shape), config.n_classes))
+
+
+@architecture
+def mlp(config: NetworkConfig) -> nn.Module:
+    """Build a multilayer perceptron with ReLU."""
+    layers: list[nn.Module] = [nn.Flatten()]
+    inputs = prod(config.input_shape)
+    for _ in range(config.depth):
+        layers += [nn.Linear(inputs, config.width), nn.ReLU()]
+        inputs = config.width
+    return nn.Sequential(*layers, nn.Linear(inputs, config.n_classes))
+
+
+@architecture
+def cnn(config: NetworkConfig) -> nn.Module:
+    """Build convolutions with ReLU and max pooling, and a linear layer."""
+    height, breadth, channels = config.input_shape
+    layers: list[nn.Module] = []
+    for _ in range(config.depth):
+        layers += [nn.Conv2d(channels, config.width, 3, padding=1), nn.ReLU()]
+        channels = config.width
+        if min(height, breadth) >= 2:
+            layers.append(nn.MaxPool2d(2))
+            height, breadth = height // 2, breadth // 2
+    features = height * breadth * channels
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(features, config.n_classes))
 
 
 @architecture
