@@ -229,6 +229,15 @@ def test_outputs_of_other_classes_and_of_no_numbers():
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 
+def test_random_parts_are_those_of_the_set_and_the_same_for_all_models():
+    outputs = Outputs(np.zeros(99, int), np.zeros(99, int), np.ones(99))
+    (_, one), (_, other) = (
+        [rows for *_, rows in Subsets((20,), 1).parts(outputs, name, CLASSES)] for name in "ab"
+    )
+    assert len(set(one)) == len(set(other)) == 20
+    assert set(one) != set(other)
+
+
 def test_missing_classes_are_those_of_the_suite_singly_and_in_pairs():
 
     def sizes(labels, missing):

@@ -139,6 +139,10 @@ def test_regressions_have_intervals_over_sets_and_subgroups():
     kept = np.arange(12) != 4
     expected = interval(x[kept], y[kept], x[4])
     assert left.loc["s4", ["sets_low", "sets_high"]].tolist() == pytest.approx(expected)
+    gaps = calibrated(table.assign(method="doc"))  # of gaps from 0.9: the same line, from above
+    bounds = [each.loc[0, ["sets_low", "sets_high"]].tolist() for each in (gaps, found)]
+    assert bounds[0] == pytest.approx(bounds[1])
+    assert predict_accuracies(table.assign(method="ac"), loo=False)["sets_low"].isna().all()
 
 
 def test_no_row_is_dropped_where_there_is_no_score_or_too_few_sets():
@@ -177,6 +181,8 @@ def test_impossible_and_extrapolated_predictions_are_flagged():
     # A line through other sets extrapolates to the lowest and the highest score only.
     left = predict_accuracies(scores("doc", rows))
     assert left["flagged"].tolist() == [True, False, False, False, False, True]
+    twice = predict_accuracies(scores("doc", [*rows, ("g", "h", 2.0, 0.4)]))
+    assert twice["flagged"].tolist() == [True, *[False] * 6]
     direct = predict_accuracies(scores("doc_feat", [("a", "g", 1.01, 0.9), *LINE[1:]]), loo=False)
     assert direct["flagged"].tolist() == [True, False, False, False]
 

@@ -21,7 +21,7 @@ from matcheval.accuracy_prediction.scores.outputs import (
 from matcheval.accuracy_prediction.scores.probabilities import nuclear_norm
 from matcheval.accuracy_prediction.scores.score import Sides, Sources
 from matcheval.errors import InputError
-from matcheval.inference.outputs import RunningStatistics
+from matcheval.inference.outputs import FeatureStatistics, RunningStatistics
 
 # Those of predicted classes and probabilities; scores of features have tests of their own.
 NAMES = [
@@ -176,8 +176,11 @@ def test_agrees_with_the_rule_taken_literally(rule, seed, with_logits):
 
 def test_unlabelled_targets_keep_all_datapoints():
     whole = drawn()
+    whole = replace(whole, statistics=FeatureStatistics(40, *np.zeros((4, 1))))
     unlabelled = restrict(replace(whole, labels=None), ClassRule(((2,),)), False)
     np.testing.assert_array_equal(unlabelled.confidences, whole.probabilities[:, 2])
+    assert unlabelled.statistics is whole.statistics
+    assert restrict(whole, PETS, True).statistics is None
 
 
 def test_several_labels_and_classes_that_the_base_does_not_have():

@@ -128,6 +128,14 @@ def test_a_model_has_tables_of_its_own(tmp_path):
         pd.testing.assert_frame_equal(errors.ERRORS.read(file).to_pandas(), expected)
 
 
+def test_lowest_errors_are_marked_and_missing_ones_are_dashes():
+    predicted = predictions()
+    predicted.loc[predicted["method"] == "mmd", ["predicted", "error"]] = np.nan
+    found = cells(error_columns(errors_of(predicted)))
+    assert found["Syn: fog"] == ["2.00**", "3.00*", "–", "5.00", "3.33"]
+    assert found["n/a"] == ["", "", "8", "", ""]
+
+
 def test_a_mean_over_what_no_method_flags_stands_beside_the_published_mean():
     predicted = predictions()
     of = {name: predicted[name] for name in ("dataset", "model", "method")}

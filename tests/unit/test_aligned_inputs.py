@@ -7,6 +7,7 @@ import pytest
 import matcheval as me
 from matcheval.cli.main import main
 from matcheval.predictions.files import read_predictions
+from matcheval.predictions.formats import set_names
 from matcheval.predictions.layout import Layout
 
 N = 60
@@ -67,6 +68,13 @@ def test_two_models_on_the_same_images_are_noticed(folder, caplog):
     assert "`matched-eval compare-models` compares two models" in caplog.text
     with pytest.warns(me.InputWarning, match=r"`me.compare_models` compares two models"):
         me.compare("old_a.csv", "old_b.csv", seeds=1)
+
+
+def test_names_of_sets():
+    assert set_names("out_{model}_big.npz", "out_{model}_small.npz") == ("out_big", "out_small")
+    assert set_names("old/{model}.csv", "new/{model}.csv.gz") == ("old", "new")
+    assert set_names("runs/{model}/val.csv", "runs/{model}/test.csv") == ("val", "test")
+    assert set_names("{model}.csv", "{model}.npz") is None
 
 
 def test_labels_beside_are_for_files_that_need_them(folder):

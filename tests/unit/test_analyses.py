@@ -221,6 +221,13 @@ def test_settings_are_checked(analysis, block, message):
         load(configuration("digits") | {"suites": suites, analysis: block})
 
 
+def test_gaps_by_severity_are_of_all_classes():
+    members = [{"dataset": NEW, "severity": 1, "classes": ["1", "2"]}]
+    given = {"suites": {"s": {"members": members}}, "severity": {"suites": {"s": OLD}}}
+    with pytest.raises(InputError, match="some classes"):
+        load(configuration("digits") | given)
+
+
 # Published predictions -------------------------------------------------------
 
 

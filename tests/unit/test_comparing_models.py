@@ -114,6 +114,11 @@ class TestFailIf:
         assert 100 * 0.07 > 7
         assert not Condition.read("gap > 7", ["gap"]).is_met(100 * 0.07)
 
+    def test_what_is_not_defined_fails(self, models, capsys, caplog):
+        compare = ["compare-models", "old.csv", "old.csv"]
+        printed(capsys, *compare, "--fail-if", "difference-high < -99", code=3)
+        assert "difference-high is not defined, which counts" in caplog.text
+
     def test_any_model_fails_by_either_criterion(self, tmp_path, monkeypatch, capsys, caplog):
         monkeypatch.chdir(tmp_path)
         for name, accuracy in (("good", 0.9), ("bad", 0.5)):

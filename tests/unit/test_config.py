@@ -10,8 +10,10 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from matcheval.datasets.kinds import KINDS
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
+from matcheval.settings import read_settings
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_custom_images
 from studies import configuration, load
@@ -229,6 +231,12 @@ def test_a_function_that_builds_a_model_must_be_there(tmp_path, monkeypatch, tex
         load(config)
     Path("own.py").write_text("if True:\n    def build(): ...\n")
     load(config)
+
+
+def test_an_empty_optional_key_and_a_default_count_as_left_out():
+    """Jobs are repeated when options change: the same meaning must have the same options."""
+    given = {"kind": "parquet", "files": "a.parquet", "per_class": None, "unreadable": "fail"}
+    assert read_settings(KINDS["parquet"], given).options == {"files": ["a.parquet"]}
 
 
 def test_a_key_that_is_there_twice(tmp_path):

@@ -31,9 +31,16 @@ def test_copies_are_found():
     assert text.startswith("500 of 1,000 rows have the scores of an earlier one")
 
 
+HALF_ARE_1 = softmaxed(np.random.default_rng(7), 10_000)
+HALF_ARE_1[::2] = np.eye(10, dtype=np.float32)[np.random.default_rng(7).integers(10, size=5_000)]
+
+
 @pytest.mark.parametrize(
     "scores",
     [
+        HALF_ARE_1,
+        softmaxed(np.random.default_rng(3), 10_000, 3, 4.0, np.float16),
+        np.concatenate([softmaxed(np.random.default_rng(6), 9_990), np.full((10, 10), 0.1)]),
         np.round(softmaxed(np.random.default_rng(2), 10_000, 3, 4.0, np.float64), 6),  # a CSV file
         softmaxed(np.random.default_rng(4), 10_000, 10, 60.0),  # nearly all are 1 and 0
         np.repeat(softmaxed(np.random.default_rng(5), 5_000, 2), 2, axis=0),
@@ -90,6 +97,13 @@ def test_of_models_that_differ_only_common_copies_are_groups():
     sure["probabilities"] = np.exp(sure["logits"] - sure.pop("logits").max(axis=1, keepdims=True))
     sure["probabilities"] /= sure["probabilities"].sum(axis=1, keepdims=True)
     assert gaps(OLD | {"b": sure}, NEW)[1].n_source == N
+    # Without scores, a model may only tell apart what others show to be copies.
+    p = np.random.default_rng(6).uniform(0.3, 1, N)
+    plain = {"label": OLD["b"]["label"], "prediction": OLD["b"]["label"] // 2 * 2}
+    for unlike, n in ((0, N), (2 * N, 2 * N)):
+        confidence = np.repeat(p, 2)
+        confidence[:unlike:2] -= 0.01
+        assert gaps(OLD | {"b": plain | {"probability": confidence}}, NEW)[1].n_source == n
 
 
 def test_paired_copies_are_copies_in_both_sets():

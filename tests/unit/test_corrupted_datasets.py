@@ -128,6 +128,10 @@ def test_photographs_are_cropped_as_for_imagenet_c_and_saved_as_jpeg(folder):
     for of, side, parameters, quality in (("photos", 64, 32, None), ("colour", 65, 224, 85)):
         recipe = json.loads(corrupted(folder, of, **NOISE, size=side).images.recipe)
         assert (recipe["parameters"], recipe["jpeg_quality"]) == (parameters, quality)
+    forced = corrupted(folder, "colour", corruption="contrast", severity=2, parameters=224)
+    clean = read_dataset(folder / "colour").pixels[:3]
+    expected = corrupt(clean, "contrast", 2, range(3), size=224)
+    np.testing.assert_array_equal(forced.pixels[:3], as_jpeg(expected))
 
 
 def as_jpeg(images):

@@ -158,14 +158,17 @@ class TestParquet:
 class TestLabelMap:
     """Six images of each of three labels of a source; two of the labels become CIFAR-10's."""
 
-    @pytest.fixture(params=["arrays", "image_folder"])
+    @pytest.fixture(params=["arrays", "parquet", "image_folder"])
     def mapped(self, request, make, tmp_path):
-        labels = np.arange(18) % 3
+        labels, encoded = np.arange(18) % 3, [encode(image) for image in IMAGES[:18]]
         if request.param == "arrays":
             content = npz(images=IMAGES[:18], labels=labels)
             options = {"file": write_files(tmp_path, {"a.npz": content}) + "/a.npz"}
+        elif request.param == "parquet":
+            pq.write_table(pa.table({"image": encoded, "label": labels}), tmp_path / "a.parquet")
+            options = {"files": str(tmp_path / "a.parquet")}
         else:
-            files = {f"{labels[i]}/{i:02d}.png": encode(IMAGES[i]) for i in range(18)}
+            files = {f"{labels[i]}/{i:02d}.png": encoded[i] for i in range(18)}
             options = {"path": write_files(tmp_path / "set", files)}
         options["classes"] = "cifar10"
         return lambda to, **more: make(request.param, {**options, "label_map": to, **more})

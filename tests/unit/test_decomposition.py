@@ -234,3 +234,10 @@ def test_no_share_of_a_gap_that_may_be_none():
     assert math.isnan(found.confidence_share)
     assert "does not exceed twice its standard error" in found.reason
     assert (clear.confidence_share, clear.reason) == (0, "")
+
+
+def test_no_interval():
+    found = decompose(scored([0.5, 1], [1, 1]), scored([0.5, 1], [1, 0]), n_resamples=0)
+    assert found.gap == 0.5
+    assert np.isnan([found.gap_se, found.conditional_part_low, found.confidence_share]).all()
+    assert "no standard error" in found.reason

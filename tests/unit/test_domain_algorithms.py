@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -64,6 +65,8 @@ def test_groups_of_hyper_parameters():
         assert hyper_parameter_groups(name, 2) == groups[:2]
         for group in groups:
             _ = recipe_of(name, **group).typed_options
+    values = [group["weight"] for group in hyper_parameter_groups("sd", 300)[1:]]
+    assert np.quantile(values, [0, 0.5, 1]) == pytest.approx([1e-5, 1e-3, 1e-1], rel=0.5)
 
 
 def test_sources_that_cannot_be_trained_on_are_named(sets):

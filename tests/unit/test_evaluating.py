@@ -76,6 +76,13 @@ def test_a_model_is_run_on_both_sets_and_compared(model, monkeypatch):
         assert me.compare(model, *sets, names=("a", "b")).to_pandas().equals(expected)
 
 
+def test_the_model_is_left_as_it_was(model):
+    model.train()
+    model[1].eval()
+    me.evaluate(model, (IMAGES, LABELS), progress=False)
+    assert [one.training for one in model] == [True, False, True]
+
+
 def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
     model.eval()
     sizes = []

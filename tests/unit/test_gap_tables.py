@@ -123,6 +123,8 @@ class TestUndefined:
              "no target is matched"),
             (simulate(400, 3, 1), simulate(400, 3, 1), ["confidence_share", "narrowing"],
              "the gap is not positive"),
+            (simulate(400, 3, 1), simulate(300, 3, 2, accuracy=0.86), ["reference_narrowing"],
+             "reference: the gap does not exceed twice its standard error"),
         ],
     )  # fmt: skip
     def test_in_words(self, original, replication, undefined, why):
