@@ -110,3 +110,8 @@ def test_batches_that_do_not_fit_in_memory_are_divided(model, expected):
 def test_refused_data_and_outputs(model, outputs, data, message):
     with pytest.raises(me.InputError, match=message):
         me.evaluate(outputs or model, data, progress=False)
+
+
+def test_unknown_precisions_are_refused(model):
+    with pytest.raises(me.InputError, match="unknown precision 'fp23'"):
+        me.evaluate(model, (IMAGES, LABELS), precision="fp23")

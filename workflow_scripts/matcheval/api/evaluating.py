@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.errors import InputError
+from matcheval.errors import InputError, check_known
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -74,10 +74,11 @@ def evaluate(
         raise InputError("running a model needs torch, which is missing", remedy=remedy) from None
     from tqdm.auto import tqdm
 
-    from matcheval.inference.forward import ForwardModel, arithmetic, resolved
+    from matcheval.inference.forward import DTYPE_TEXT, ForwardModel, arithmetic, resolved
     from matcheval.inference.settings import InferenceConfig
     from matcheval.models.transforms import Transform
 
+    check_known("precision", [precision], DTYPE_TEXT)
     if isinstance(model, str):
         model = pretrained_model(model)
     name = type(model).__name__ if isinstance(model, torch.nn.Module) else "model"
