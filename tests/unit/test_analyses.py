@@ -178,7 +178,7 @@ def test_revisions_by_hand():
         revisions.tabulate(short, "test")
 
 
-def test_near_duplicates_table_and_sheet(tmp_path):
+def test_near_duplicates_table_and_sheet():
     sets = images(6, 1, "test"), images(40, 2, "train")
     queries, references = (search.labelled_pixels(one) for one in sets)
     references.pixels[7] = queries.pixels[4]

@@ -35,11 +35,10 @@ def line_of(capsys, code, *arguments):
     return message
 
 
-LONG, NUL = "x" * 300 + ".csv", "a\0b.csv"
 INPUTS = {
     "loop.csv": "no such file: it is a link to nothing, or to itself",
     "folder.csv": "is a folder",
-    LONG: "no such file (File name too long)",
+    "x" * 300 + ".csv": "no such file (File name too long)",
 }
 
 
@@ -53,7 +52,7 @@ def test_inputs(here, capsys, name, message):
 
 OUTPUTS = {
     "x" * 300: "cannot be written (File name too long)",
-    NUL.removesuffix(".csv"): "no file can have this name",
+    "a\0b": "no file can have this name",
     "a.csv/x": "cannot be written",
     "r.csv": "r.csv: looks like a file, and --output is a folder",
 }
@@ -62,6 +61,14 @@ OUTPUTS = {
 @pytest.mark.parametrize(("name", "message"), OUTPUTS.items(), ids=range(len(OUTPUTS)))
 def test_outputs(here, capsys, name, message):
     assert message in line_of(capsys, 1, "match", "a.csv", "b.csv", "--output", name)
+
+
+def test_what_is_read_is_not_overwritten(here, capsys):
+    (here / "read").mkdir()
+    (here / "read/runs.csv").write_text(FINE)
+    command = ("match", "a.csv", "read/runs.csv", "--output", "read")
+    assert "runs.csv: is read, and would be overwritten" in line_of(capsys, 1, *command)
+    assert (here / "read/runs.csv").read_text() == FINE
 
 
 # By command line, in which F is two files: exit code and message.

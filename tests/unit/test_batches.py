@@ -121,7 +121,7 @@ def test_calls_in_several_processes_add_up_in_one_thread(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_calls_of_one_job(tmp_path, threads, caplog):
+def test_calls_of_one_job(tmp_path, threads):
     files = [tmp_path / f"{n}.json" for n in range(4)]
     arguments = [{"values": {"n": n}, "path": str(file)} for n, file in enumerate(files)]
     calls = [

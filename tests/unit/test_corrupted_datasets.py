@@ -164,7 +164,7 @@ def test_all_severities_follow_each_other(folder):
     assert np.array_equal(joined.images[rows], expected)
 
 
-def test_a_source_that_was_changed_or_damaged_is_noticed(folder, tmp_path):
+def test_a_source_that_was_changed_or_damaged_is_noticed(tmp_path):
     copy = tmp_path / "datasets"
     images, labels = cifar_images(8)
     dataset(images, labels, "of", CLASSES, folder=copy)

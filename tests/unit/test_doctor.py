@@ -1,4 +1,4 @@
-"""`matched-eval doctor` and `--version`: what is said of this machine, others, and a SLURM.
+"""`matched-eval doctor`: what is said of this machine, others, and a SLURM.
 
 SLURM's commands are replaced by scripts that print its answers; tests/cluster uses a real one.
 """

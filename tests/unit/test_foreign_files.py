@@ -131,7 +131,7 @@ def test_is_refused_with_what_mends_it(name):
 
 
 @pytest.mark.parametrize("suffix", NEEDS)
-def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, suffix):
+def test_a_reader_that_is_not_installed_is_named(monkeypatch, suffix):
     monkeypatch.setitem(sys.modules, NEEDS[suffix], None)
     name = next(name for name in READ if name.endswith(suffix))
     with pytest.raises(InputError, match=f"needs the package {NEEDS[suffix]}, .*pip install"):

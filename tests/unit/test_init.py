@@ -154,6 +154,18 @@ def test_nothing_is_overwritten_unasked(capsys):
     assert Path("mine.yaml").read_text() == "precious"
     init(capsys, *mine, "--force")
     assert written("mine")["study"] == "mine"
+    Path("example-predictions").mkdir()
+    Path("example-predictions/mine.txt").write_text("precious")
+    assert "example-predictions" in refused(capsys, "--example", "predictions")
+    init(capsys, "--example", "predictions", "--force")
+    assert Path("example-predictions/mine.txt").read_text() == "precious"
+
+
+def test_a_catalogue_is_not_overwritten_by_the_study(capsys, photos):
+    Path("m.yaml").write_text("- {name: a, kind: predictions}\n")
+    told = refused(capsys, "old", "new", "--models", "m.yaml", "--file", "m.yaml", "--force")
+    assert "is the catalogue of models, too" in told
+    assert "name: a" in Path("m.yaml").read_text()
 
 
 def test_what_is_refused(capsys):
