@@ -59,9 +59,6 @@ rule score_accuracy:
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            custom_files=lambda w: STUDY.custom_files_state(
-                outputs_on(w.suite, PREDICTION.all_models)
-            ),
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -84,11 +81,7 @@ rule score_agreement:
         **REQUESTS.resources("score_agreement"),
     params:
         **calls(
-            "matcheval.accuracy_prediction.scoring:write_agreement",
-            PREDICTION.agreement_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                outputs_on(w.suite, PREDICTION.all_models)
-            ),
+            "matcheval.accuracy_prediction.scoring:write_agreement", PREDICTION.agreement_arguments
         ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
@@ -221,17 +214,8 @@ rule plot_accuracy_prediction:
             "matcheval.execution.batches:make_all",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
-            custom_files=lambda w: STUDY.custom_files_state(outputs_in_figures(w)),
         ),
     message:
         "Plotting the figures of accuracy prediction"
     script:
         ANALYSE
-
-
-rule accuracy_prediction:
-    """All files of accuracy prediction."""
-    input:
-        PREDICTION.targets,
-    message:
-        "All files of accuracy_prediction are there"

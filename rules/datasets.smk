@@ -164,9 +164,7 @@ rule count_selections:
         **REQUESTS.resources("count_selections"),
     params:
         arguments=SAMPLING.count_arguments,
-        custom_files=lambda w: STUDY.custom_files_state(
-            filter(None, [POOLS[w.pool].annotations])
-        ),
+        custom_files=lambda w: STUDY.custom_files_state(filter(None, [POOLS[w.pool].annotations])),
         version=SAMPLING_VERSION,
     message:
         "Counting annotations of pool {wildcards.pool}"
@@ -197,7 +195,7 @@ rule sample_dataset:
         **REQUESTS.resources("sample_dataset"),
     params:
         arguments=SAMPLING.sample_arguments,
-        custom_files=lambda w: STUDY.custom_files_state(SAMPLING.tables_of_dataset(w)),
+        custom_files=state_of_custom_files,
         version=SAMPLING_VERSION,
     message:
         "Sampling dataset {wildcards.dataset}"

@@ -136,7 +136,6 @@ rule score_domain_models:
             "matcheval.execution.batches:make_calls",
             DOMAINS.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            custom_files=[],
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -203,11 +202,3 @@ rule plot_domain_generalization:
         "Plotting the figures of domain generalisation"
     script:
         ANALYSE
-
-
-rule domain_generalization:
-    """All files of domain generalisation."""
-    input:
-        DOMAINS.targets,
-    message:
-        "All files of domain_generalization are there"

@@ -52,6 +52,11 @@ def custom_files(models):
     return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
 
 
+def state_of_custom_files(wildcards, input):
+    """Return size and time of the user's files among a job's inputs: they may be replaced by older."""
+    return STUDY.custom_files_state(input)
+
+
 def suite_files():
     """Return what stands for the sets of suites, so that it stays when images are deleted."""
     names = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
@@ -106,6 +111,7 @@ def calls(function, arguments, uses=(), code=None, **others):
         "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
         # A function, so that only the code of rules that have jobs is read.
         "code": lambda wildcards: CODE("analyse", *names),
+        "custom_files": state_of_custom_files,
         **others,
     }
 

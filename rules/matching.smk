@@ -22,13 +22,7 @@ rule match_predictions:
     resources:
         **REQUESTS.resources("match_predictions"),
     params:
-        **calls(
-            "matcheval.protocol.jobs:match_predictions",
-            MATCHING.batch_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, MATCHING.batches[w.batch])
-            ),
-        ),
+        **calls("matcheval.protocol.jobs:match_predictions", MATCHING.batch_arguments),
     message:
         "Matching {wildcards.pair}, batch {wildcards.batch}"
     script:
@@ -51,13 +45,7 @@ rule save_matched_pairs:
     resources:
         **REQUESTS.resources("save_matched_pairs"),
     params:
-        **calls(
-            "matcheval.protocol.jobs:save_matched_pairs",
-            MATCHING.saved_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, MATCHING.saved_models)
-            ),
-        ),
+        **calls("matcheval.protocol.jobs:save_matched_pairs", MATCHING.saved_arguments),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
     script:
@@ -107,13 +95,7 @@ rule estimate_gaps:
     resources:
         **REQUESTS.resources("estimate_gaps"),
     params:
-        **calls(
-            "matcheval.protocol.jobs:write_gaps",
-            MATCHING.gap_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                MATCHING.inputs_with_groups(w.pair, STUDY.models)
-            ),
-        ),
+        **calls("matcheval.protocol.jobs:write_gaps", MATCHING.gap_arguments),
     message:
         "Estimating the gaps of {wildcards.pair}"
     script:
@@ -195,9 +177,6 @@ rule plot_matching:
             "matcheval.execution.batches:make_all",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, RELIABILITY_MODELS)
-            ),
         ),
     message:
         "Plotting the figures of {wildcards.pair}"

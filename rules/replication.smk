@@ -23,11 +23,7 @@ rule count_correct:
     resources:
         **REQUESTS.resources("count_correct"),
     params:
-        **calls(
-            "matcheval.replication.analysis:count_correct",
-            REPLICATION.count_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(predictions([w.dataset])),
-        ),
+        **calls("matcheval.replication.analysis:count_correct", REPLICATION.count_arguments),
     message:
         "Counting correct predictions on {wildcards.dataset}"
     script:
@@ -134,11 +130,3 @@ rule plot_replication:
         "Plotting the replication of {wildcards.pair}"
     script:
         ANALYSE
-
-
-rule replication:
-    """All files of the replication."""
-    input:
-        REPLICATION.targets,
-    message:
-        "All files of replication are there"
