@@ -30,10 +30,9 @@ rule score_rotation:
     message:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" score_rotation {params.arguments:q} --scores {output.scores:q}'
+        'python "$MATCHEVAL_JOB" score_rotation:score {params.arguments:q} --scores {output.scores:q}'
         + TIME_LIMIT
-        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of

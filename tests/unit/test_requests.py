@@ -75,4 +75,4 @@ def test_every_rule_asks_in_the_one_place():
             assert "**REQUESTS.resources(" in body, body
             asked = re.findall(r'REQUESTS\.resources\("(\w+)"', body)
             assert asked in ([name], [], ["train_models"], ["predict_models"]), name
-            assert ("gpu" in body or "LEASE_GPU" in body) == ((asked or [""])[0] in GPU_RULES), name
+            assert ("resources.gpu" in body) == ((asked or [""])[0] in GPU_RULES), name
