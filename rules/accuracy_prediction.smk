@@ -58,6 +58,7 @@ rule score_accuracy:
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
+            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -80,7 +81,9 @@ rule score_agreement:
         **REQUESTS.resources("score_agreement"),
     params:
         **calls(
-            "matcheval.accuracy_prediction.scoring:write_agreement", PREDICTION.agreement_arguments
+            "matcheval.accuracy_prediction.scoring:write_agreement",
+            PREDICTION.agreement_arguments,
+            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
@@ -213,6 +216,7 @@ rule plot_accuracy_prediction:
             "matcheval.execution.batches:make_all",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
+            custom_files=state_of(outputs_in_figures),
         ),
     message:
         "Plotting the figures of accuracy prediction"

@@ -136,6 +136,7 @@ rule score_domain_models:
             "matcheval.execution.batches:make_calls",
             DOMAINS.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
+            custom_files=[],
         ),
     message:
         "Scoring models on suite {wildcards.suite}"

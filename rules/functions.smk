@@ -52,9 +52,13 @@ def custom_files(models):
     return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
 
 
-def state_of_custom_files(wildcards, input):
-    """Return size and time of the user's files among a job's inputs: they may be replaced by older."""
-    return STUDY.custom_files_state(input)
+def state_of(files):
+    """Return a parameter: size and time of the user's files among those that a job reads.
+
+    They may be replaced by older ones, and Snakemake notices newer ones only. It compares no
+    parameters that are functions of `input`; `files` is therefore one of wildcards.
+    """
+    return lambda wildcards: STUDY.custom_files_state(files(wildcards))
 
 
 def suite_files():
@@ -111,7 +115,6 @@ def calls(function, arguments, uses=(), code=None, **others):
         "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
         # A function, so that only the code of rules that have jobs is read.
         "code": lambda wildcards: CODE("analyse", *names),
-        "custom_files": state_of_custom_files,
         **others,
     }
 

@@ -22,7 +22,13 @@ rule match_predictions:
     resources:
         **REQUESTS.resources("match_predictions"),
     params:
-        **calls("matcheval.protocol.jobs:match_predictions", MATCHING.batch_arguments),
+        **calls(
+            "matcheval.protocol.jobs:match_predictions",
+            MATCHING.batch_arguments,
+            custom_files=state_of(
+                lambda w: predictions_of_pair(w.pair, MATCHING.batches[w.batch])
+            ),
+        ),
     message:
         "Matching {wildcards.pair}, batch {wildcards.batch}"
     script:
@@ -45,7 +51,11 @@ rule save_matched_pairs:
     resources:
         **REQUESTS.resources("save_matched_pairs"),
     params:
-        **calls("matcheval.protocol.jobs:save_matched_pairs", MATCHING.saved_arguments),
+        **calls(
+            "matcheval.protocol.jobs:save_matched_pairs",
+            MATCHING.saved_arguments,
+            custom_files=state_of(lambda w: predictions_of_pair(w.pair, MATCHING.saved_models)),
+        ),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
     script:
@@ -95,7 +105,11 @@ rule estimate_gaps:
     resources:
         **REQUESTS.resources("estimate_gaps"),
     params:
-        **calls("matcheval.protocol.jobs:write_gaps", MATCHING.gap_arguments),
+        **calls(
+            "matcheval.protocol.jobs:write_gaps",
+            MATCHING.gap_arguments,
+            custom_files=state_of(lambda w: MATCHING.inputs_with_groups(w.pair, STUDY.models)),
+        ),
     message:
         "Estimating the gaps of {wildcards.pair}"
     script:
@@ -177,6 +191,7 @@ rule plot_matching:
             "matcheval.execution.batches:make_all",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
+            custom_files=state_of(lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS)),
         ),
     message:
         "Plotting the figures of {wildcards.pair}"

@@ -23,7 +23,11 @@ rule count_correct:
     resources:
         **REQUESTS.resources("count_correct"),
     params:
-        **calls("matcheval.replication.analysis:count_correct", REPLICATION.count_arguments),
+        **calls(
+            "matcheval.replication.analysis:count_correct",
+            REPLICATION.count_arguments,
+            custom_files=state_of(lambda w: predictions([w.dataset])),
+        ),
     message:
         "Counting correct predictions on {wildcards.dataset}"
     script:
