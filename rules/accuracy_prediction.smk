@@ -30,10 +30,9 @@ rule score_rotation:
     message:
         "Scoring rotations of {wildcards.model} on suite {wildcards.suite}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" score_rotation {params.arguments:q} --scores {output.scores:q}'
+        'python "$MATCHEVAL_JOB" score_rotation:score {params.arguments:q} --scores {output.scores:q}'
         + TIME_LIMIT
-        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # A table for each model or ensemble. Those that are made are kept, and the output is a folder of
@@ -59,9 +58,7 @@ rule score_accuracy:
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            custom_files=lambda w: STUDY.custom_files_state(
-                outputs_on(w.suite, PREDICTION.all_models)
-            ),
+            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -86,9 +83,7 @@ rule score_agreement:
         **calls(
             "matcheval.accuracy_prediction.scoring:write_agreement",
             PREDICTION.agreement_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                outputs_on(w.suite, PREDICTION.all_models)
-            ),
+            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
@@ -221,17 +216,9 @@ rule plot_accuracy_prediction:
             "matcheval.execution.batches:make_all",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
-            custom_files=lambda w: STUDY.custom_files_state(outputs_in_figures(w)),
+            custom_files=state_of(outputs_in_figures),
         ),
     message:
         "Plotting the figures of accuracy prediction"
     script:
         ANALYSE
-
-
-rule accuracy_prediction:
-    """All files of accuracy prediction."""
-    input:
-        PREDICTION.targets,
-    message:
-        "All files of accuracy_prediction are there"

@@ -29,7 +29,7 @@ for table in [a for a in STUDY.analyses.values() if isinstance(a, TableAnalysis)
                 "matcheval.study.tables:make_table",
                 table.job_arguments,
                 uses=[table.module],
-                custom_files=table.custom_files_state,
+                custom_files=state_of(table.inputs),
             ),
         message:
             f"Tabulating {table.title().lower()}: {{wildcards.{table.per}}}"
@@ -174,11 +174,9 @@ rule compare_published:
         ANALYSE
 
 
-# A target for each analysis that has none in the file of its stage. It lists all files, so that a
-# deleted one is built again.
-OWN_TARGETS = ("matching", "replication", "accuracy_prediction", "domain_generalization")
-
-for analysis in [a for name, a in STUDY.analyses.items() if name not in OWN_TARGETS]:
+# A target for each analysis but the matching. It lists all files, so that a deleted one is built
+# again.
+for analysis in [a for name, a in STUDY.analyses.items() if name != "matching"]:
 
     rule:
         """All files of the analysis."""

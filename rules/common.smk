@@ -80,8 +80,6 @@ REQUESTS = Requests(
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")
 if workflow.is_main_process:
     atexit.register(CODE.save)
-# Prefix for the command of a job that may run on a GPU: reserves GPUs for this job alone.
-LEASE_GPU = 'python "$MATCHEVAL_JOB" lease_gpu {resources.gpu} '
 # The script of all rules that call a function of the library: the parameter `function`.
 ANALYSE = "../workflow_scripts/analyse.py"
 # Where the profile has a time limit, commands save their state and stop shortly before it.

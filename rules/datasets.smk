@@ -35,7 +35,7 @@ rule prepare_dataset:
     message:
         "Preparing dataset {wildcards.dataset}"
     shell:
-        'python "$MATCHEVAL_JOB" prepare dataset {params.arguments:q} --threads {threads} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" prepare:prepare {params.arguments:q} --threads {threads} > {log:q} 2>&1'
 
 
 # Of datasets whose images are made when they are read, there is no file of images. Those of a suite
@@ -67,7 +67,7 @@ rule prepare_made_datasets:
     message:
         "Preparing the made datasets {wildcards.batch}"
     shell:
-        'python "$MATCHEVAL_JOB" prepare made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" prepare:prepare_made {params.arguments:q} --links {output.links:q} > {log:q} 2>&1'
 
 
 rule derive_dataset:
@@ -90,7 +90,7 @@ rule derive_dataset:
     message:
         "Deriving dataset {wildcards.dataset}"
     shell:
-        'python "$MATCHEVAL_JOB" prepare derived {params.arguments:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" prepare:prepare_derived {params.arguments:q} > {log:q} 2>&1'
 
 
 # Only for pairs whose classes are not known before the datasets are built; the classes of all other
@@ -144,7 +144,7 @@ rule simulate_annotations:
     message:
         "Simulating annotations of pool {wildcards.pool}"
     shell:
-        'python "$MATCHEVAL_JOB" sample simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" matcheval.analyses.sampling.annotations:simulate {params.arguments:q} --file {output:q} > {log:q} 2>&1'
 
 
 rule count_selections:
@@ -164,14 +164,12 @@ rule count_selections:
         **REQUESTS.resources("count_selections"),
     params:
         arguments=SAMPLING.count_arguments,
-        custom_files=lambda w: STUDY.custom_files_state(
-            filter(None, [POOLS[w.pool].annotations])
-        ),
+        custom_files=state_of(lambda w: filter(None, [POOLS[w.pool].annotations])),
         version=SAMPLING_VERSION,
     message:
         "Counting annotations of pool {wildcards.pool}"
     shell:
-        'python "$MATCHEVAL_JOB" sample count {params.arguments:q} --annotations {input.annotations:q}'
+        'python "$MATCHEVAL_JOB" matcheval.analyses.sampling.annotations:count {params.arguments:q} --annotations {input.annotations:q}'
         " --file {output:q} > {log:q} 2>&1"
 
 
@@ -197,12 +195,12 @@ rule sample_dataset:
         **REQUESTS.resources("sample_dataset"),
     params:
         arguments=SAMPLING.sample_arguments,
-        custom_files=lambda w: STUDY.custom_files_state(SAMPLING.tables_of_dataset(w)),
+        custom_files=state_of(SAMPLING.tables_of_dataset),
         version=SAMPLING_VERSION,
     message:
         "Sampling dataset {wildcards.dataset}"
     shell:
-        'python "$MATCHEVAL_JOB" sample dataset {params.arguments:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" matcheval.analyses.sampling.build:sample {params.arguments:q} > {log:q} 2>&1'
 
 
 # --- Warehouses: from the user's images to reviewed, documented sets
@@ -233,7 +231,7 @@ rule read_warehouse_set:
     message:
         "Reading the images of {wildcards.set}"
     shell:
-        'python "$MATCHEVAL_JOB" curate read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" curate:read {params.arguments:q} --name {wildcards.set} --threads {threads} > {log:q} 2>&1'
 
 
 rule hash_warehouse_reference:
@@ -256,7 +254,7 @@ rule hash_warehouse_reference:
     message:
         "Hashing {wildcards.compared}, which {wildcards.warehouse} is compared with"
     shell:
-        'python "$MATCHEVAL_JOB" curate hash {params.arguments:q} --name {wildcards.compared}'
+        'python "$MATCHEVAL_JOB" curate:hash_reference {params.arguments:q} --name {wildcards.compared}'
         " --downloads {params.downloads:q} --threads {threads} > {log:q} 2>&1"
 
 
@@ -287,7 +285,7 @@ rule search_warehouse:
     message:
         "Searching {wildcards.warehouse} for duplicates"
     shell:
-        'python "$MATCHEVAL_JOB" curate search {params.arguments:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" curate:search {params.arguments:q} > {log:q} 2>&1'
 
 
 rule decide_warehouse_set:
@@ -309,7 +307,7 @@ rule decide_warehouse_set:
     message:
         "Deciding on the images of {wildcards.set}"
     shell:
-        'python "$MATCHEVAL_JOB" curate decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" curate:decide {params.arguments:q} --name {wildcards.set} > {log:q} 2>&1'
 
 
 rule export_warehouse_set:
@@ -334,7 +332,7 @@ rule export_warehouse_set:
     message:
         "Exporting {wildcards.dataset}"
     shell:
-        'python "$MATCHEVAL_JOB" curate export {params.arguments:q} --threads {threads} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" curate:export {params.arguments:q} --threads {threads} > {log:q} 2>&1'
 
 
 rule document_warehouse:
@@ -360,4 +358,4 @@ rule document_warehouse:
     message:
         "Documenting {wildcards.warehouse}"
     shell:
-        'python "$MATCHEVAL_JOB" curate document {params.arguments:q} > {log:q} 2>&1'
+        'python "$MATCHEVAL_JOB" curate:document {params.arguments:q} > {log:q} 2>&1'

@@ -203,11 +203,3 @@ rule plot_domain_generalization:
         "Plotting the figures of domain generalisation"
     script:
         ANALYSE
-
-
-rule domain_generalization:
-    """All files of domain generalisation."""
-    input:
-        DOMAINS.targets,
-    message:
-        "All files of domain_generalization are there"

@@ -27,7 +27,7 @@ rule download_file:
     message:
         "Downloading {wildcards.file}"
     shell:
-        'python "$MATCHEVAL_JOB" download file --name {wildcards.file:q} --output {output:q}'
+        'python "$MATCHEVAL_JOB" download:download_file --name {wildcards.file:q} --output {output:q}'
         " {resources.machine} --log {log:q}"
 
 
@@ -47,7 +47,7 @@ rule download_weights:
     message:
         "Downloading {wildcards.weights}"
     shell:
-        'python "$MATCHEVAL_JOB" download weights --url {params.url:q} --output {output:q}'
+        'python "$MATCHEVAL_JOB" download:download_weights --url {params.url:q} --output {output:q}'
         " {resources.machine} > {log:q} 2>&1"
 
 

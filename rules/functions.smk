@@ -52,6 +52,15 @@ def custom_files(models):
     return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
 
 
+def state_of(files):
+    """Return a parameter: size and time of the user's files among those that a job reads.
+
+    They may be replaced by older ones, and Snakemake notices newer ones only. It compares no
+    parameters that are functions of `input`; `files` is therefore one of wildcards.
+    """
+    return lambda wildcards: STUDY.custom_files_state(files(wildcards))
+
+
 def suite_files():
     """Return what stands for the sets of suites, so that it stays when images are deleted."""
     names = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made

@@ -70,10 +70,9 @@ rule predict_datasets:
     message:
         "Predicting with {wildcards.model}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        'python "$MATCHEVAL_JOB" predict:predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Small models on a processor, or models that share the decoding of images: a job for many. These
@@ -120,10 +119,9 @@ for number, models in INFERENCE.batches.items():
         message:
             f"Predicting with {len(models)} models, batch {number}"
         shell:
-            LEASE_GPU
-            + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+            'python "$MATCHEVAL_JOB" predict:predict {params.arguments:q} {resources.outputs}'
             + TIME_LIMIT
-            + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+            + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Models that an analysis trains, and datasets that it derives, one by one.
@@ -161,10 +159,9 @@ rule predict_dataset:
     message:
         "Predicting {wildcards.dataset} with {wildcards.model}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        'python "$MATCHEVAL_JOB" predict:predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 rule predict_tested:
@@ -194,10 +191,9 @@ rule predict_tested:
     message:
         "Predicting with {wildcards.tested}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" predict {params.arguments:q} {resources.outputs}'
+        'python "$MATCHEVAL_JOB" predict:predict {params.arguments:q} {resources.outputs}'
         + TIME_LIMIT
-        + " --n-threads {threads} {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 PREDICTIONS = [
@@ -251,6 +247,5 @@ rule extract_features:
     message:
         "Computing the features {wildcards.dataset}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" extract_features {params.arguments:q} --n-threads {threads}'
-        " {resources.machine} > {log:q} 2>&1"
+        'python "$MATCHEVAL_JOB" extract_features:extract {params.arguments:q} --gpus {resources.gpu}'
+        " --n-threads {threads} {resources.machine} > {log:q} 2>&1"

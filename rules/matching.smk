@@ -25,8 +25,8 @@ rule match_predictions:
         **calls(
             "matcheval.protocol.jobs:match_predictions",
             MATCHING.batch_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, MATCHING.batches[w.batch])
+            custom_files=state_of(
+                lambda w: predictions_of_pair(w.pair, MATCHING.batches[w.batch])
             ),
         ),
     message:
@@ -54,9 +54,7 @@ rule save_matched_pairs:
         **calls(
             "matcheval.protocol.jobs:save_matched_pairs",
             MATCHING.saved_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, MATCHING.saved_models)
-            ),
+            custom_files=state_of(lambda w: predictions_of_pair(w.pair, MATCHING.saved_models)),
         ),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
@@ -110,9 +108,7 @@ rule estimate_gaps:
         **calls(
             "matcheval.protocol.jobs:write_gaps",
             MATCHING.gap_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(
-                MATCHING.inputs_with_groups(w.pair, STUDY.models)
-            ),
+            custom_files=state_of(lambda w: MATCHING.inputs_with_groups(w.pair, STUDY.models)),
         ),
     message:
         "Estimating the gaps of {wildcards.pair}"
@@ -195,9 +191,7 @@ rule plot_matching:
             "matcheval.execution.batches:make_all",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
-            custom_files=lambda w: STUDY.custom_files_state(
-                predictions_of_pair(w.pair, RELIABILITY_MODELS)
-            ),
+            custom_files=state_of(lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS)),
         ),
     message:
         "Plotting the figures of {wildcards.pair}"

@@ -26,7 +26,7 @@ rule count_correct:
         **calls(
             "matcheval.replication.analysis:count_correct",
             REPLICATION.count_arguments,
-            custom_files=lambda w: STUDY.custom_files_state(predictions([w.dataset])),
+            custom_files=state_of(lambda w: predictions([w.dataset])),
         ),
     message:
         "Counting correct predictions on {wildcards.dataset}"
@@ -134,11 +134,3 @@ rule plot_replication:
         "Plotting the replication of {wildcards.pair}"
     script:
         ANALYSE
-
-
-rule replication:
-    """All files of the replication."""
-    input:
-        REPLICATION.targets,
-    message:
-        "All files of replication are there"

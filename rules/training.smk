@@ -36,10 +36,9 @@ rule train_model:
     message:
         "Training {wildcards.model}"
     shell:
-        LEASE_GPU
-        + 'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {threads}'
+        'python "$MATCHEVAL_JOB" train:train_models {params.arguments:q}'
         + TIME_LIMIT
-        + " {resources.machine} > {log:q} 2>&1"
+        + " --gpus {resources.gpu} --n-threads {threads} {resources.machine} > {log:q} 2>&1"
 
 
 # Short trainings on a processor: a job for many. These have no wildcard in common, so that the
@@ -77,6 +76,6 @@ for number, models in STUDY.trainings.batches.items():
         message:
             f"Training {len(models)} models, batch {number}"
         shell:
-            'python "$MATCHEVAL_JOB" train {params.arguments:q} --n-threads {params.threads}'
+            'python "$MATCHEVAL_JOB" train:train_models {params.arguments:q} --n-threads {params.threads}'
             + TIME_LIMIT
             + " --processes $(( {threads} / {params.threads} )) {resources.machine} > {log:q} 2>&1"

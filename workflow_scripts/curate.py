@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_script
 from matcheval.warehouse.build import Build
 from matcheval.warehouse.settings import read_warehouse
 
@@ -39,10 +38,3 @@ def export(
 def document(warehouse: Path, folder: Path) -> None:
     """Write tables, figures and pages."""
     Build(read_warehouse(warehouse), folder).document()
-
-
-if __name__ == "__main__":
-    run_script({
-        "read": read, "hash": hash_reference, "search": search, "decide": decide,
-        "export": export, "document": document,
-    })  # fmt: skip

@@ -6,7 +6,7 @@ from pathlib import Path
 from matcheval.downloads.fetching import HOURS, download
 from matcheval.downloads.sources import Expected, PublishedFile, published_file
 from matcheval.errors import InputError
-from matcheval.execution.entry_points import run_script, show_progress
+from matcheval.execution.entry_points import show_progress
 
 
 def download_file(
@@ -41,7 +41,3 @@ def download_weights(url: str, output: str, mirror: str = "", hours: float = HOU
     progress = show_progress()
     sha256 = download(url, output, mirror=mirror or None, hours=hours, progress=progress)
     check_file_name_digest(url, Path(output), sha256)
-
-
-if __name__ == "__main__":
-    run_script({"file": download_file, "weights": download_weights})

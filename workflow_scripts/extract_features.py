@@ -4,7 +4,7 @@ import logging
 import time
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_script, show_progress
+from matcheval.execution.entry_points import show_progress
 from matcheval.inference.settings import InferenceConfig
 
 log = logging.getLogger("extract_features")
@@ -26,7 +26,3 @@ def extract(
     )  # fmt: skip
     write_dataset(features, output)
     log.info("%s: %d vectors, %.1f s", name, len(features), time.perf_counter() - start)
-
-
-if __name__ == "__main__":
-    run_script(extract)

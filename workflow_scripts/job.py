@@ -1,8 +1,8 @@
-"""Run a script beside this one, where it finds the library: `python job.py train ...`."""
+"""Run a function of the library or of a file beside this one, such as `train:train_models`."""
 
-import runpy
 import sys
 
 if __name__ == "__main__":
-    del sys.argv[0]
-    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    from matcheval.execution.entry_points import named_function, run_script
+
+    run_script(named_function(sys.argv[1]), sys.argv[2:])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_script, show_progress
+from matcheval.execution.entry_points import show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.settings import InferenceConfig
@@ -57,7 +57,3 @@ def predict(
                 publish(kept, Path(stem + OUTPUT_SUFFIXES[output]))
     seconds = time.perf_counter() - start
     log.info("%d model(s), %d dataset(s): %.1f s", len(run), len(names), seconds)
-
-
-if __name__ == "__main__":
-    run_script(predict)

@@ -9,7 +9,6 @@ from pathlib import Path
 from matcheval.datasets.derived import Derivation, derive
 from matcheval.datasets.folders import DATAPOINTS, DESCRIPTION, read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
-from matcheval.execution.entry_points import run_script
 from matcheval.execution.jobs import unpacked
 from matcheval.io.files import readable
 from matcheval.io.provenance import publish
@@ -56,7 +55,3 @@ def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> Non
     dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
     write_dataset(dataset, output)
     log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])
-
-
-if __name__ == "__main__":
-    run_script({"dataset": prepare, "made": prepare_made, "derived": prepare_derived})

@@ -4,7 +4,7 @@ import logging
 import time
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_script, show_progress
+from matcheval.execution.entry_points import show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.inference.settings import InferenceConfig
 
@@ -24,7 +24,3 @@ def score(job: str, scores: Path, config: InferenceConfig, minutes: int = 0) -> 
     table = score_rotation(described, config, is_to_stop=stops, progress=show_progress())
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())
-
-
-if __name__ == "__main__":
-    run_script(score)

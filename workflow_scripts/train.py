@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-from matcheval.execution.entry_points import run_script, show_progress
+from matcheval.execution.entry_points import show_progress
 from matcheval.execution.jobs import is_to_stop, unpacked
 from matcheval.io.provenance import publish
 from matcheval.training.settings import Engine
@@ -61,7 +61,3 @@ def train_models(
     make_members(members, n_processes=processes, is_to_stop=stops)
     for file in files:
         publish(file, links / file.name)
-
-
-if __name__ == "__main__":
-    run_script(train_models)

@@ -23,9 +23,11 @@ def modules():
 
 
 def imported_names(path):
-    """Dotted names that a file imports anywhere: also in functions and for type checking only."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    names = set()
+    """Dotted names that a file imports, also in functions, but not those for type checking only."""
+    tree, names = ast.parse(path.read_text(encoding="utf-8")), set()
+    for node in tree.body[:]:
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            tree.body.remove(node)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)

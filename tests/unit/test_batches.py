@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from matcheval.errors import InputError, StoppedError
 from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
 from matcheval.io.provenance import is_made_from, origin_of
-from matcheval.study.study import in_batches
+from matcheval.study.work import in_batches
 
 
 def write(name: str, folder: Path, source: Path) -> None:

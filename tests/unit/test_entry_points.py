@@ -69,7 +69,7 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
     monkeypatch.setenv("PATH", os.environ["PATH"])
     monkeypatch.setenv("MATCHEVAL_JOB", "")
     set_job_environment(Path(__file__).parents[2] / "workflow_scripts")
-    given = ["python", os.environ["MATCHEVAL_JOB"], "train", "--help"]
+    given = ["python", os.environ["MATCHEVAL_JOB"], "train:train_models", "--help"]
     done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert shutil.which("python") == str(Path(sys.executable).parent / "python")
     assert "Train the models" in done.stdout

@@ -56,7 +56,7 @@ def modules(environment):
     found = set()
     for _, rule in rule_bodies():
         if f"envs/{environment}.yaml" in rule:
-            found |= set(re.findall(r'MATCHEVAL_JOB" (\w+)', rule))
+            found |= set(re.findall(r'MATCHEVAL_JOB" ([\w.]+):', rule))
             found |= set(re.findall(r'"(matcheval[\w.]+):\w+"', rule))
     if environment == "analysis":
         found |= {one.__module__ for one in ANALYSES if issubclass(one, TableAnalysis)}

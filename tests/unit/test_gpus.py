@@ -104,8 +104,12 @@ def start(number: int, tmp_path: Path, code: str, devices: str = "0,1") -> subpr
         "CUDA_VISIBLE_DEVICES": devices, "MATCHEVAL_GPU_LOCKS": str(tmp_path),
         "PYTHONPATH": str(SCRIPTS), "PATH": str(tmp_path),
     }  # fmt: skip
+    reserving = (
+        "from matcheval.execution import entry_points, gpus\n"
+        f"entry_points.run_command(gpus.reserve_gpus, {number})\n"
+    )
     return subprocess.Popen(
-        [sys.executable, "-m", "lease_gpu", str(number), sys.executable, "-c", code],
+        [sys.executable, "-c", reserving + code],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ import torch
 
 from matcheval.models.networks import build_model
 from matcheval.study.requests import GPU_RULES, MANY_CORES, Machine, Requests
-from matcheval.study.sizes import ImageSet, network_multiply_adds
+from matcheval.study.work import ImageSet, network_multiply_adds
 from studies import configuration, load, rule_bodies
 
 JOB = SimpleNamespace(model="resnet-16-mixup", pair="new-writers", batch="000")
@@ -39,7 +39,7 @@ def test_memory_by_images_time_by_work_and_both_by_attempt(study, monkeypatch):
     images = SimpleNamespace(size_mb=400)
     assert [asked["mem_mb"](JOB, images, n) for n in (1, 2, 3, 5)] == [9000, 18000, 27000, 27000]
     assert asked["runtime"](JOB, 1) == 10
-    monkeypatch.setattr("matcheval.study.sizes._GPU_FLOPS", 1e7)
+    monkeypatch.setattr("matcheval.study.work._GPU_FLOPS", 1e7)
     first, *others = (asked["runtime"](JOB, attempt) for attempt in (1, 2, 3, 9))
     assert 60 < first < 600
     assert others == [min(times * first, 600) for times in (2, 3, 3)]
@@ -75,4 +75,4 @@ def test_every_rule_asks_in_the_one_place():
             assert "**REQUESTS.resources(" in body, body
             asked = re.findall(r'REQUESTS\.resources\("(\w+)"', body)
             assert asked in ([name], [], ["train_models"], ["predict_models"]), name
-            assert ("gpu" in body or "LEASE_GPU" in body) == ((asked or [""])[0] in GPU_RULES), name
+            assert ("resources.gpu" in body) == ((asked or [""])[0] in GPU_RULES), name

@@ -9,8 +9,7 @@ matcheval` loads nothing, they are imported when they are used.
 from importlib import import_module
 from typing import Any
 
-from matcheval.version import __version__
-
+__version__ = "0.3.0"
 # Where the public names are defined; their types are in `__init__.pyi`.
 _NAMES = {
     "matcheval.api.comparing": ("MatchResult", "compare", "match"),

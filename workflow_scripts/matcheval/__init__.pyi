@@ -25,6 +25,6 @@ from matcheval.predictions.inputs import Estimate as Estimate
 from matcheval.predictions.inputs import GapEstimate as GapEstimate
 from matcheval.protocol.verdicts import Claim as Claim
 from matcheval.protocol.verdicts import Verdict as Verdict
-from matcheval.version import __version__ as __version__
 
+__version__: str
 __all__: list[str]

@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from packaging.requirements import Requirement
 
+from matcheval import __version__
 from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
-from matcheval.version import __version__
 
 State = Literal["ok", "note", "problem"]
 OK: State = "ok"

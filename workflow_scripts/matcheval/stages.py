@@ -37,7 +37,7 @@ STAGES: dict[str, dict[str, int]] = {
     "predict": {"INFERENCE_VERSION": INFERENCE_VERSION},
     "score_rotation": {"ROTATION_VERSION": ROTATION_VERSION},
     "prepare:prepare_derived": {"DERIVATION_VERSION": DERIVATION_VERSION},
-    "sample": {"SAMPLING_VERSION": SAMPLING_VERSION},
+    "matcheval.analyses.sampling.build:sample": {"SAMPLING_VERSION": SAMPLING_VERSION},
 }
 
 

@@ -19,8 +19,8 @@ from matcheval.models.rows import CALLABLE, PACKAGE, ModelSource
 from matcheval.models.transforms import Transform
 from matcheval.settings import Boolean, ImagesName, Settings
 from matcheval.study.analysis import Analysis
-from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Wildcards
+from matcheval.study.study import BuiltDataset
 
 # Raise this by hand when an edit changes the features of a dataset. They are computed by a `shell:`
 # rule, which does not notice changes of the library.

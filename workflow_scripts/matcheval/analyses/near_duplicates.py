@@ -19,9 +19,9 @@ from matcheval.predictions.correctness import Correctness
 from matcheval.settings import CorrectName, Count, ImagesName, ModelNames, PathText, Settings
 from matcheval.statistics.intervals import accuracy_columns
 from matcheval.study.rules import Artifact, Wildcards
-from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
 from matcheval.study.tables import DatasetTableAnalysis
+from matcheval.study.work import check_one_size
 
 SCHEMA = TableSchema(
     "accuracies with and without near duplicates",

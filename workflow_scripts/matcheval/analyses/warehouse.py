@@ -10,9 +10,8 @@ from matcheval.datasets.kind import DatasetKind, PixelFormat
 from matcheval.errors import InputError, check_known
 from matcheval.settings import Count, Name, PathText, Settings
 from matcheval.study.analysis import Analysis
-from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
-from matcheval.study.study import Study
+from matcheval.study.study import BuiltDataset, Study
 from matcheval.warehouse import DOCUMENTS, WAREHOUSE_VERSION, manifest
 from matcheval.warehouse.sets import reading_state, reference_state
 from matcheval.warehouse.settings import read_warehouse, reference_settings

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, get_origin
 
 from matcheval.errors import InputError, printable
+from matcheval.execution.gpus import reserve_gpus
 from matcheval.execution.jobs import check_same_library
 
 LOGGER = logging.getLogger(__name__)
@@ -80,35 +81,30 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
         raise SystemExit(INTERRUPTED) from None
 
 
-def run_script(
-    commands: Callable[..., None] | Mapping[str, Callable[..., None]],
-    argv: Sequence[str] | None = None,
-) -> None:
-    """Run a function, or that whose name is the first argument; options are its parameters.
+def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
+    """Run a function; options are its parameters, and how many GPUs are reserved for it.
 
     Of a parameter whose type is a dataclass, the fields are options.
     """
-    parser = argparse.ArgumentParser()
-    if isinstance(commands, Mapping):
-        parsers = parser.add_subparsers(required=True)
-        for name, command in commands.items():
-            _add_options(parsers.add_parser(name), command)
-    else:
-        _add_options(parser, commands)
+    parser = argparse.ArgumentParser(description=inspect.getdoc(function))
+    _add_options(parser, function)
+    parser.add_argument("--gpus", type=int, default=0)
     options = vars(parser.parse_args(argv))
-    function = options.pop("function")
     arguments = {
         name: {field.name: options[field.name] for field in fields(kind)} if is_dataclass(kind)
         else options[name]
         for name, kind in inspect.get_annotations(function, eval_str=True).items()
         if name != "return"
     }  # fmt: skip
-    run_command(function, **converted(function, arguments))
+
+    def run() -> None:
+        reserve_gpus(options["gpus"])
+        function(**converted(function, arguments))
+
+    run_command(run)
 
 
 def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
-    parser.description = inspect.getdoc(function)
-    parser.set_defaults(function=function)
     options: list[tuple[str, Any, Any]] = []  # name, type and default
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         kind = parameter.annotation

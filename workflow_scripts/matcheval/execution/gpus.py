@@ -12,7 +12,6 @@ import re
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,13 +160,11 @@ def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
     )
 
 
-def run_with_gpus(number: int, command: Sequence[str]) -> None:
-    """Reserve GPUs, and replace this process by a command that sees only these GPUs."""
+def reserve_gpus(number: int) -> None:
+    """Reserve GPUs for this process until it ends, and have it see only these."""
     if number:
         os.environ[VISIBLE] = lease(number, visible_gpus(os.environ), lock_folder())
         LOGGER.info("on GPU %s", os.environ[VISIBLE])
-    sys.stdout.flush()
-    os.execvp(command[0], list(command))
 
 
 def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str]:
@@ -184,8 +181,6 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
             continue
         locked[name] = handle
         if len(locked) == number:
-            for lock in locked.values():
-                os.set_inheritable(lock, True)
             return list(locked)
     for lock in locked.values():
         os.close(lock)

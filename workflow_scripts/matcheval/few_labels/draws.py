@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from matcheval import __version__
 from matcheval.errors import InputError
 from matcheval.few_labels.estimators import checked
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
-from matcheval.version import __version__
 
 DESIGNS = ("random", "mixed", "disagreement")
 N_STRATA = 5

@@ -23,7 +23,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 def software_versions(*packages: str) -> dict[str, str]:
     """Look up the versions of Python, of this library and of other installed distributions."""
-    from matcheval.version import __version__
+    from matcheval import __version__
 
     versions = {"python": platform.python_version(), PACKAGE: __version__}
     return versions | {name: metadata.version(name) for name in packages}

@@ -28,9 +28,9 @@ from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTupl
 from matcheval.statistics.intervals import at_level
 from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call
-from matcheval.study.sizes import dataset_size
 from matcheval.study.study import Study
 from matcheval.study.tables import TableAnalysis
+from matcheval.study.work import dataset_size
 
 _MANY_MODELS = 32  # whose gaps are worth a second processor core
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from matcheval.datasets.derived import Derivation
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import configuration_error
 from matcheval.io.text_tables import TABLE_SUFFIXES
@@ -16,12 +17,12 @@ from matcheval.io.user_files import check_header
 from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import Settings
 from matcheval.statistics.intervals import at_level
-from matcheval.study.contents import StudyPart
+from matcheval.study.catalogue import TestedModels, TrainedModel
 from matcheval.study.rules import Artifact, ReportEntry, path_pattern
-from matcheval.study.study import Study
+from matcheval.study.study import BuiltDataset, Study
 
 
-class Analysis(StudyPart):
+class Analysis:
     """Base class of the analyses: what one computes from a study, its files, and its settings.
 
     `name` is its key in the configuration, and the name of its target, folder of results and page.
@@ -33,9 +34,62 @@ class Analysis(StudyPart):
     name: ClassVar[str]
     Settings: ClassVar[type[Settings]]
     dataset_kinds: ClassVar[Mapping[str, type[DatasetKind]]] = {}
+    added: Sequence[str] = ()  # files of rules that `targets` does not list (rules/report.smk)
 
     def __init__(self, settings: Any, study: Study) -> None:
         self.settings, self.study = settings, study
+
+    def check(self) -> None:
+        """Check names, choices and files in the settings before any job; raise `InputError`."""
+
+    # --- what it adds to a study: by default nothing
+
+    @property
+    def targets(self) -> list[str]:
+        """All files that it builds for the study."""
+        return []
+
+    @property
+    def derivations(self) -> Mapping[str, Derivation]:
+        """Datasets that it derives from the study's, by name."""
+        return {}
+
+    @property
+    def published_files(self) -> Sequence[str]:
+        """Names of the files that it has downloaded, besides those of datasets."""
+        return ()
+
+    @property
+    def built_datasets(self) -> Mapping[str, BuiltDataset]:
+        """Datasets of the configuration that it builds, by name."""
+        return {}
+
+    @property
+    def trained(self) -> Mapping[str, TrainedModel]:
+        """Models that it trains, by name."""
+        return {}
+
+    @property
+    def tested(self) -> Mapping[str, TestedModels]:
+        """Models of `trained` and the datasets to test them on, by name of the inference job."""
+        return {}
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        """Datasets of the configuration that it trains on, besides the study's training sets."""
+        return ()
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Datasets on which it needs predictions, besides those of pairs and suites."""
+        return ()
+
+    @property
+    def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
+        """Definitions of names whose files studies share, by category and name."""
+        return {}
+
+    # --- what it is, for its files and the report
 
     @property
     def models(self) -> list[str]:

@@ -37,9 +37,8 @@ from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import layout_of
 from matcheval.predictions.suspicions import suspicions
 from matcheval.settings import Need, Ref
-from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import check_one_size
 from matcheval.study.study import Study
+from matcheval.study.work import check_one_size
 from matcheval.training.options import check_n_sources
 
 _RESIZE = "Add 'resize: 32', or another number of pixels, to this and the other sets"
@@ -334,7 +333,7 @@ def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
             yield from _references(alternative, value, field)
 
 
-def check_names(study: StudyContents, settings: BaseModel, field: str) -> None:
+def check_names(study: Study, settings: BaseModel, field: str) -> None:
     """Check that all that settings refer to is there."""
     names = {
         "model": study.models, "dataset": study.datasets, "pair": study.pairs,
@@ -344,7 +343,7 @@ def check_names(study: StudyContents, settings: BaseModel, field: str) -> None:
         check_known(ref.kind, [name], names[ref.kind], file="configuration", field=key)
 
 
-def check_needs(study: StudyContents, settings: BaseModel, field: str) -> None:
+def check_needs(study: Study, settings: BaseModel, field: str) -> None:
     """Check that there is what is needed of datasets, once all analyses are known."""
     for ref, name, key in references(settings, field):
         if ref.needs is not None:
@@ -353,7 +352,7 @@ def check_needs(study: StudyContents, settings: BaseModel, field: str) -> None:
                 check_need(study, dataset, ref.needs, key)
 
 
-def check_need(study: StudyContents, dataset: str, need: Need, field: str) -> None:
+def check_need(study: Study, dataset: str, need: Need, field: str) -> None:
     """Check that a dataset of the study has what is needed of it."""
     check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
     spec, problem = study.datasets[dataset], ""

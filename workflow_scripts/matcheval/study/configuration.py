@@ -24,8 +24,7 @@ from matcheval.settings import Name, Named, PathText, Settings, read_settings
 from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_names, check_needs, check_study
-from matcheval.study.contents import SHARED_FOLDERS
-from matcheval.study.study import Study
+from matcheval.study.study import SHARED_FOLDERS, Study
 from matcheval.study.suites import SuiteSettings, expand_suites
 from matcheval.training.settings import TrainingSettings
 

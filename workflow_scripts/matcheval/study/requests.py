@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from matcheval.inference.settings import InferenceSettings
 from matcheval.study.rules import Wildcards
-from matcheval.study.sizes import Work, inference_work, training_work
 from matcheval.study.study import Study
+from matcheval.study.work import Work, inference_work, training_work
 from matcheval.training.settings import TrainingSettings
 
 MANY_CORES = 4  # of jobs that decode images for a GPU, or run small models side by side

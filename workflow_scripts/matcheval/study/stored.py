@@ -26,8 +26,7 @@ from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
 from matcheval.io.files import atomic_file
 from matcheval.io.self_digests import read_json, write_json
-from matcheval.study.contents import STUDIES_FOLDER
-from matcheval.study.study import Study
+from matcheval.study.study import STUDIES_FOLDER, Study
 
 
 def meanings(study: Study) -> dict[str, dict[str, Any]]:

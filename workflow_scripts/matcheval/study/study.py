@@ -1,171 +1,125 @@
-"""A study: its contents and files, and which models are trained and run by which jobs.
+"""What a study holds, and where the files of its stages lie."""
 
-On a processor, to start Python with torch takes longer than many a training. Small trainings, and
-small models, are therefore run together: sizes decide, not the machine. On a GPU, and for larger
-networks, a job per training stays: it can be repeated, and run elsewhere, by itself.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
-from matcheval.inference import OUTPUT_SUFFIXES
-from matcheval.study.contents import StudyContents
-from matcheval.study.sizes import CORE_FLOPS, ImageSet, inference_work, total_sizes, training_work
+from matcheval.datasets.derived import Derivation
+from matcheval.datasets.kinds import DatasetSpec
+from matcheval.datasets.suites import Pair, Suite
+from matcheval.downloads.sources import PublishedFile, published_file
+from matcheval.inference.settings import InferencePlan, InferenceSettings
+from matcheval.io.files import file_states
+from matcheval.models.rows import FROM_CODE, PUBLISHED
+from matcheval.names import MODEL
+from matcheval.study.catalogue import Model, TestedModels, TrainedModel
+from matcheval.study.work import Predicting, Trainings
+from matcheval.training.settings import TrainingSettings
 
-# Seconds of a slow core that a batch takes at most, and the part of it that a member may take.
-# Models that are run together share the making and reading of images, and divide the datasets.
-TRAINING_SECONDS, INFERENCE_SECONDS = 300, 1800
-_LARGEST_PART = 0.2
+if TYPE_CHECKING:
+    from matcheval.study.analysis import Analysis
 
-
-def in_batches(
-    names: Iterable[str], seconds: Callable[[str], float], most: float
-) -> list[tuple[str, ...]]:
-    """Put small members into batches, in their order; the larger ones are in none."""
-    batches: list[list[str]] = []
-    used = most
-    for name in names:
-        takes = seconds(name)
-        if takes > _LARGEST_PART * most:
-            continue
-        if used + takes > most:
-            batches, used = [*batches, []], 0.0
-        batches[-1].append(name)
-        used += takes
-    return list(map(tuple, batches))
+AnAnalysis = TypeVar("AnAnalysis", bound="Analysis")
+STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+# Folders of the results that studies share; no study can have their names.
+SHARED_FOLDERS = (
+    "benchmarks", "checkpoints", "datasets", "downloads", "logs", "pools", "predictions",
+    "sampling", STUDIES_FOLDER, "warehouses", "weights",
+)  # fmt: skip
 
 
-class Trainings:
-    """Which of a study's trainings share a job."""
+@dataclass(frozen=True)
+class BuiltDataset:
+    """A dataset of the configuration that an analysis builds from other datasets.
 
-    def __init__(self, study: StudyContents) -> None:
-        self._study = study
-
-    @cached_property
-    def batches(self) -> dict[int, tuple[str, ...]]:
-        """Names of models by the number of the job; models that are trained alone are in none."""
-        study = self._study
-        settings = study.training
-        if settings is None or settings.device != "cpu" or settings.models_per_job == 1:
-            return {}
-        # Those of analyses may be trained on what the models of the catalogue predict.
-        groups = [[name for name in study.trained if name in study.models]]
-        groups += [list(analysis.trained) for analysis in study.analyses.values()]
-        batches = (in_batches(models, self._seconds, TRAINING_SECONDS) for models in groups)
-        return dict(enumerate(chain.from_iterable(batches), 1))
-
-    @property
-    def with_own_job(self) -> list[str]:
-        """Names of the models that are trained by a job of their own."""
-        together = {model for models in self.batches.values() for model in models}
-        return [name for name in self._study.trained if name not in together]
-
-    def _seconds(self, model: str) -> float:
-        return training_work(self._study, model).operations / CORE_FLOPS
-
-
-class Predicting:
-    """The inference jobs of a study.
-
-    A job runs one model, or several, on all datasets of pairs and suites. The results on a dataset
-    of a pair are a file for each model and output; those on the sets of a suite are a folder for
-    each model.
+    `version` is raised by hand when an edit changes what is built. `selection_frequencies` is a
+    file with columns `index`, `n_annotations`, `n_selected` and `frequency` of its images.
     """
 
-    def __init__(self, study: StudyContents) -> None:
-        self._study = study
+    sources: tuple[str, ...]  # of which the first tells how large it can be
+    version: int
+    selection_frequencies: str = ""
+    is_vectors: bool = False  # whether its datapoints are feature vectors, not images
 
-    @cached_property
-    def models(self) -> list[str]:
-        """Names of the models of the catalogue that are run."""
-        return [name for name, model in self._study.models.items() if model.source is not None]
 
-    @cached_property
-    def batches(self) -> dict[int, tuple[str, ...]]:
-        """Models that one job runs, where these are several, by the number of the job."""
-        planned = self._study.inference_plan.batches(self.models).values()
-        batches = self._batches_of_small if self.are_small else planned
-        return dict(enumerate((models for models in batches if len(models) > 1), 1))
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What a study compares and computes, and its files."""
+
+    name: str
+    results: str
+    mirror: str
+    confidence: float
+    formats: tuple[str, ...]
+    models: Mapping[str, Model]
+    datasets: Mapping[str, DatasetSpec]
+    pairs: Mapping[str, Pair]
+    training: TrainingSettings | None
+    inference: InferenceSettings
+    inference_plan: InferencePlan
+    download_options: str = ""
+    published: Mapping[str, Sequence[PublishedFile]] = field(default_factory=dict)
+    group_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    suites: Mapping[str, Suite] = field(default_factory=dict)
+    analyses: dict[str, "Analysis"] = field(default_factory=dict)
 
     @property
-    def are_small(self) -> bool:
-        """Whether batches are of small models, which run side by side on a processor."""
-        settings = self._study.inference
-        return settings.models_per_job == "auto" and settings.device == "cpu"
+    def folder(self) -> str:
+        """Folder of this study's own results; the others are shared by studies."""
+        return f"{self.results}/{self.name}"
 
     @property
-    def with_own_job(self) -> list[str]:
-        """Names of the models that are run by a job of their own."""
-        together = {model for models in self.batches.values() for model in models}
-        return [model for model in self.models if model not in together]
+    def figure_suffixes(self) -> tuple[str, ...]:
+        """Suffixes of the files of a figure."""
+        return tuple(f".{name}" for name in self.formats)
 
-    @property
-    def _batches_of_small(self) -> list[tuple[str, ...]]:
-        by_geometry: dict[str, list[str]] = {}
-        for name in self.models:
-            geometry = self._study.inference_plan.geometry(name).name
-            by_geometry.setdefault(geometry, []).append(name)
-        groups = by_geometry.values()
-        return [b for names in groups for b in in_batches(names, self._seconds, INFERENCE_SECONDS)]
+    def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
+        """Return the analysis of a class, for one that builds upon it."""
+        analysis = self.analyses[kind.name]
+        assert isinstance(analysis, kind)
+        return analysis
 
-    def _seconds(self, model: str) -> float:
-        """Return how long a slow core needs for a model on all datasets."""
-        return inference_work(self._study, [model], self.sizes).operations / CORE_FLOPS
+    # --- what analyses add
 
     @cached_property
-    def sizes(self) -> list[ImageSet]:
-        """Estimated sizes of these datasets, together where they are alike."""
-        return total_sizes(self._study, self.datasets)
-
-    # --- datasets and files
-
-    @cached_property
-    def single(self) -> list[str]:
-        """Names of the datasets with images whose results are files of their own."""
-        return [name for name in self._study.single if self._study.datasets[name].has_images]
+    def derivations(self) -> dict[str, Derivation]:
+        """Datasets that analyses derive from the study's, by name."""
+        analyses = self.analyses.values()
+        return {k: v for analysis in analyses for k, v in analysis.derivations.items()}
 
     @cached_property
-    def suites(self) -> dict[str, list[str]]:
-        """Names of the datasets whose results lie in the folder of a suite, by suite."""
-        suites: dict[str, list[str]] = {}
-        for name, suite in self._study.suite_of.items():
-            suites.setdefault(suite, []).append(name)
-        return suites
-
-    @cached_property
-    def checked_suites(self) -> dict[str, list[str]]:
-        """Names of the datasets with images of every suite that has some."""
-        datasets = self._study.datasets
-        suites = {
-            name: [dataset for dataset in suite.datasets if datasets[dataset].has_images]
-            for name, suite in self._study.suites.items()
+    def built_datasets(self) -> dict[str, BuiltDataset]:
+        """Datasets of the configuration that analyses build, by name."""
+        return {
+            k: v for analysis in self.analyses.values() for k, v in analysis.built_datasets.items()
         }
-        return {name: sets for name, sets in suites.items() if sets}
 
-    @property
-    def datasets(self) -> list[str]:
-        """Names of all datasets that the models of the catalogue are run on."""
-        return [*self.single, *self._study.suite_of]
+    @cached_property
+    def trained(self) -> dict[str, TrainedModel]:
+        """All models that are trained, those of analyses included, by name."""
+        training = self.training
+        if training is None:
+            return {}
+        trained = {
+            name: TrainedModel(model, model.train or training.train, training.validation_sets)
+            for name, model in self.models.items()
+            if model.recipe is not None
+        }
+        for analysis in self.analyses.values():
+            trained |= analysis.trained
+        return trained
 
-    @property
-    def suffixes(self) -> list[str]:
-        """Suffixes of the files of a model's results on a dataset."""
-        outputs = ("predictions", *self._study.inference.outputs)
-        return [OUTPUT_SUFFIXES[output] for output in outputs]
+    @cached_property
+    def tested(self) -> dict[str, TestedModels]:
+        """Models of analyses that are run together on datasets of their own, by the job's name."""
+        return {k: v for analysis in self.analyses.values() for k, v in analysis.tested.items()}
 
-    def suite_file(self, suite: str) -> str:
-        """Return the file with the names and digests of the datasets of a suite."""
-        return f"{self._study.folder}/suites/{suite}.json"
-
-    def tested_folder(self, batch: str) -> str:
-        """Return the folder of the predictions of models that an analysis tests together."""
-        return f"{self._study.folder}/tested/{batch}"
-
-
-class Study(StudyContents):
-    """A study with its training and inference jobs."""
+    @cached_property
+    def runnable(self) -> dict[str, Model]:
+        """All models that may be run, those of analyses included, by name."""
+        return {**self.models, **{name: trained.model for name, trained in self.trained.items()}}
 
     @cached_property
     def trainings(self) -> Trainings:
@@ -176,6 +130,173 @@ class Study(StudyContents):
     def predicting(self) -> Predicting:
         """Its inference jobs."""
         return Predicting(self)
+
+    # --- datasets and pairs
+
+    @cached_property
+    def paired(self) -> list[str]:
+        """Names of the datasets of all pairs."""
+        return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
+
+    @cached_property
+    def _in_suites(self) -> list[str]:
+        return [name for suite in self.suites.values() for name in suite.datasets]
+
+    @cached_property
+    def single(self) -> list[str]:
+        """Names of the datasets evaluated individually: those of pairs, and others of analyses."""
+        names = {name for analysis in self.analyses.values() for name in analysis.evaluated}
+        return sorted({*self.paired, *names.difference(self._in_suites)})
+
+    @cached_property
+    def evaluated(self) -> list[str]:
+        """Names of all datasets that models are evaluated on, individually or in a suite."""
+        return list(dict.fromkeys([*self.single, *self._in_suites]))
+
+    @property
+    def used(self) -> list[str]:
+        """Names of the datasets of the configuration that this study needs."""
+        names = [*self.evaluated]
+        if self.training is not None:
+            own = (name for model in self.models.values() for name in model.train)
+            names += [*self.training.train, *own, *self.training.validation_sets]
+        names += [name for analysis in self.analyses.values() for name in analysis.trained_on]
+        names = list(dict.fromkeys(names))
+        for name in names:  # grows while it is read: a source may be built from others
+            names += [source for source in self.sources_of(name) if source not in names]
+        return names
+
+    def sources_of(self, dataset: str) -> list[str]:
+        """Return the names of the datasets that one of the configuration is built from."""
+        built = self.built_datasets.get(dataset)
+        return list(built.sources) if built else self.datasets[dataset].settings.sources
+
+    def labelled_like(self, dataset: str) -> DatasetSpec:
+        """Return a dataset itself, or the one that it is made from, which has the same classes."""
+        while sources := self.datasets[dataset].settings.sources:
+            (dataset,) = sources
+        return self.datasets[dataset]
+
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the datasets that no analysis builds and whose images are stored."""
+        others = {*self.built_datasets, *self.made}
+        return [name for name in self.datasets if name not in others]
+
+    @cached_property
+    def made(self) -> frozenset[str]:
+        """Names of the datasets whose images are made when they are read."""
+        return frozenset(n for n, spec in self.datasets.items() if spec.settings.is_made)
+
+    @property
+    def pairs_compared_late(self) -> list[str]:
+        """Names of the pairs whose classes can be compared only once the datasets are built."""
+        late = []
+        for name, pair in self.pairs.items():
+            specs = [self.labelled_like(dataset) for dataset in pair.datasets.values()]
+            unknown = any(spec.settings.known_classes is None for spec in specs)
+            if unknown and all(spec.has_images for spec in specs):
+                late.append(name)
+        return late
+
+    # --- files
+
+    def dataset_folder(self, dataset: str) -> str:
+        """Return the folder of a prepared dataset."""
+        return f"{self.results}/datasets/{dataset}"
+
+    def dataset_files(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is read from, the description first."""
+        description, datapoints = self.description_files(dataset)
+        if dataset in self.made:
+            return [description, datapoints, *self.files_before(dataset)]
+        return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
+
+    def description_files(self, dataset: str) -> list[str]:
+        """Return the files of a dataset without its images: description, and a table of labels."""
+        folder = self.dataset_folder(dataset)
+        return [f"{folder}/dataset.json", f"{folder}/datapoints.parquet"]
+
+    @cached_property
+    def made_batches(self) -> dict[str, tuple[str, ...]]:
+        """Made datasets by the name of the job that prepares them: of a suite, or its own name."""
+        suite_of: dict[str, str] = {}
+        for suite in self.suites.values():
+            for name in suite.datasets:
+                suite_of.setdefault(name, suite.name)
+        batches: dict[str, list[str]] = {}
+        for name in sorted((n for n in self.datasets if n in self.made), key=self._depth):
+            batches.setdefault(suite_of.get(name, name), []).append(name)
+        return {batch: tuple(names) for batch, names in batches.items()}
+
+    def _depth(self, dataset: str) -> int:
+        """Sorting key by which a dataset comes after those it is made from."""
+        sources = self.datasets[dataset].settings.sources
+        return 1 + max(map(self._depth, sources), default=0)
+
+    def made_folder(self, batch: str) -> str:
+        """Return the folder of links to the descriptions of datasets that a job prepares."""
+        return f"{self.folder}/datasets/{batch}"
+
+    @cached_property
+    def _made_by(self) -> dict[str, str]:
+        return {name: batch for batch, names in self.made_batches.items() for name in names}
+
+    def dataset_inputs(self, dataset: str) -> list[str]:
+        """Return the files that rules wait for before they read a dataset."""
+        if dataset in self.made:
+            return [self.made_folder(self._made_by[dataset]), *self.files_before(dataset)]
+        return self.dataset_files(dataset)
+
+    def description_inputs(self, dataset: str) -> list[str]:
+        """Return the files that rules wait for before they read a dataset's labels and classes."""
+        if dataset in self.made:
+            return [self.made_folder(self._made_by[dataset])]
+        return self.description_files(dataset)
+
+    def files_before(self, dataset: str) -> list[str]:
+        """Return what a dataset is prepared from: downloads, and files of other datasets."""
+        settings = self.datasets[dataset].settings
+        downloads = [self.download(file) for file in settings.published_files]
+        return downloads + [f for name in settings.sources for f in self.dataset_inputs(name)]
+
+    @property
+    def report_page(self) -> str:
+        """Path of the study's HTML report."""
+        return f"{self.folder}/report.html"
+
+    def weights_file(self, model: str) -> str | None:
+        """Return where a model's weights lie; None if code or a package has them, or if not run."""
+        source = self.runnable[model].source
+        if source is None or source.kind in FROM_CODE:
+            return None
+        if source.kind in PUBLISHED and not source.own_weights:
+            return f"{self.results}/weights/{self.inference_plan.published[model].file_name}"
+        return source.own_weights or f"{self.folder}/checkpoints/{model}.safetensors"
+
+    @cached_property
+    def suite_of(self) -> dict[str, str]:
+        """The suite in whose folder the results on a dataset lie, if not in one of its own."""
+        own, suite_of = {*self.single}, dict[str, str]()
+        for suite in self.suites.values():
+            for name in suite.datasets:
+                if name not in own and self.datasets[name].has_images:
+                    suite_of.setdefault(name, suite.name)
+        return suite_of
+
+    def predictions_stem(self, dataset: str, model: str) -> str:
+        """Return the path, without suffixes, of a model's outputs on a dataset; `MODEL` is any."""
+        in_catalogue = model in self.models or model == MODEL
+        suite = self.suite_of.get(dataset) if in_catalogue else None
+        place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
+        return f"{self.folder}/predictions/{place}"
+
+    def predictions_file(self, dataset: str, model: str) -> str:
+        """Return where a model's predictions on a dataset lie: the user's file, or ours."""
+        spec = self.datasets.get(dataset)
+        if spec is None or spec.has_images:
+            return f"{self.predictions_stem(dataset, model)}.parquet"
+        return spec.results_file(model)
 
     def results_inputs(
         self, dataset: str, models: Iterable[str] | None = None,
@@ -209,3 +330,54 @@ class Study(StudyContents):
         labels = (member.all_labels for member in self.suites[suite].members)
         files += [file for file in labels if Path(file).is_file()]  # a plan can lack them
         return list(dict.fromkeys(files))
+
+    @cache  # noqa: B019 - lives as long as the study; to look at many files may take seconds
+    def dataset_state(self, dataset: str) -> str:
+        """Return a digest of names, sizes and times of the user's files of a dataset's images."""
+        spec = self.datasets.get(dataset)
+        if spec is None:
+            return ""
+        return "-".join([spec.custom_files_state, *map(self.dataset_state, spec.settings.sources)])
+
+    def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
+        """Return the prediction files of models on a dataset, none if it has no probabilities."""
+        has_predictions = self.datasets[dataset].has_probabilities
+        return [self.predictions_file(dataset, model) for model in models if has_predictions]
+
+    def custom_files_state(self, files: Iterable[str]) -> list[tuple[int, int]]:
+        """Return size and time of those files of a job that are the user's, not of a study."""
+        folders = tuple(f"{self.results}/{name}/" for name in (*SHARED_FOLDERS, self.name))
+        own = [file for file in map(str, files) if not file.startswith(folders)]
+        return file_states(list(dict.fromkeys(own)))
+
+    def accuracies_file(self, dataset: str) -> str:
+        """Return the table of all models' accuracies on a dataset."""
+        return f"{self.folder}/accuracies/{dataset}.parquet"
+
+    @property
+    def downloads(self) -> list[str]:
+        """All that is downloaded for this study: files of datasets, and weights."""
+        used = (self.datasets[name].settings.published_files for name in self.used)
+        others = (analysis.published_files for analysis in self.analyses.values())
+        published = sorted({file for files in (*used, *others) for file in files})
+        published += [file.name for name in self.used for file in self.published.get(name, ())]
+        weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
+        return list(dict.fromkeys([*map(self.download, published), *weights]))
+
+    @cached_property
+    def listed_downloads(self) -> dict[str, PublishedFile]:
+        """Files of published predictions, and of their true classes, by name."""
+        return {file.name: file for files in self.published.values() for file in files}
+
+    def published_file(self, name: str) -> PublishedFile:
+        """Return a published file of a list of the user's, or of the package's."""
+        return self.listed_downloads.get(name) or published_file(name)
+
+    @cached_property
+    def downloaded(self) -> frozenset[str]:
+        """All files that are downloaded."""
+        return frozenset(self.downloads)
+
+    def download(self, file: str) -> str:
+        """Return where a published file is downloaded to."""
+        return f"{self.results}/downloads/{file}"

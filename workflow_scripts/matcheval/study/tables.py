@@ -72,10 +72,6 @@ class TableAnalysis(Analysis):
         """Return the files that a table is made from."""
         raise NotImplementedError
 
-    def custom_files_state(self, wildcards: Wildcards) -> list[tuple[int, int]]:
-        """Return size and time of the user's files among them."""
-        return self.study.custom_files_state(self.inputs(wildcards))
-
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read`."""
         raise NotImplementedError

@@ -15,10 +15,9 @@ from matcheval.analyses.sampling.settings import (
 from matcheval.datasets.kind import DatasetKind
 from matcheval.errors import check_known, configuration_error
 from matcheval.study.analysis import Analysis
-from matcheval.study.contents import BuiltDataset
 from matcheval.study.rules import Artifact, Wildcards
-from matcheval.study.sizes import check_one_size
-from matcheval.study.study import Study
+from matcheval.study.study import BuiltDataset, Study
+from matcheval.study.work import check_one_size
 
 
 class Sampling(Analysis):
