@@ -270,10 +270,8 @@ def compare(
         remedy = "Give a fraction between 0 and 1, such as 0.01 for one percentage point"
         raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
     kinds: Sequence[type[PairTableAnalysis]] = ()
-    if analyses:  # those of studies are imported only if there are any
-        from matcheval.api.analysis_tables import AnalysisTable, chosen_analyses
-
-        kinds = chosen_analyses([analyses] if isinstance(analyses, str) else analyses)
+    if analyses:
+        kinds = _chosen_analyses([analyses] if isinstance(analyses, str) else analyses)
     if model and _is_images(original):
         network = pretrained_model(model) if isinstance(model, str) else model
         original, replication = (
@@ -283,7 +281,7 @@ def compare(
         original, replication, options, columns, classes, first_label, labels_are_true,
         progress=progress,
     )  # fmt: skip
-    from matcheval.api.comparison import ComparisonResult
+    from matcheval.api.comparison import AnalysisTable, ComparisonResult
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.jobs import tabulate_runs
     from matcheval.protocol.verdicts import verdicts, with_accuracies
@@ -324,6 +322,20 @@ def _name_of(model: Any) -> str:
     if isinstance(model, str):
         return model.removeprefix("hf://")
     return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _chosen_analyses(names: Sequence[str]) -> "list[type[PairTableAnalysis]]":
+    """Find analyses by their names; those of studies are imported only if there are any."""
+    from matcheval.protocol.analysis import PairTableAnalysis
+    from matcheval.registry import ANALYSES
+
+    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
+    for name in names:
+        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
+            remedy = f"Here there are {', '.join(of_pairs)}"
+            raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
+    check_known("analysis", names, of_pairs)
+    return [of_pairs[name] for name in dict.fromkeys(names)]
 
 
 def _is_images(data: object) -> bool:

@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +24,7 @@ from matcheval.figures.style import save_figure, shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import aligned, counted
+from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
 from matcheval.predictions.datapoints import datapoint_names
 from matcheval.predictions.inputs import GAP_PARTS, GapEstimate, Shown, columns_of
 from matcheval.predictions.layout import class_name
@@ -35,13 +37,13 @@ from matcheval.protocol.jobs import join_runs
 from matcheval.protocol.schemas import CALIBRATION, GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.verdicts import Verdict
 from matcheval.protocol.words import percent, points, with_interval
+from matcheval.report.sections import Section, ShownFile
 from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from matcheval.api.analysis_tables import AnalysisTable
-    from matcheval.report.sections import ShownFile
+    from matcheval.protocol.analysis import PairTableAnalysis
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
 _KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
@@ -61,6 +63,7 @@ _FEW = {  # columns that tables have unless all are asked for
 _WIDTH = 100
 _MAX_SHOWN = 10  # models that are all shown
 _N_FIRST = 5  # of more
+_MAX_ROWS = 20  # of an analysis: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
 _FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
@@ -267,6 +270,52 @@ class ComparisonResult(Shown):
         )
 
 
+@dataclass(frozen=True, eq=False)
+class AnalysisTable:
+    """The table of an analysis of a pair."""
+
+    kind: "type[PairTableAnalysis]"
+    table: pd.DataFrame
+
+    @property
+    def module(self) -> ModuleType:
+        """With `SCHEMA`, `tabulate` and `plot`; no field, as a module has no copy."""
+        return import_module(self.kind.__module__)
+
+    def figure(self) -> "Figure":
+        """Draw its figure, if the analysis has one."""
+        if not self.kind.has_figure:
+            raise InputError(f"the analysis '{self.kind.name}' has no figure")
+        return self.module.plot(self.table)
+
+    def lines(self, where: str) -> list[str]:
+        """Return its first rows as text; `where` says where the others are."""
+        name, columns = self.kind.name, self.module.SCHEMA.text_columns(self.table)
+        head, rule, *rows = markdown(columns).splitlines()
+        more = len(rows) - _MAX_ROWS
+        rest = [f"... and {more:,} more rows: {where}"] if more > 0 else []
+        return [f"{name} (docs/analyses.md#{name})", "", head, rule, *rows[:_MAX_ROWS], *rest]
+
+    def write(self, folder: Path, pair: str, formats: Sequence[str]) -> Iterator[Path]:
+        """Write the table in all its forms, and the figure in some."""
+        name = self.kind.name
+        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
+        self.module.SCHEMA.write(self.table, paths)
+        yield from paths
+        if self.kind.has_figure:
+            paths = [folder / "figures" / name / f"{pair}.{end}" for end in formats]
+            save_figure(self.figure(), *paths)
+            yield from paths
+
+    def section(self, folder: Path, pair: str) -> Section:
+        """Return its part of the report, of what has been written to a folder."""
+        kind, name, title = self.kind, self.kind.name, self.kind.title()
+        shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
+        if kind.has_figure:
+            shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
+        return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))
+
+
 def describe(
     result: ComparisonResult, where: str = "to_pandas(...) has all", *, full: bool = False
 ) -> str:
@@ -408,8 +457,6 @@ def _filled(text: str, indent: str) -> str:
 
 
 def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
-    from matcheval.report.sections import ShownFile
-
     pair, figures = result._compared.pair.name, list[ShownFile]()
     for kind, stem, title, figure in _figures(result):
         paths = [folder / "figures" / pair / f"{stem}.{suffix}" for suffix in formats]
@@ -472,11 +519,10 @@ def _file_name(result: ComparisonResult) -> str:
 
 
 def _report(
-    result: ComparisonResult, folder: Path, figures: "Sequence[ShownFile]", titles: dict[str, str]
+    result: ComparisonResult, folder: Path, figures: Sequence[ShownFile], titles: dict[str, str]
 ) -> str:
     """Render the page of the files in a folder."""
     from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
-    from matcheval.report.sections import Section
 
     pair = result._compared.pair.name
     data = {name: [str(folder / name / pair / f"{m}.parquet") for m in titles]

@@ -38,7 +38,7 @@ _FIRST = (
     _Command("predict-accuracy", "matcheval.cli.predictions.add_predict_accuracy",
              "predict a model's accuracy on sets without labels",
              "predict-accuracy labelled.npz photos.npz sketches.npz"),
-    _Command("estimate-accuracy", "matcheval.cli.few_labels.add_estimate_accuracy",
+    _Command("estimate-accuracy", "matcheval.cli.predictions.add_estimate_accuracy",
              "estimate an accuracy from a few labels, with a guarantee",
              "estimate-accuracy predictions.npz --labels few.csv --plan plan/plan.json"),
     _Command("check-study", "matcheval.cli.studies.add_check_study",
@@ -47,7 +47,7 @@ _FIRST = (
              "look at this machine: what works, and what to do about the rest", "doctor"),
 )  # fmt: skip
 _MORE = (
-    _Command("label-plan", "matcheval.cli.few_labels.add_label_plan",
+    _Command("label-plan", "matcheval.cli.predictions.add_label_plan",
              "say how many labels an accuracy needs, and draw which",
              "label-plan predictions.npz --half-width 3 --output plan"),
     _Command("compare-models", "matcheval.cli.predictions.add_compare_models",
