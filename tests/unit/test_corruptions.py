@@ -12,8 +12,9 @@ from sklearn.datasets import load_sample_images
 
 import corruption_references
 from image_sets import encode
-from matcheval.datasets.corruptions import ARCHIVE, C_BAR, SEVERITIES, applying
+from matcheval.datasets.corruptions import ARCHIVE, SEVERITIES, applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
+from matcheval.datasets.corruptions.c_bar import _waves
 from matcheval.datasets.corruptions.digital import shrunk
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import load_textures
@@ -202,7 +203,7 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
         load_textures(path)
 
 
-@pytest.mark.parametrize("name", C_BAR)
+@pytest.mark.parametrize("name", ["transverse_chromatic_abberation", "circular_motion_blur"])
 @pytest.mark.parametrize("side", [32, 23])
 def test_every_pixel_is_that_of_a_literal_reference(name, side):
     """On the scale from 0 to 255."""
@@ -217,3 +218,15 @@ def test_every_pixel_is_that_of_a_literal_reference(name, side):
     found = corruption.apply(images if scale == 1 else images / scale, *generators, level)
     found = scale * np.clip(found, 0, 255 // scale).astype(float)
     assert np.allclose(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("side", [4, 5])
+def test_phases_are_those_of_the_opposite_points(side):
+    """Of an odd side, the middle column is drawn last, and the point in the middle is 0."""
+    phases = np.angle(_waves(np.random.default_rng(0), side)) % (2 * np.pi)
+    rng = np.random.default_rng(0)
+    np.testing.assert_allclose(phases[:, : side // 2], rng.uniform(0, 2 * np.pi, (side, side // 2)))
+    np.testing.assert_allclose(phases, phases[::-1, ::-1])
+    if side == 5:
+        middle = rng.uniform(0, 2 * np.pi, 2)
+        np.testing.assert_allclose(phases[:3, 2], [*middle, 0])
