@@ -5,21 +5,16 @@ small images, which shows that the tests themselves work.
 """
 
 import gc
-import os
 
 import checks
 import pytest
 import torch
 
 from fake_cuda import FakeCuda
-from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
+from matcheval.execution.gpus import DEVICES
 from matcheval.health import versions
 
 _FAKE_SIZES = {"IMAGES": 40, "SIDE": 8}
-_ASKED = (
-    "index,uuid,name,driver_version,compute_mode,mig.mode.current,memory.used,memory.total,"
-    "utilization.gpu"
-)
 
 
 def pytest_addoption(parser):
@@ -47,16 +42,7 @@ def _fake(request):
 @pytest.fixture(scope="session", autouse=True)
 def _software(_fake, record_testsuite_property):
     """Write down what decides the results of a GPU besides the code."""
-    cudnn = torch.backends.cudnn
-    described = {
-        **versions(), "torch": torch.__version__, "CUDA": torch.version.cuda,
-        "cuDNN": cudnn.version(), "architectures of torch": torch.cuda.get_arch_list(),
-        VISIBLE: os.environ.get(VISIBLE),
-    }  # fmt: skip
-    for question in (("-L",), (f"--query-gpu={_ASKED}", "--format=csv")):
-        if answer := ask_driver(os.environ, *question):
-            described[f"nvidia-smi {question[0]}"] = (answer.stdout + answer.stderr).strip()
-    for name, value in described.items():
+    for name, value in (versions() | {"CUDA": torch.version.cuda}).items():
         record_testsuite_property(name, str(value))
 
 
