@@ -7,15 +7,13 @@ from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
 from matcheval.accuracy_prediction.tables import BETWEEN, COUNTS, RANKINGS
 from studies import ROOT, digit_domains, load
 
-STUDIES = ROOT / "studies"
-
 
 @pytest.mark.parametrize("name", ["models", "sets"])
 def test_the_warehouses_files_are_what_the_script_writes(name, tmp_path, monkeypatch):
     monkeypatch.setattr(make_warehouse, "__file__", str(tmp_path / "script.py"))
     make_warehouse.main()
     file = f"cifar10-warehouse-{name}.csv"
-    assert (tmp_path / file).read_bytes() == (STUDIES / file).read_bytes()
+    assert (tmp_path / file).read_bytes() == (ROOT / "studies" / file).read_bytes()
 
 
 OF_TABLES = {

@@ -12,14 +12,6 @@ from matcheval.predictions.layout import Layout
 DATA = SHARED / "data" / "cifar10_1"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published logits in {DATA}")
 LABELS = {"cifar10": "cifar10_test_set_original_labels", "cifar10.1-v6": "cifar10.1_v6_labels"}
-ADDRESS = "https://example.org/at/"
-HEAD = "model,dataset,path,bytes,sha256\n"
-
-
-def listed(tmp_path, *rows, dataset="old"):
-    path = tmp_path / "list.csv"
-    path.write_text(HEAD + "".join(f"{row}\n" for row in rows))
-    return listed_files(str(path), dataset, ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -32,8 +24,10 @@ def listed(tmp_path, *rows, dataset="old"):
 )
 def test_what_is_wrong_in_a_list_is_told(tmp_path, rows, told):
     digests = {"a": "a" * 64, "b": "b" * 64}
+    lines = ["model,dataset,path,bytes,sha256", *(row.format(**digests) for row in rows)]
+    (tmp_path / "list.csv").write_text("\n".join(lines))
     with pytest.raises(InputError, match=told):
-        listed(tmp_path, *(row.format(**digests) for row in rows))
+        listed_files(str(tmp_path / "list.csv"), "old", "https://example.org/at/")
 
 
 def test_a_stated_accuracy_is_compared(tmp_path):
