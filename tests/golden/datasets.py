@@ -78,9 +78,7 @@ _OPTIONS: dict[str, list[dict[str, Any]]] = {
         {"file": "set.npz", "classes": _CLASSES, "max_value": 250},
     ],
     "parquet": [{"files": ["1.parquet", "0.parquet"], "classes": _CLASSES}],
-    "restyled": [
-        {"of": "of", "style": "inverted"}, {"of": "of", "style": "background", "seed": 3},
-    ],
+    "restyled": [{"of": "of", "style": "inverted"}, {"of": "of", "style": "background", "seed": 3}],
     "corrupted": [
         {"of": "of", "corruption": "snow", "severity": 2, "seed": 1},
         {"of": "of", "corruption": "none", "size": 20, "stored": True},

@@ -15,7 +15,7 @@ from fake_cuda import FakeCuda
 from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
 from matcheval.health import versions
 
-_FAKE_SIZES = {"IMAGES": 40, "SIDE": 8}
+_FAKE_SIZES = {"IMAGES": 40, "SIDE": 8, "FAST_IMAGES": 20, "FAST_SIDE": 32}
 _ASKED = (
     "index,uuid,name,driver_version,compute_mode,mig.mode.current,memory.used,memory.total,"
     "utilization.gpu"

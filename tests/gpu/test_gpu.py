@@ -9,9 +9,10 @@ import checks
 import numpy as np
 import pytest
 import torch
-from checks import RECIPE, images, run, small_network, training_sets
+from checks import COMPARED, RECIPE, images, run, small_network, training_sets
 
 from matcheval.errors import InputError, StoppedError
+from matcheval.health import version_of
 from matcheval.inference.readers import N_BUFFERS
 from matcheval.models.devices import supports
 from matcheval.training.loop import train
@@ -43,6 +44,14 @@ def compare(note, probabilities, expected, largest, least_agreement):
     note(largest_difference_of_probabilities=difference, same_predictions=agreement)
     assert difference <= largest
     assert agreement >= least_agreement
+
+
+def test_device(note):
+    """Name the GPU and its free memory, which others may have taken."""
+    free, total = torch.cuda.mem_get_info()
+    properties = torch.cuda.get_device_properties()
+    note(name=properties.name, capability=torch.cuda.get_device_capability())
+    note(GiB=total / GIB, GiB_free=free / GIB)
 
 
 # The bounds of lower precisions are several times what they give on a CPU.
@@ -126,3 +135,22 @@ def test_lack_of_memory(note):
     validation = images(checks.IMAGES, checks.SIDE)
     with limited_to(peak // 4), pytest.raises(InputError, match="Use a smaller batch_size"):
         train("m", recipe, [dataset], validation, engine=Engine("cuda"))
+
+
+def test_speed(note):
+    """Measure a larger network, and compare its first results with the CPU's."""
+    few = images(COMPARED, checks.FAST_SIDE)
+    many = images(checks.FAST_IMAGES, checks.FAST_SIDE)
+    network = checks.large_network()
+    note(network="timm's resnet50" if version_of("timm") else "resnet_7x7-18")
+    for precision in ("fp32", "bf16"):
+        if supports(torch.device("cuda"), precision):
+            run(network, few, "cuda", precision=precision)
+            torch.cuda.reset_peak_memory_stats()
+            start = time.perf_counter()
+            run(network, many, "cuda", precision=precision)
+            seconds, peak = time.perf_counter() - start, torch.cuda.max_memory_allocated()
+            note(**{f"images_per_s_in_{precision}": len(many) / seconds})
+            note(**{f"peak_GiB_in_{precision}": peak / GIB})
+    on_gpu, on_cpu = (run(network, few, device)[0] for device in ("cuda", "cpu"))
+    compare(note, on_gpu, on_cpu, 1e-3, 0.9)

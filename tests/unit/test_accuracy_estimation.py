@@ -12,11 +12,7 @@ from scipy.special import log_softmax, softmax
 from test_accuracy_regression import interval
 
 from helpers import told_json
-from matcheval.accuracy_prediction.estimation import (
-    DIRECT,
-    choose_methods,
-    estimate_accuracies,
-)
+from matcheval.accuracy_prediction.estimation import DIRECT, choose_methods, estimate_accuracies
 from matcheval.accuracy_prediction.predicting import FLAGGED
 from matcheval.accuracy_prediction.scores.confidence import BRACKET
 from matcheval.accuracy_prediction.scores.outputs import from_logits

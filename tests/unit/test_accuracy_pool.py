@@ -15,12 +15,7 @@ from matcheval.accuracy_prediction.scores.agreement import (
     aline_d,
     aline_s,
 )
-from matcheval.accuracy_prediction.scores.outputs import (
-    ClassRule,
-    Outputs,
-    from_logits,
-    restrict,
-)
+from matcheval.accuracy_prediction.scores.outputs import ClassRule, Outputs, from_logits, restrict
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides, Sources
 from matcheval.accuracy_prediction.scoring import (
     ModelScorer,

@@ -1,6 +1,5 @@
 """Regressions of accuracies on scores, and the protocols of both papers."""
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -235,22 +234,7 @@ def test_correlations_are_those_of_the_vectors():
         assert found[name] == pytest.approx(expected[key], abs=tolerance)
 
 
-# --- Jackknife+ intervals over sets, against loops that fit each line again
-
-
-def literally(x, y, new, level, group):
-    """The specification's words: fit without a group, its residuals, order statistics."""
-    lower, upper = [], []
-    for i in range(len(x)):
-        kept = group != group[i]
-        line = np.polyfit(x[kept], y[kept], 1)
-        residual = abs(y[i] - np.polyval(line, x[i]))
-        lower.append(np.polyval(line, new) - residual)
-        upper.append(np.polyval(line, new) + residual)
-    n, alpha = len(x), 1 - level
-    first, last = (round(end, 9) for end in (alpha * (n + 1), level * (n + 1)))
-    k, m = math.floor(first), math.ceil(last)
-    return (sorted(lower)[k - 1] if k else -np.inf, sorted(upper)[m - 1] if m <= n else np.inf)
+# --- Jackknife+ intervals over sets, whose values at new scores are in the vectors
 
 
 def near_a_line(n, seed, n_groups=5):
@@ -261,21 +245,20 @@ def near_a_line(n, seed, n_groups=5):
 
 @pytest.mark.parametrize("n", [9, 12, 20])
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
-def test_intervals_are_those_of_loops(n, level):
+def test_the_interval_of_each_set_is_that_from_all_others(n, level):
     x, y, group = near_a_line(n, n)
     for units in (np.arange(n), group):
-        found = line_intervals(x, y, units, np.array([0.3, -5.0]), level=level)
-        for i, new in enumerate((0.3, -5.0)):
-            expected = literally(x, y, new, level, units)
-            assert (found[0][i], found[1][i]) == pytest.approx(expected, abs=1e-9)
-        others = line_intervals(x, y, units, level=level)  # each set from all others
+        found = np.array(line_intervals(x, y, units, level=level))
         for j in range(n):
             kept = np.arange(n) != j
-            expected = literally(x[kept], y[kept], x[j], level, units[kept])
-            assert (others[0][j], others[1][j]) == pytest.approx(expected, abs=1e-9)
+            expected = line_intervals(x[kept], y[kept], units[kept], x[[j]], level=level)
+            np.testing.assert_allclose(found[:, [j]], expected, atol=1e-9)
 
 
 def test_intervals_of_too_few_sets_are_unbounded_or_undefined():
+    """At 90 %, nine sets are enough: the first and the ninth of them are the ends."""
+    x, y, group = near_a_line(9, 0)
+    assert np.isfinite(line_intervals(x, y, np.arange(9), np.zeros(1), level=0.9)).all()
     x, y, group = near_a_line(8, 0, n_groups=2)
     found = both_intervals(x, y, group, np.zeros(1))
     assert (found["sets_low"].item(), found["sets_high"].item()) == (0, 1)

@@ -71,8 +71,6 @@ def scores():
     rows = []
     for each in runs().drop_duplicates(["model", "dataset"]).to_dict("records"):
         on_line = {"p": 4.0, "q": 3.0, "r": 2.0, "s": 1.0}[each["dataset"]]
-    for each in runs().drop_duplicates(["model", "dataset"]).to_dict("records"):
-        on_line = {"p": 4.0, "q": 3.0, "r": 2.0, "s": 1.0}[each["dataset"]]
         crossed = {"p": 4.0, "q": 3.0, "r": 1.0, "s": 2.0}[each["dataset"]]
         values = {
             "nuclear_norm": on_line if each["algorithm"] == "erm" else crossed,

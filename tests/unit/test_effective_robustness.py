@@ -16,10 +16,7 @@ from matcheval.io.tables import write_table
 from matcheval.io.text_tables import TABLE_SUFFIXES
 from matcheval.predictions.correctness import Correctness, dataset_accuracies
 from matcheval.statistics.lines import Scale, percentile_interval
-from matcheval.statistics.robustness import (
-    draw_accuracies,
-    effective_robustness,
-)
+from matcheval.statistics.robustness import draw_accuracies, effective_robustness
 from published import needs_data, results, study
 from studies import load
 

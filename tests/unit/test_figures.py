@@ -15,12 +15,7 @@ from matcheval.figures.style import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range
-from matcheval.protocol.reliability import (
-    Role,
-    plot_reliability,
-    reliability_curve,
-    subsets_of,
-)
+from matcheval.protocol.reliability import Role, plot_reliability, reliability_curve, subsets_of
 from matcheval.protocol.schemas import GAPS, MODEL_TABLE, PAIRS
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.replication.figures import plot_replication

@@ -71,43 +71,9 @@ def protocol():
     yield f"in {ends(intervals.to_numpy(), '.0f')} % of runs ([table]"
 
 
-def benchmarks():
-    flips = result("bit_flips")
-    assert (flips["refused"] == flips["flips"]).all()
-    per_kind, seed = flips.loc[0, ["flips", "seed"]]
-    yield f"all {flips['flips'].sum():,} flips ({per_kind:,} per kind, seed {seed}) were refused"
-    soak, on_slurm = result("soak"), result("soak_slurm")
-    assert not soak["wrong"].any()
-    assert not on_slurm[["differing", "lost"]].any(axis=None)
-    seed, rounds, minutes = soak.loc[0, ["seed", "rounds", "minutes"]]
-    yield f"{rounds:g} rounds ({soak['times'].sum()} events, {minutes:g} minutes, seed {seed:g})"
-    yield f"{on_slurm.loc[0, 'rounds']} rounds on a real SLURM ({on_slurm['times'].sum()} events)"
-    table = result("published_pair_controls")
-    table = table[table["control"] != "2,000 of CIFAR-10, and CIFAR-10.1"]
-    names = ["gap", "confidence_part", "matched_gap"]
-    assert table[names].abs().max(axis=None) < 0.01
-    clear = sum(((table[f"{n}_low"] > 0) | (table[f"{n}_high"] < 0)).sum() for n in names)
-    n = 3 * len(table)
-    yield f"In {len(table)} such comparisons"
-    yield f"stayed below 1 point, and {clear} of {n} intervals excluded zero, where {0.05 * n:.0f}"
-    unmatched = result("iid_control").query("criterion == 'label_probability'")
-    shares = [f"{share:.0f} %" for share in unmatched["unmatched_percent"]]
-    yield f"{shares[0]} of the targets stay unmatched, almost as many as the {shares[1]}"
-    table = result("robustness_coverage")
-    ratios = ends(table["wider_by_counts"])
-    yield f"{ends(table['coverage_images'], 'g')} % by images; intervals by counts are {ratios}"
-
-
-SENTENCES = {
-    "../benchmarks/README": benchmarks,
-    "protocol": protocol,
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("page", SENTENCES)
-def test_sentences_tell_what_the_files_say(page):
-    told = [one.replace("-", "−") for one in SENTENCES[page]()]
-    assert [one for one in told if one not in words_of(f"{page}.md")] == []
+def test_sentences_tell_what_the_files_say():
+    told = [one.replace("-", "−") for one in protocol()]
+    assert [one for one in told if one not in words_of("protocol.md")] == []
 
 
 def test_commands_print_what_the_pages_show(tmp_path, monkeypatch, capsys):

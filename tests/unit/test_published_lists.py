@@ -1,30 +1,17 @@
-"""Lists of published prediction files, and the published networks on CIFAR-10 and CIFAR-10.1."""
-
-import csv
+"""Lists of published prediction files, and published logits on CIFAR-10 and CIFAR-10.1."""
 
 import numpy as np
 import pytest
 
-import matcheval as me
-from image_sets import ROOT, SHARED
+from image_sets import SHARED
 from matcheval.downloads.sources import listed_files
 from matcheval.errors import InputError
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout
-from reference import match
 
-MODELS = ROOT / "studies/cifar10.1-published-models.csv"
 DATA = SHARED / "data" / "cifar10_1"
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason=f"no published logits in {DATA}")
 LABELS = {"cifar10": "cifar10_test_set_original_labels", "cifar10.1-v6": "cifar10.1_v6_labels"}
-ADDRESS = "https://example.org/at/"
-HEAD = "model,dataset,path,bytes,sha256\n"
-
-
-def listed(tmp_path, *rows, dataset="old"):
-    path = tmp_path / "list.csv"
-    path.write_text(HEAD + "".join(f"{row}\n" for row in rows))
-    return listed_files(str(path), dataset, ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +24,10 @@ def listed(tmp_path, *rows, dataset="old"):
 )
 def test_what_is_wrong_in_a_list_is_told(tmp_path, rows, told):
     digests = {"a": "a" * 64, "b": "b" * 64}
+    lines = ["model,dataset,path,bytes,sha256", *(row.format(**digests) for row in rows)]
+    (tmp_path / "list.csv").write_text("\n".join(lines))
     with pytest.raises(InputError, match=told):
-        listed(tmp_path, *(row.format(**digests) for row in rows))
+        listed_files(str(tmp_path / "list.csv"), "old", "https://example.org/at/")
 
 
 def test_a_stated_accuracy_is_compared(tmp_path):
@@ -69,48 +58,3 @@ def test_published_files_are_read_as_they_are(file):
         assert found.correct.mean() == published["acc"]
         assert np.array_equal(found.prediction, published["labels"])
         assert np.allclose(found.probability, published["probs"].max(axis=1), atol=1e-6)
-
-
-@needs_data
-def test_gaps_of_eight_networks_agree_with_a_naive_computation():
-    """Greedy random matching as in the paper, with random numbers of its own, five times."""
-    import pyarrow.parquet as pq
-
-    with MODELS.open(newline="") as stream:
-        chosen = [row["note"].replace(" at ", "|") for row in csv.DictReader(stream)][::11]
-    truth = np.load(DATA / "labels.npz")
-    sets = {}
-    for name in ("cifar10", "cifar10_1_v6"):
-        table = pq.read_table(DATA / f"logits_{name}.parquet", columns=chosen)
-        sets[name] = {
-            model: np.stack(table.column(model).to_numpy()).astype(np.float64) for model in chosen
-        }
-    assert len(chosen) == 8
-    for model in chosen:
-        sides = [{"labels": truth[name].astype(int), "logits": sets[name][model]} for name in sets]
-        found = me.compare(*sides, criteria="label_probability", seeds=5).gaps["label_probability"]
-        old, new = (Naive(side["logits"], side["labels"]) for side in sides)
-        gap = old.right.mean() - new.right.mean()
-        matched, unmatched = [], []
-        for seed in range(5):
-            picks = match(old, new, "label_probability", 0.005, np.random.default_rng(seed))
-            is_matched = picks >= 0
-            matched.append(old.right[picks[is_matched]].mean() - new.right[is_matched].mean())
-            unmatched.append(1 - is_matched.mean())
-        assert found.gap.value == pytest.approx(gap, abs=1e-12)
-        assert found.fraction_unmatched == pytest.approx(np.mean(unmatched), abs=0.003)
-        # Means of five runs of which each has a standard deviation of about 0.3 points.
-        assert found.matched_gap.value == pytest.approx(np.mean(matched), abs=0.01)
-
-
-class Naive:
-    """Predictions as the naive reference reads them."""
-
-    def __init__(self, logits, labels):
-        p = np.exp(logits - logits.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        self.probability, self.prediction = p.max(axis=1), p.argmax(axis=1)
-        self.right = self.prediction == labels
-
-    def __len__(self):
-        return len(self.right)

@@ -220,21 +220,15 @@ def browser():
         running.close()
 
 
-def opened(browser, path):
-    """A page in the browser, and a list of what it printed and asked for."""
+def test_sorting_search_and_hover(browser, estimated, tmp_path):
+    path = tmp_path / "report.html"
+    names = [f"m{i}" for i in range(12)]
+    path.write_text(page_of(estimated, tmp_path, names=names), encoding="utf-8")
     page, events = browser.new_page(viewport={"width": 1200, "height": 900}), []
     page.on("console", lambda message: events.append(message.text))
     page.on("pageerror", lambda error: events.append(str(error)))
     page.on("request", lambda request: events.append(request.url))
     page.goto(path.as_uri(), timeout=120_000)  # on a machine that is busy
-    return page, events
-
-
-def test_sorting_search_and_hover(browser, estimated, tmp_path):
-    path = tmp_path / "report.html"
-    names = [f"m{i}" for i in range(12)]
-    path.write_text(page_of(estimated, tmp_path, names=names), encoding="utf-8")
-    page, events = opened(browser, path)
 
     def column(n):
         rows = page.locator("#matching tbody tr:visible")

@@ -83,11 +83,6 @@ class TestOtherScores:
 class TestRepeats:
     ROWS = {"label": LABELS, "prediction": PREDICTED, "probability": CONFIDENCES}
 
-    def test_every_row_twice(self):
-        for times, again in ((2, np.tile), (3, np.repeat)):
-            (told,) = repeats_warning({k: again(v, times) for k, v in self.ROWS.items()})
-            assert f"every row is there {times} times" in told
-
     def test_what_is_no_repeat(self):
         twice = {k: np.repeat(v, 2) for k, v in self.ROWS.items()}
         some = twice["label"].copy()

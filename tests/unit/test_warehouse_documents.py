@@ -113,19 +113,6 @@ def test_the_default_plan_is_that_of_cifar10_warehouse():
     assert not any("{" in text for text in texts)
 
 
-def test_rows_of_a_small_plan():
-    settings = warehouse(A=GROUP, B=GROUP | {"sources": {"x": 2, "y": None}, "style": "sketch"})
-    assert [one.name for one in planned_sets(settings.plan).values()] == [
-        "A-site-red", "A-site-dark-blue", "B-x-01", "B-x-02", "B-y",
-    ]  # fmt: skip
-    rows = tabulate_plan(settings).to_pylist()
-    assert rows[3] == {
-        "set": "A-site-dark-blue", "group": "A", "source": "site", "style": "photo",
-        "colour": "dark blue", "template": "{class}", "class": "dog", "text": "dog",
-    }  # fmt: skip
-    assert rows[4]["colour"] is None
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -24,9 +24,7 @@ from matcheval.predictions.files import read_predictions
 TINY = {
     "embed_dim": 16,
     "vision_cfg": {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 16},
-    "text_cfg": {
-        "context_length": 24, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1,
-    },
+    "text_cfg": {"context_length": 24, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1},
 }  # fmt: skip
 CLASSES = ("cat", "dog", "fire truck")
 TWO = "a photo of a {}. | art of the {}"
