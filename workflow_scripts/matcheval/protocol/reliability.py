@@ -3,7 +3,6 @@
 Figures 1, 5 and 8 of Anzaku et al. (2022), arXiv 2209.01848.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -11,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
-from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.figures.forms import JOINED, drawing, scatter, square
-from matcheval.predictions.records import Predictions
 from matcheval.protocol.compared_models import MatchedModel
-from matcheval.protocol.comparisons import Comparison
 from matcheval.protocol.gap_figures import name_or_number, sets_of
+from matcheval.protocol.matching import UNMATCHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,59 +83,36 @@ class Subset:
     n_seeds: int = 1
 
     @property
-    def n_per_seed(self) -> float:
-        """Mean number of datapoints per seed."""
-        return len(self.probability) / self.n_seeds
-
-    @property
     def label(self) -> str:
         """Its entry in the legend."""
-        n = f"{style.count(self.n_per_seed)}{' per seed' * (self.n_seeds > 1)}"
+        n = f"{style.count(len(self.probability) / self.n_seeds)}{' per seed' * (self.n_seeds > 1)}"
         size = n if len(self.probability) else "0: none"
         return f"{self.role}: {style.shortened(self.dataset)} (n = {size})"
 
 
-def subsets_of(comparison: Comparison, pairs: pa.Table, seeds: Sequence[int]) -> list[Subset]:
-    """Split the predictions of a comparison into the five subsets, pooled over seeds."""
-    source, target, n = comparison.source, comparison.target, len(seeds)
-    in_source, in_target = (
-        _rows(side, pairs[f"{role}_index"].to_numpy())
-        for role, side in (("source", source), ("target", target))
-    )
-    is_unmatched = np.ones((n, len(target)), dtype=np.bool_)
-    order = {seed: position for position, seed in enumerate(seeds)}
-    is_unmatched[[order[s] for s in pairs["seed"].to_pylist()], in_target] = False
+def subsets_of(matched: MatchedModel) -> list[Subset]:
+    """Split the predictions of a matched model into the five subsets, pooled over seeds."""
+    comparison, n = matched.comparison, len(matched.rows)
+    picked = np.stack([*matched.rows.values()])  # shape (n_seeds, n_target)
+    is_matched = picked != UNMATCHED
     chosen: dict[Role, tuple[Any, int]] = {
         Role.SOURCE: (slice(None), 1),
         Role.TARGET: (slice(None), 1),
-        Role.MATCHED_SOURCE: (in_source, n),
-        Role.MATCHED_TARGET: (in_target, n),
-        Role.UNMATCHED_TARGET: (np.nonzero(is_unmatched)[1], n),
+        Role.MATCHED_SOURCE: (picked[is_matched], n),
+        Role.MATCHED_TARGET: (np.nonzero(is_matched)[1], n),
+        Role.UNMATCHED_TARGET: (np.nonzero(~is_matched)[1], n),
     }
     subsets = []
-    for role, (rows, n_seeds) in chosen.items():
+    for role, (of_role, n_seeds) in chosen.items():
         is_original = role.endswith("source") == comparison.source_is_original
         origin = "original" if is_original else "replication"
         side, name = getattr(comparison, origin), comparison.pair.datasets[origin]
         look = style.SETS[origin][role.startswith("matched")]
         if role is Role.UNMATCHED_TARGET:
             look = style.UNMATCHED
-        probability = side.probability[rows].astype(np.float64)
-        subsets.append(Subset(role, name, look, probability, side.correct[rows], n_seeds))
+        probability = side.probability[of_role].astype(np.float64)
+        subsets.append(Subset(role, name, look, probability, side.correct[of_role], n_seeds))
     return subsets
-
-
-def _rows(predictions: Predictions, index: npt.NDArray[np.int32]) -> npt.NDArray[np.intp]:
-    """Look up the rows of datapoints by their indices."""
-    rows = np.searchsorted(predictions.index, index)
-    is_predicted = predictions.index[np.minimum(rows, len(predictions) - 1)] == index
-    if not is_predicted.all():
-        raise InputError(
-            f"the matched pairs contain datapoint {index[~is_predicted][0]}, which has no "
-            "prediction",
-            remedy="They were matched on other predictions: delete them and match again",
-        )
-    return rows
 
 
 # Line width, size of markers and drawing order, chosen so that coinciding curves remain visible:
@@ -154,12 +127,9 @@ _LOOKS = {
 }
 
 
-def plot_reliability(
-    comparison: Comparison, pairs: pa.Table, title: str, epsilon: float, seeds: Sequence[int],
-    bins: int = 10,
-) -> "Figure":  # fmt: skip
+def plot_reliability(matched: MatchedModel, bins: int = 10) -> "Figure":
     """Plot accuracy against confidence, and the density of the confidences, for five subsets."""
-    subsets = subsets_of(comparison, pairs, seeds)
+    subsets = subsets_of(matched)
     with style.style():
         figure = style.new_figure(2 * style.COLUMN_WIDTH, style.COLUMN_WIDTH + 0.65)
         reliability, density = figure.subplots(1, 2)
@@ -189,18 +159,13 @@ def plot_reliability(
             [lines[i] for i in order], [labels[i] for i in order], loc="outside lower center",
             ncols=2,
         )  # fmt: skip
-        pooled = "1 seed" if len(seeds) == 1 else f"{len(seeds)} seeds pooled"
-        sets = " → ".join(map(style.shortened, comparison.pair.datasets.values()))
-        subject = f"{comparison.model} on {sets}"
-        style.set_title(figure, f"{subject}\n{title}, ε = {epsilon:g}, {pooled}")
+        n_seeds = len(matched.rows)
+        pooled = "1 seed" if n_seeds == 1 else f"{n_seeds} seeds pooled"
+        sets = " → ".join(map(style.shortened, matched.comparison.pair.datasets.values()))
+        title, epsilon = matched.method.title(matched.name), matched.method.epsilon
+        heading = f"{matched.comparison.model} on {sets}\n{title}, ε = {epsilon:g}, {pooled}"
+        style.set_title(figure, heading)
     return figure
-
-
-def plot_reliability_of(matched: MatchedModel) -> "Figure":
-    """Plot the reliability diagram of a model that is matched."""
-    comparison, seeds = matched.comparison, tuple(matched.rows)
-    title, epsilon = matched.method.criterion.description, matched.method.epsilon
-    return plot_reliability(comparison, matched.pairs(), title, epsilon, seeds)
 
 
 def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> bool:
