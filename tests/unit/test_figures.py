@@ -15,11 +15,13 @@ from matcheval.figures.forms import draw_curves, draw_rows, running_median
 from matcheval.figures.style import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range
-from matcheval.protocol.reliability import (
+from matcheval.protocol.figures import (
     Role,
+    plot_gaps,
+    plot_matched_accuracy,
     plot_reliability,
     reliability_curve,
+    sampling_range,
     subsets_of,
 )
 from matcheval.protocol.schemas import GAPS, MODEL_TABLE
