@@ -1,5 +1,7 @@
 """What figures show: units, counts, and the values of tables; files depend on the figure only."""
 
+from dataclasses import replace
+
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
@@ -8,15 +10,21 @@ from test_replication import SETTINGS, results, settings_with
 
 from drawings import PAIR, draw, lines_of
 from helpers import predictions
-from matcheval.errors import InputError
 from matcheval.figures import style as look
 from matcheval.figures.forms import draw_curves, draw_rows, running_median
 from matcheval.figures.style import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy, sampling_range
-from matcheval.protocol.reliability import Role, plot_reliability, reliability_curve, subsets_of
-from matcheval.protocol.schemas import GAPS, MODEL_TABLE, PAIRS
+from matcheval.protocol.figures import (
+    Role,
+    plot_gaps,
+    plot_matched_accuracy,
+    plot_reliability,
+    reliability_curve,
+    sampling_range,
+    subsets_of,
+)
+from matcheval.protocol.schemas import GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.replication.figures import plot_replication
 from matcheval.replication.fits import Extremes, fit_replication
@@ -115,14 +123,8 @@ def test_sampling_range_by_hand():
 METHOD = MatchingMethod(criterion="probability")
 
 
-def data_of(original, replication, seeds=(0, 1, 2), pairs=None):
-    """Matched by `METHOD`, or by the rows (seed, source, target) of a table of pairs."""
-    comparison = Comparison("net.a1", PAIR, original, replication)
-    if pairs is None:
-        table = MatchedModel.of(comparison, METHOD, seeds).pairs()
-    else:
-        table = PAIRS.table({name: [row[i] for row in pairs] for i, name in enumerate(PAIRS.names)})
-    return comparison, table, METHOD.title(), 0.005, seeds
+def matched(original, replication):
+    return MatchedModel.of(Comparison("net.a1", PAIR, original, replication), METHOD, range(3))
 
 
 def test_bins_by_hand():
@@ -158,9 +160,9 @@ def test_empty_bins_and_empty_sets_are_nan():
 def test_subsets_by_hand():
     source = predictions([0.9, 0.6, 0.3], [0, 1, 2], label=[0, 1, 0], index=np.array([7, 5, 9]))
     target = predictions([0.6, 0.9], [1, 0], label=[0, 0], index=np.array([3, 8]))
-    pairs = [(4, 5, 3), (4, 7, 8), (6, 7, 8)]  # no match with seed 2
-    comparison, table, _, _, seeds = data_of(source, target, [2, 4, 6], pairs)
-    subsets = subsets_of(comparison, table, seeds)
+    rows = {2: [-1, -1], 4: [0, 1], 6: [-1, 1]}  # no match with seed 2
+    picked = {seed: np.array(of_targets) for seed, of_targets in rows.items()}
+    subsets = subsets_of(replace(matched(source, target), rows=picked))
     expected = [
         ("Known", 1, 3, [0.6, 0.9, 0.3], [True, True, False]),  # in order of index
         ("New-Writers", 1, 2, [0.6, 0.9], [False, True]),
@@ -170,21 +172,16 @@ def test_subsets_by_hand():
         ("New-Writers", 3, 1, [0.6, 0.9, 0.6], [False, True, False]),
     ]
     assert [subset.role for subset in subsets] == list(Role)
-    for subset, (*names, probability, correct) in zip(subsets, expected, strict=True):
-        assert [subset.dataset, subset.n_seeds, subset.n_per_seed] == names
+    for subset, (*names, n, probability, correct) in zip(subsets, expected, strict=True):
+        assert [subset.dataset, subset.n_seeds] == names
+        assert f"(n = {n}{' per seed' * (subset.n_seeds > 1)})" in subset.label
         assert subset.probability.tolist() == pytest.approx(probability)
         assert subset.correct.tolist() == correct
 
 
-@pytest.mark.parametrize(("row", "datapoint"), [((0, 2, 0), 2), ((0, 0, 5), 5)])
-def test_pairs_of_other_predictions(row, datapoint):
-    with pytest.raises(InputError, match=f"datapoint {datapoint}, which has no"):
-        plot_reliability(*data_of(predictions([0.5, 0.6]), predictions([0.5]), [0], [row]))
-
-
 @pytest.mark.parametrize("target", [[0.9] * 40, [0.2] * 40], ids=["all matched", "none"])
 def test_reliability_without_unmatched_or_without_matched_points(target):
-    draw(plot_reliability(*data_of(predictions([0.9] * 60), predictions(target))))
+    draw(plot_reliability(matched(predictions([0.9] * 60), predictions(target))))
 
 
 # Replication against original accuracy

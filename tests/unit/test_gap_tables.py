@@ -13,7 +13,7 @@ from drawings import draw
 from helpers import predictions, simulate
 from matcheval.protocol import decomposition
 from matcheval.protocol.comparisons import groups, paired_images
-from matcheval.protocol.gap_figures import plot_gaps
+from matcheval.protocol.figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
 from matcheval.protocol.words import write_summary

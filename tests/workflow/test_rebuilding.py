@@ -44,7 +44,7 @@ def jobs(plan):
         ("small.yaml", "{seeds: 4", "{epsilon: 0.01, seeds: 4", MATCHING),
         ("small.yaml", "figures:", "replication: {resamples: 500}\nfigures:", FITS),
         (f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -2 + 1", MATCHING),
-        (f"{LIBRARY}/protocol/reliability.py", '"Accuracy (%)"', '"Accuracy in %"', PAGES),
+        (f"{LIBRARY}/protocol/figures.py", "Mean confidence (%)", "Mean confidence in %", PAGES),
     ],
 )  # fmt: skip
 def test_an_edit_repeats_what_it_concerns(copy, file, old, new, repeated):

@@ -106,9 +106,9 @@ class MatchResult(Shown):
 
     def plot(self) -> "Figure":
         """Draw accuracy against confidence in bins, of both sets and their matched subsets."""
-        from matcheval.protocol.reliability import plot_reliability_of
+        from matcheval.protocol.figures import plot_reliability
 
-        return plot_reliability_of(self._matched)
+        return plot_reliability(self._matched)
 
     def save(self, folder: str | os.PathLike[str], *, pairs: bool = False) -> list[Path]:
         """Write `runs.parquet` and `runs.csv` to a folder, and return their paths.

@@ -184,8 +184,12 @@ class ComparisonResult(Shown):
             return self._analyses[kind].figure()
         check_known("kind of figure", [kind], (*_KINDS, *self.analyses))
         check_known("criterion", [criterion] if criterion else [], self.gaps)
-        from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-        from matcheval.protocol.reliability import plot_confidence, plot_reliability_of
+        from matcheval.protocol.figures import (
+            plot_confidence,
+            plot_gaps,
+            plot_matched_accuracy,
+            plot_reliability,
+        )
 
         chosen = Criterion(criterion or next(iter(self.gaps)))
         table, gaps = self._tables[chosen], self._estimates.models[chosen.value]
@@ -200,7 +204,7 @@ class ComparisonResult(Shown):
         if (n := len(self.models)) > 1:
             problem = f"a reliability diagram is of one model, not of {n}"
             raise InputError(problem, remedy="Compare the model alone")
-        return plot_reliability_of(self._matched[chosen])
+        return plot_reliability(self._matched[chosen])
 
     def save(self, folder: str | os.PathLike[str], *, figures: Sequence[str] = ()) -> list[Path]:
         """Write report, tables and figures to a folder, and return the paths of all files.

@@ -146,12 +146,8 @@ def _temperature(base: Path | InMemory, layout: Layout) -> float:
     from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 
     contents = read_contents(base, layout, scores=True, labels="required")
-    labels = np.asarray(contents.columns["label"], np.int64)
-    logits = _logits(contents, base)
-    if len(labels) and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
-        problem = f"{labels.max()} is too large, or {labels.min()} negative"
-        raise InputError(problem, file=base, field="label")
-    return fit_temperature(logits, labels)
+    contents.checked()
+    return fit_temperature(_logits(contents, base), contents.columns["label"].astype(np.int64))
 
 
 @dataclass(frozen=True, eq=False)

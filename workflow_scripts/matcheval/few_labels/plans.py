@@ -1,11 +1,10 @@
 """`matcheval.label_plan`: how many labels an interval needs, and which datapoints to label."""
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,11 @@ from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, dra
 from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.delimited_text import marked
-from matcheval.io.files import atomic_file, check_place
+from matcheval.io.delimited_text import marked_frame
+from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import aligned, counted, level_text
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
-from matcheval.predictions.layout import class_name
+from matcheval.predictions.layout import class_names
 from matcheval.statistics.intervals import FloatArray, check_level, normal_quantile
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ class LabelPlan(Shown):
         check_known("table", [table], ("needs", "worklist"))
         if table == "needs":
             return pd.DataFrame([vars(need) for need in self.needs])
-        return pd.DataFrame(self._worklist(show_predictions=all))
+        return self._worklist(show_predictions=all)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
         """Draw the labels that each design needs: as planned, and up to the worst case.
@@ -169,38 +168,33 @@ class LabelPlan(Shown):
         if files[0].exists():
             remedy = "Give another folder"
             raise InputError("is there, and may hold labels", file=files[0], remedy=remedy)
-        check_place(files[0])
-        files[0].parent.mkdir(parents=True, exist_ok=True)
-        rows = self._worklist(show_predictions=show_predictions)
-        with atomic_file(files[0]) as partial, partial.open("w", newline="") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]) if rows else ["order", "index", "label"])
-            writer.writeheader()
-            writer.writerows(
-                {k: marked(v) if isinstance(v, str) else v for k, v in row.items()} for row in rows
-            )
+        with atomic_file(files[0]) as partial:
+            table = self._worklist(show_predictions=show_predictions)
+            marked_frame(table).to_csv(partial, index=False)
         digest = inputs.digest_of(self._sets, self.design)
         plan = Plan(self._draw, digest, self._sets[0].temperature, self.n_done)
         plan.save(files[1], n=self.n, level=self.level, half_width=self.half_width)
         return files
 
-    def _worklist(self, *, show_predictions: bool) -> list[dict[str, Any]]:
-        predictions, rows = self._sets[0].predictions, []
+    def _worklist(self, *, show_predictions: bool) -> pd.DataFrame:
+        rows, predictions = self._draw.rows, self._sets[0].predictions
         labels = {} if self._labels is None else self._labels.by_row
         texts = {} if self._labels is None else self._labels.texts
-        for order, row in enumerate(self._draw.rows.tolist()):
-            cells: dict[str, Any] = {
-                "order": order, "index": int(predictions.index[row]),
-                "file": "" if predictions.keys is None else str(predictions.keys[row]),
-                "label": texts.get(row, ""),
-                "status": "" if row not in labels else "skip" if labels[row] == SKIP else "done",
-            }  # fmt: skip
-            for k, model in enumerate(self._sets if show_predictions else (), 1):
-                end = f"_{k}" if len(self._sets) > 1 else ""
-                label = int(model.predictions.prediction[row])
-                cells[f"prediction{end}"] = class_name(model.layout, label)
-                cells[f"confidence{end}"] = round(float(model.f[row]), 6)
-            rows.append(cells)
-        return rows
+        status = dict.fromkeys(labels, "done") | {k: "skip" for k, v in labels.items() if v == SKIP}
+        keys = predictions.keys
+        table = pd.DataFrame({
+            "order": np.arange(len(rows)), "index": predictions.index[rows].astype(np.int64),
+            "file": "" if keys is None else keys[rows].astype(str),
+            "label": [texts.get(row, "") for row in rows.tolist()],
+            "status": [status.get(row, "") for row in rows.tolist()],
+        })  # fmt: skip
+        for k, model in enumerate(self._sets if show_predictions else (), 1):
+            end = f"_{k}" if len(self._sets) > 1 else ""
+            table[f"prediction{end}"] = class_names(
+                model.layout, model.predictions.prediction[rows]
+            )
+            table[f"confidence{end}"] = [round(f, 6) for f in model.f[rows].tolist()]
+        return table
 
     def __str__(self) -> str:
         """Return the text that `matched-eval label-plan` prints."""

@@ -15,11 +15,15 @@ from matcheval.errors import configuration_error
 from matcheval.figures.style import save_figure
 from matcheval.io.files import atomic_file
 from matcheval.predictions.layout import layout_of
-from matcheval.protocol.compared_models import ComparedModels, PairFiles
+from matcheval.protocol.compared_models import ComparedModels, MatchedModel, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
-from matcheval.protocol.gap_figures import plot_gaps, plot_matched_accuracy
-from matcheval.protocol.reliability import plot_confidence, plot_reliability
-from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE, PAIRS
+from matcheval.protocol.figures import (
+    plot_confidence,
+    plot_gaps,
+    plot_matched_accuracy,
+    plot_reliability,
+)
+from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
 from matcheval.protocol.words import write_summary
@@ -82,13 +86,12 @@ def draw_gaps(
 
 
 def draw_reliability(
-    *, files: PairFiles, pairs: Path, matching: str, title: str, bins: int, outputs: Sequence[Path]
+    *, files: PairFiles, matching: str, bins: int, outputs: Sequence[Path]
 ) -> None:
     """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
     (comparison,) = files.comparisons()
-    epsilon = files.matchings[matching].epsilon
-    figure = plot_reliability(comparison, PAIRS.read(pairs), title, epsilon, files.seeds, bins)
-    save_figure(figure, *outputs)
+    matched = MatchedModel.of(comparison, files.matchings[matching], files.seeds, matching)
+    save_figure(plot_reliability(matched, bins), *outputs)
 
 
 _CAPTIONS = {
@@ -406,8 +409,7 @@ class Matching(Analysis):
             for model in self.settings.reliability_models:
                 arguments = {
                     "files": self.files(pair, [model], groups=False), "matching": name,
-                    "pairs": self.matched_pairs.file(**of, model=model),
-                    "title": self.titles[name], "bins": self.settings.reliability_bins,
+                    "bins": self.settings.reliability_bins,
                     "outputs": self.reliability_plot.expand(**of, model=model),
                 }  # fmt: skip
                 calls.append(call(draw_reliability, **arguments))

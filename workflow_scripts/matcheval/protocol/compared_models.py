@@ -293,13 +293,7 @@ class PairFiles:
         """Return models that are read one by one, and what belongs together."""
         comparisons = of_same_datapoints(self.comparisons())
         first = next(comparisons)
-        try:
-            blocks = self._blocks(first)
-        except Exception:
-            for _ in comparisons:
-                pass  # what is wrong with files as a whole is told first
-            raise
-        return chain([first], comparisons), blocks
+        return chain([first], comparisons), self._blocks(first)
 
     def read(self) -> ComparedModels:
         """Read all models."""

@@ -109,13 +109,9 @@ def _calibration(
     values = 100 * curves[["confidence", "accuracy"]].to_numpy()
     ends = float(values.min()), float(values.max())
     line = Line("confidence = accuracy", "reference", ends, ends)
-    seems = "seems to be" if claim.strength == "suggested" else "is"
-    title = {
-        "small": f"mean confidence {seems} right",
-        "overconfident": f"mean confidence {seems} too high",
-        "underconfident": f"mean confidence {seems} too low",
-        "mixed": "models differ in calibration",
-    }.get(claim.finding, "no difference of mean confidence and accuracy is shown")
+    title = _of_confidence(claim) or "no difference of mean confidence and accuracy is shown"
+    if claim.finding == "mixed":
+        title = "models differ in calibration"
     return Chart(
         f"On {row['replication']}, {title}",
         "mean confidence (%)", "accuracy (%)", series, [line], is_square=True, is_joined=True,
@@ -149,21 +145,21 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
 def _title(verdict: Verdict) -> str:
     """Say what a pair shows in a few words, each as strongly as its claim."""
     of_accuracy, of_calibration, *_ = verdict.claims
+    sure, unsure = {
+        "loss": ("falls", "seems to fall"),
+        "gain": ("rises", "seems to rise"),
+        "small": ("hardly differs", "seems hardly to differ"),
+    }.get(of_accuracy.finding, ("is not shown to differ",) * 2)
+    title = f"Accuracy {sure if of_accuracy.strength == 'established' else unsure}"
+    return "; ".join(filter(None, [title, _of_confidence(of_calibration)]))
 
-    def said(claim: Claim, sure: str, unsure: str) -> str:
-        return sure if claim.strength == "established" else unsure
 
-    title = {
-        "loss": said(of_accuracy, "Accuracy falls", "Accuracy seems to fall"),
-        "gain": said(of_accuracy, "Accuracy rises", "Accuracy seems to rise"),
-        "small": said(of_accuracy, "Accuracy hardly differs", "Accuracy seems hardly to differ"),
-    }.get(of_accuracy.finding, "A difference in accuracy is inconclusive")
-    calibration = {
-        "small": said(of_calibration, "is right", "seems right"),
-        "overconfident": said(of_calibration, "is too high", "seems too high"),
-        "underconfident": said(of_calibration, "is too low", "seems too low"),
-    }.get(of_calibration.finding)
-    return f"{title}; mean confidence {calibration}" if calibration else title
+def _of_confidence(claim: Claim) -> str:
+    """Say how mean confidence compares with accuracy; nothing if no such claim is made."""
+    is_so = "is" if claim.strength == "established" else "seems"
+    adjective = {"small": "right", "overconfident": "too high", "underconfident": "too low"}
+    found = adjective.get(claim.finding)
+    return f"mean confidence {is_so} {found}" if found else ""
 
 
 def _relation(row: pd.Series, reference: float) -> str:

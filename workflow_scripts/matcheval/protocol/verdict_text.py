@@ -18,9 +18,9 @@ from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
 _MOST_NAMED = 3  # models in a sentence
 _CLEAR_LOSS = 0.05  # a larger one than the margin, for which fewer images are needed
 _POWER = f"{100 * POWER:g} %"
-_SIDES_OF_MODELS = tuple(
-    (f"is {side}confident", f"are {side}confident") for side in ("over", "under")
-)
+_SIDES_OF_MODELS = (
+    ("is overconfident", "are overconfident"), ("is underconfident", "are underconfident")
+)  # fmt: skip
 _CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
 
 
@@ -283,16 +283,16 @@ class VerdictText:
         if not gap.is_defined:
             return "Give sets from which an error can be estimated, of more datapoints or groups."
         if finding["accuracy"] == "mixed":
-            is_off = finding["calibration"] in ("mixed", "overconfident")
-            recalibrate = (
-                f" Recalibrate those that are overconfident on {self._new} before you rely "
-            )
-            return (
+            text = (
                 "Find out what sets these models apart (training data, preprocessing, files that "
                 "are mixed up), and judge each by itself: their mean says little."
-                + f"{recalibrate}on their confidence."
-                * is_off
             )
+            if finding["calibration"] in ("mixed", "overconfident"):
+                text += (
+                    f" Recalibrate those that are overconfident on {self._new} before you rely on "
+                    "their confidence."
+                )
+            return text
         if finding["accuracy"] == "gain":
             return (
                 "Check whether the new set is easier, or its images are in the training data "
