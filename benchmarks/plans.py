@@ -76,12 +76,9 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     """Stubs of prepared sets, of all predictions on them, and of the links to these."""
     from matcheval.io.provenance import publish
     from matcheval.io.user_files import read_yaml
-    from matcheval.registry import ANALYSES
     from matcheval.study.configuration import load_study
 
-    study = load_study(
-        read_yaml(folder / f"{name}.yaml"), default_study=folder / "config.yaml", analyses=ANALYSES
-    )
+    study = load_study(read_yaml(folder / f"{name}.yaml"))
     jobs = study.predicting
     for i in range(n_sets):
         place = Path(study.dataset_folder(f"set{i}"))

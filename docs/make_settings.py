@@ -19,7 +19,6 @@ from matcheval.accuracy_prediction.scores import ALL_SCORES
 from matcheval.accuracy_prediction.scores.score import Predicts
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.names import NAME_PATTERN
-from matcheval.registry import ANALYSES
 from matcheval.study.configuration import configuration_model
 from matcheval.training.options import ALGORITHMS, OPTIMIZERS
 from matcheval.training.recipe import Recipe
@@ -304,7 +303,7 @@ _LENGTH_KEYWORDS = {"array": "minItems", "object": "minProperties"}
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of study files, by which editors complete and check them."""
-    schema = _with_standard_bounds(configuration_model(ANALYSES).model_json_schema())
+    schema = _with_standard_bounds(configuration_model().model_json_schema())
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

@@ -19,9 +19,8 @@ from matcheval.execution.gpus import visible_gpus
 from matcheval.execution.jobs import RUN, begin_run, check_same_study, set_job_environment
 from matcheval.io.provenance import CodeDigests
 from matcheval.io.user_files import read_yaml
-from matcheval.registry import ANALYSES
 from matcheval.study.configuration import complete_configuration, load_study
-from matcheval.study.requests import Machine, Requests
+from matcheval.study.requests import Requests
 from matcheval.study.rules import one_of
 from matcheval.study.commands import Commands
 from preflight import with_message_only
@@ -38,7 +37,7 @@ with with_message_only():
         begin_run(CONFIGURATION)
     else:  # a job, which reads the study again
         check_same_study(CONFIGURATION, workflow.configfiles or [HOME / "config.yaml"])
-    STUDY = load_study(CONFIGURATION, default_study=HOME / "config.yaml", analyses=ANALYSES)
+    STUDY = load_study(CONFIGURATION)
     if workflow.is_main_process:
         # Folders that cannot be read are reported here, in one line.
         for name in STUDY.used:
@@ -66,15 +65,13 @@ DEFAULTS = {
 }
 REQUESTS = Requests(
     STUDY,
-    Machine(
-        n_gpus=len(visible_gpus(os.environ)),
-        # Commands that run no jobs, such as `--report` and `--unlock`, have none.
-        cores=workflow.resource_settings.cores or 1,
-        is_local=workflow.local_exec,
-        gpu_partition=DEFAULTS.get("gpu_partition"),
-        partition=DEFAULTS.get("slurm_partition"),
-        max_runtime=int(DEFAULTS["max_runtime"]) if "max_runtime" in DEFAULTS else None,
-    ),
+    n_gpus=len(visible_gpus(os.environ)),
+    # Commands that run no jobs, such as `--report` and `--unlock`, have none.
+    cores=workflow.resource_settings.cores or 1,
+    is_local=workflow.local_exec,
+    gpu_partition=DEFAULTS.get("gpu_partition"),
+    partition=DEFAULTS.get("slurm_partition"),
+    max_runtime=int(DEFAULTS["max_runtime"]) if "max_runtime" in DEFAULTS else None,
 )
 
 CODE = CodeDigests(SCRIPTS, Path(".snakemake") / "code-digests.json")

@@ -106,7 +106,7 @@ rule lay_out_domain_results:
     params:
         **calls(
             "matcheval.domain_generalization.tables:lay_out_results",
-            lambda w: DOMAINS.layout_arguments,
+            lambda w: {"designs": list(DOMAINS.views.values()), "selections": DOMAINS.selections},
         ),
     message:
         "Laying out the results as tables of Markdown and LaTeX"

@@ -24,7 +24,7 @@ rule match_predictions:
     params:
         **calls(
             "matcheval.protocol.jobs:match_predictions",
-            MATCHING.batch_arguments,
+            lambda w: {"files": MATCHING.files(w.pair, MATCHING.batches[w.batch], groups=False)},
             custom_files=state_of(
                 lambda w: predictions_of_pair(w.pair, MATCHING.batches[w.batch])
             ),
@@ -53,7 +53,7 @@ rule save_matched_pairs:
     params:
         **calls(
             "matcheval.protocol.jobs:save_matched_pairs",
-            MATCHING.saved_arguments,
+            lambda w: {"files": MATCHING.files(w.pair, MATCHING.saved_models, groups=False)},
             custom_files=state_of(lambda w: predictions_of_pair(w.pair, MATCHING.saved_models)),
         ),
     message:
@@ -107,7 +107,7 @@ rule estimate_gaps:
     params:
         **calls(
             "matcheval.protocol.jobs:write_gaps",
-            MATCHING.gap_arguments,
+            lambda w: {"files": MATCHING.files(w.pair, list(STUDY.models))},
             custom_files=state_of(lambda w: MATCHING.inputs_with_groups(w.pair, STUDY.models)),
         ),
     message:

@@ -91,7 +91,13 @@ rule summarize_replication:
     resources:
         **REQUESTS.resources("summarize_replication"),
     params:
-        **calls("matcheval.replication.analysis:write_changes", REPLICATION.changes_arguments),
+        **calls(
+            "matcheval.replication.analysis:write_changes",
+            {
+                "selection_frequencies": REPLICATION.selection_frequencies,
+                "range_without": REPLICATION.settings.range_without,
+            },
+        ),
     message:
         f"Summarising the replications of study {STUDY.name}"
     script:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from matcheval.registry import ANALYSES
-from matcheval.study.configuration import load_study
+from matcheval.study.configuration import complete_configuration, load_study
 from matcheval.study.study import Study
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +25,7 @@ def digit_domains(name="digit-domains") -> dict:
 
 def load(given) -> Study:
     """Load a study with all analyses, as the workflow does."""
-    return load_study(given, default_study=ROOT / "config.yaml", analyses=ANALYSES)
+    return load_study(complete_configuration(given, ROOT / "config.yaml"))
 
 
 def changed(settings, **values):

@@ -26,7 +26,7 @@ def train(name, *given, stops, **named):
     _train(name, *given, stops=stops, **named)
 
 """
-MAIN = 'if __name__ == "__main__":'
+TOGETHER = "def train_models("
 LIMIT = "MARGIN_MINUTES, SHORT_MINUTES = "
 
 
@@ -45,7 +45,7 @@ def test_the_bytes_of_a_local_run(cluster, prepared, tmp_path):
     local = prepared.copy_to(tmp_path / "local")
     local.run()
     run = StudyRun(prepared.copy_to(tmp_path / "slurm"), cluster)
-    run.workflow.edit("workflow_scripts/train.py", MAIN, HELD + MAIN)
+    run.workflow.edit("workflow_scripts/train.py", TOGETHER, HELD + TOGETHER)
     # Twelve seconds after the start of a job of fifteen minutes.
     run.workflow.edit("workflow_scripts/matcheval/execution/jobs.py", f"{LIMIT}5", f"{LIMIT}14.8")
     runtime = "runtime=15 if wildcards.model == 'mlp' else 10"

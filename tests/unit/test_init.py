@@ -11,7 +11,6 @@ from helpers import error_of, printed, simulate
 from image_sets import encode, write_files
 from matcheval.cli.main import main
 from matcheval.predictions.records import write_predictions
-from matcheval.registry import ANALYSES
 from matcheval.study.configuration import load_study
 from studies import ROOT
 
@@ -45,7 +44,7 @@ def predictions(folder, models, n=40, suffix="csv"):
 
 def written(name):
     study = yaml.safe_load(Path(f"{name}.yaml").read_text())
-    load_study(study, default_study=Path(f"{name}.yaml"), analyses=ANALYSES)
+    load_study(study)
     return study
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from matcheval.models.networks import build_model
-from matcheval.study.requests import GPU_RULES, MANY_CORES, Machine, Requests
+from matcheval.study.requests import GPU_RULES, MANY_CORES, Requests
 from matcheval.study.work import ImageSet, network_multiply_adds
 from studies import configuration, load, rule_bodies
 
@@ -24,7 +24,7 @@ def study(tmp_path_factory):
 
 def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
     def threads(rule="train_model", **machine):
-        return Requests(study, Machine(**machine)).threads(rule)
+        return Requests(study, **machine).threads(rule)
 
     assert threads(cores=8) == 4
     assert threads(n_gpus=2, cores=5) == 2
@@ -35,7 +35,7 @@ def test_every_gpu_of_a_machine_has_its_share_of_the_cores(study):
 
 def test_memory_by_images_time_by_work_and_both_by_attempt(study, monkeypatch):
     """A training takes seconds on a GPU, and hours on half a millionth of one."""
-    asked = Requests(study, Machine(max_runtime=600)).resources("train_model")
+    asked = Requests(study, max_runtime=600).resources("train_model")
     images = SimpleNamespace(size_mb=400)
     assert [asked["mem_mb"](JOB, images, n) for n in (1, 2, 3, 5)] == [9000, 18000, 27000, 27000]
     assert asked["runtime"](JOB, 1) == 10

@@ -219,7 +219,7 @@ class TestKilled:
     def test_the_whole_run(self, workflow, copy):
         """While a model is trained."""
         shutil.rmtree(copy.results)
-        copy.kill_when(lambda: any("job.py train " in line for line in processes(copy.folder)))
+        copy.kill_when(lambda: any("job.py train:" in line for line in processes(copy.folder)))
         whole = workflow.artifacts()
         for name, content in copy.artifacts().items():
             assert ".partial-" in name or content == whole[name], f"{name} is half-written"

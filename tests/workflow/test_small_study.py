@@ -47,25 +47,24 @@ def test_refused(tmp_path):
     assert not workflow.results.exists()
 
 
-# Put at the head of predict.py: notes the GPU, and predicts without one.
+# Put into `predict`: notes the GPU, and predicts without one.
+BEGIN = "    stops = is_to_stop(minutes, time.monotonic())\n"
 NOTE = """
-import json, os, pathlib, sys, time
-_place = sys.argv.index("--device") + 1
-assert sys.argv[_place] == "cuda"
-sys.argv[_place] = "cpu"
-_begin = time.time()
-time.sleep(1.0)
-with open("notes", "a") as _file:
-    _gpu = os.environ["CUDA_VISIBLE_DEVICES"]
-    _file.write(json.dumps({"gpu": _gpu, "begin": _begin, "end": time.time()}) + "\\n")
+    import json, os
+    assert config.device == "cuda"
+    config = replace(config, device="cpu")
+    begin = time.time()
+    time.sleep(1.0)
+    with open("notes", "a") as file:
+        gpu = os.environ["CUDA_VISIBLE_DEVICES"]
+        file.write(json.dumps({"gpu": gpu, "begin": begin, "end": time.time()}) + "\\n")
 """
 
 
 @pytest.mark.slow
 def test_as_many_jobs_as_gpus_each_with_its_own(copy, tmp_path):
     """The GPUs are names without devices; jobs note when they ran, and on which GPU."""
-    last = 'if __name__ == "__main__":'
-    copy.edit("workflow_scripts/predict.py", last, NOTE + last)
+    copy.edit("workflow_scripts/predict.py", BEGIN, NOTE + BEGIN)
     copy.edit("small.yaml", "matching:", "inference: {device: cuda}\nmatching:")
     variables = {"CUDA_VISIBLE_DEVICES": "0,GPU-b7", "MATCHEVAL_GPU_LOCKS": str(tmp_path)}
     copy.run("predictions", "--cores", "6", **variables)

@@ -1,8 +1,10 @@
 """The registry of analyses: one line each. CONTRIBUTING.md tells how to add one."""
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from matcheval.study.analysis import Analysis
+if TYPE_CHECKING:
+    from matcheval.study.analysis import Analysis
 
 # In the order they are loaded and run: an analysis can build upon those above it.
 _CLASSES = (
@@ -38,9 +40,9 @@ _CLASSES = (
 )
 
 
-def _load(path: str) -> type[Analysis]:
+def _load(path: str) -> "type[Analysis]":
     module, _, name = path.rpartition(".")
     return getattr(import_module(f"matcheval.{module}"), name)
 
 
-ANALYSES: tuple[type[Analysis], ...] = tuple(map(_load, _CLASSES))
+ANALYSES: "tuple[type[Analysis], ...]" = tuple(map(_load, _CLASSES))

@@ -149,11 +149,6 @@ class DomainGeneralization(PlannedTrainings):
         return {"blocks": self._block_values, "rules": rules, "confidence": confidence}
 
     @property
-    def layout_arguments(self) -> dict[str, Any]:
-        """The arguments of `lay_out_results`."""
-        return {"designs": list(self.views.values()), "selections": self.selections}
-
-    @property
     def figure_arguments(self) -> dict[str, Any]:
         """The calls that draw all figures."""
         others = (name for name in self.settings.algorithms if name != ERM)

@@ -19,13 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
-from matcheval.execution.entry_points import (
-    Call,
-    converted,
-    cut_off_bytecode,
-    named_function,
-    run_call,
-)
+from matcheval.execution.entry_points import Call, converted, named_function, run_call
 from matcheval.io.provenance import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
@@ -107,7 +101,7 @@ def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
     except Exception as error:
         if not isinstance(error, InputError):
             log.exception("%s failed", member.name)
-        return one_line(cut_off_bytecode(error) or error)
+        return one_line(error)
     log.info("%s: %.1f s", member.name, time.perf_counter() - start)
     return ""
 

@@ -4,13 +4,10 @@ import argparse
 import inspect
 import json
 import logging
-import shutil
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any, NoReturn, get_origin
 
 from matcheval.errors import InputError, printable
@@ -72,11 +69,6 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
         _end(InputError(problem, remedy=remedy), error)
     except InputError as error:
         _end(error, error)
-    except (EOFError, ValueError, TypeError) as error:
-        cut_off = cut_off_bytecode(error)
-        if cut_off is None:
-            raise
-        _end(cut_off, error)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
 
@@ -122,21 +114,6 @@ def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None])
             parser.add_argument(option, nargs=several, required=needed, default=default)
 
 
-def cut_off_bytecode(error: BaseException) -> InputError | None:
-    """Delete compiled code if an import has failed as it is cut off, and say so.
-
-    Python before 3.12.8 leaves it so on a full disk, and never compiles it again (CPython 126606).
-    """
-    for frame, _ in traceback.walk_tb(error.__traceback__):
-        if frame.f_code.co_name == "_compile_bytecode":
-            path = Path(frame.f_locals["bytecode_path"])
-            for folder in (path.parent, *Path(__file__).parents[1].rglob("__pycache__")):
-                shutil.rmtree(folder, ignore_errors=True)
-            problem = "compiled code of Python was cut off, as by a full disk, and is deleted"
-            return InputError(problem, file=path, remedy="Run the same command again")
-    return None
-
-
 def _end(error: InputError, cause: Exception) -> NoReturn:
     sys.stderr.write(f"error: {' '.join(str(error).splitlines())}\n")
     raise SystemExit(1) from cause
@@ -158,8 +135,7 @@ def run_job(job: Any) -> None:
         LOGGER.info("interrupted")
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
-        reason = cut_off_bytecode(error) or error
-        LOGGER.error("%s failed", job.params.function, exc_info=reason)
+        LOGGER.error("%s failed", job.params.function, exc_info=error)
         raise SystemExit(1) from error
 
 

@@ -120,19 +120,15 @@ def _resolved(names: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Iterat
         yield from gpus.get(matching[0]) or matching
 
 
-def lease(number: int, names: Sequence[str], folder: Path, *, patience: float = 86_400.0) -> str:
+def lease(number: int, names: Sequence[str], folder: Path) -> str:
     """Reserve GPUs for this process until it ends; wait while other processes hold them."""
     if number > len(names):
         available = f"{len(names)} available" + (f" ({', '.join(names)})" if names else "")
         remedy = "Set 'inference.device' to cpu, or run on a machine with a GPU"
         raise InputError(f"{number} GPU(s) requested, but only {available}", remedy=remedy)
-    deadline, all_names = time.monotonic() + patience, ", ".join(names)
     if not (reserved := _try_to_reserve(number, names, folder)):
-        LOGGER.info("waiting for a free GPU of %s", all_names)
+        LOGGER.info("waiting for a free GPU of %s", ", ".join(names))
     while not reserved:
-        if time.monotonic() > deadline:
-            problem = f"{number} GPU(s) requested, but not as many of {all_names} became free"
-            raise InputError(f"{problem} within {patience:.0f} s")
         time.sleep(_POLL_SECONDS)
         reserved = _try_to_reserve(number, names, folder)
     return ",".join(reserved)

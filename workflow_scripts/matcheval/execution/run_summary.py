@@ -1,7 +1,6 @@
 """The table of a run's failed jobs, from Snakemake's log of the run and the logs of the jobs."""
 
 import re
-import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +12,6 @@ _MAX_FAILURES = 20
 # The end of a log is read: what stopped a job is there.
 _TAIL_BYTES = 65_536
 _MAX_LENGTH = 300
-_FULL = 1 << 20  # bytes free on a disk that is taken for full
 # The clock of a file server may be behind.
 _CLOCK_SECONDS = 60
 _NO_MESSAGE = "it has left no message"
@@ -116,18 +114,9 @@ def _reason(logs: Sequence[str], since: float, status: re.Match[str] | None) -> 
         (_ending_signal(status) if status else "")
         or next(filter(None, map(error_in, texts)), "")
         or next(filter(None, map(_one_line, last_lines)), "")
-        or _without_message(logs)
+        or _NO_MESSAGE
     )
     return reason if len(reason) <= _MAX_LENGTH else reason[: _MAX_LENGTH - 1] + "…"
-
-
-def _without_message(logs: Sequence[str]) -> str:
-    """Tell why a job has left no message: a full disk, or nothing is known."""
-    folders = next((Path(log).absolute().parents for log in logs), ())
-    folder = next(filter(Path.is_dir, folders), None)
-    if folder is not None and shutil.disk_usage(folder).free < _FULL:
-        return f"the disk of {folder} is full. Free space there"
-    return _NO_MESSAGE
 
 
 def error_in(log: str) -> str:

@@ -26,7 +26,6 @@ from matcheval.health import snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
-from matcheval.registry import ANALYSES
 from matcheval.study.checks import check_custom_images, open_samples
 from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
@@ -175,7 +174,7 @@ def write_study(
         temporary = Path(folder, "models.csv")
         temporary.write_text(draft.catalogue, encoding="utf-8")
         keys = {"study": name, "models": str(models or temporary), **yaml.safe_load(draft.keys)}
-        study = load_study(keys, default_study="config.yaml", analyses=ANALYSES)
+        study = load_study(keys)
     check_shared_names(study)
     missing, opened = None, ""
     try:

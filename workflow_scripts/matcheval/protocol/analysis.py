@@ -365,19 +365,6 @@ class Matching(Analysis):
 
     # --- inputs and arguments of jobs
 
-    def batch_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `match_predictions`."""
-        files = self.files(wildcards.pair, self.batches[wildcards.batch], groups=False)
-        return {"files": files}
-
-    def saved_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `save_matched_pairs`."""
-        return {"files": self.files(wildcards.pair, self.saved_models, groups=False)}
-
-    def gap_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `write_gaps`."""
-        return {"files": self.files(wildcards.pair, list(self.study.models))}
-
     @property
     def gap_threads(self) -> int:
         """Jobs of several pairs run side by side; few models take no longer than a start."""

@@ -247,9 +247,3 @@ class Replication(Analysis):
         built = self.study.built_datasets
         files = {d: built[d].selection_frequencies for d in built if d in self.study.paired}
         return {dataset: file for dataset, file in files.items() if file}
-
-    @property
-    def changes_arguments(self) -> dict[str, Any]:
-        """The arguments of `write_changes`."""
-        range_without, files = self.settings.range_without, self.selection_frequencies
-        return {"selection_frequencies": files, "range_without": range_without}

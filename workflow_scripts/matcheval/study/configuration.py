@@ -4,7 +4,7 @@ The JSON schema in `rules/schemas` is generated from these classes, for editors 
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union
 
@@ -20,8 +20,8 @@ from matcheval.inference.settings import InferencePlan, InferenceSettings
 from matcheval.io.user_files import read_yaml
 from matcheval.models.published import describe_published
 from matcheval.names import MODEL, PREDICTIONS_KIND
+from matcheval.registry import ANALYSES
 from matcheval.settings import Name, Named, PathText, Settings, read_settings
-from matcheval.study.analysis import Analysis
 from matcheval.study.catalogue import read_catalogue
 from matcheval.study.checks import check_names, check_needs, check_study
 from matcheval.study.study import SHARED_FOLDERS, Study
@@ -108,14 +108,14 @@ class CoreConfiguration(Settings):
         return os.path.normpath(folder)
 
 
-def configuration_model(analyses: Sequence[type[Analysis]]) -> type[CoreConfiguration]:
+def configuration_model() -> type[CoreConfiguration]:
     """Build the class of the whole configuration."""
     kinds: dict[str, type[DatasetKind]] = dict(KINDS)
-    for analysis in analyses:
+    for analysis in ANALYSES:
         kinds |= analysis.dataset_kinds
     choice: Any = Annotated[Union[tuple(kinds.values())], Field(discriminator="kind")]  # noqa: UP007
     datasets: Any = Annotated[Named[choice], Field(min_length=1)]
-    blocks: dict[str, Any] = {a.name: (a.Settings, a.Settings()) for a in analyses}
+    blocks: dict[str, Any] = {a.name: (a.Settings, a.Settings()) for a in ANALYSES}
     return create_model(
         "Configuration", __base__=CoreConfiguration, datasets=(datasets, ...), **blocks
     )
@@ -166,18 +166,14 @@ def _with_downloads(
     return specs, published
 
 
-def load_study(
-    configuration: Mapping[str, Any], *, default_study: str | os.PathLike[str],
-    analyses: Sequence[type[Analysis]],
-) -> Study:  # fmt: skip
+def load_study(configuration: Mapping[str, Any]) -> Study:
     """Read and check a configuration, its catalogue and the files it names, before any job."""
-    configuration = complete_configuration(configuration, default_study)
     blocks = configuration.get("datasets")
     named = blocks if isinstance(blocks, Mapping) else {}
     suites, expanded = expand_suites(configuration.get("suites") or {}, named)
     if expanded:
         configuration = {**configuration, "datasets": {**named, **expanded}}
-    read: CoreConfiguration = read_settings(configuration_model(analyses), configuration)
+    read: CoreConfiguration = read_settings(configuration_model(), configuration)
     kinds: Mapping[str, DatasetKind] = read.datasets  # type: ignore[attr-defined]
     models = read_catalogue(read.models) if read.models else {}
     sources = [model.source for model in models.values() if model.source]
@@ -203,11 +199,11 @@ def load_study(
         inference=read.inference,
         inference_plan=InferencePlan(read.inference, published),
     )
-    blocks = {analysis.name: getattr(read, analysis.name) for analysis in analyses}
+    blocks = {analysis.name: getattr(read, analysis.name) for analysis in ANALYSES}
     own = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
     for name, block in own.items():
         check_names(study, block, name)
-    for analysis in analyses:
+    for analysis in ANALYSES:
         study.analyses[analysis.name] = analysis(blocks[analysis.name], study)
     check_study(study)
     for name, block in own.items():

@@ -54,9 +54,10 @@ GPU_RULES = (
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What jobs run on."""
+class Requests:
+    """Resource requests of a study's jobs, by rule and wildcards, on some machine or cluster."""
 
+    study: Study
     n_gpus: int = 0
     cores: int = 1
     is_local: bool = True
@@ -64,23 +65,10 @@ class Machine:
     partition: str | None = None
     max_runtime: int | None = None  # minutes
 
-    def gpus_for(self, device: str) -> int:
-        """Return the number of GPUs of a job."""
-        if device == "auto":
-            return int(bool(self.n_gpus if self.gpu_partition is None else self.gpu_partition))
-        return int(device.startswith("cuda"))
-
-
-class Requests:
-    """Resource requests of a study's jobs, by rule and wildcards."""
-
-    def __init__(self, study: Study, machine: Machine) -> None:
-        self._study, self._machine = study, machine
-
     def resources(self, rule: str, models: Sequence[str] = ()) -> dict[str, Any]:
         """Return the resources of a rule; one of a single job has no wildcards, but models."""
-        machine, longest = self._machine, self._machine.max_runtime or math.inf
-        default = _TABLES if rule.removeprefix("tabulate_") in self._study.analyses else _SMALL
+        longest = self.max_runtime or math.inf
+        default = _TABLES if rule.removeprefix("tabulate_") in self.study.analyses else _SMALL
         request = _REQUESTS.get(rule, default)
 
         # The names of these parameters are Snakemake's.
@@ -96,34 +84,38 @@ class Requests:
         resources: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
         if rule in GPU_RULES:
             resources["gpu"] = self._gpus(rule)
-            if machine.gpu_partition is not None:
-                places = machine.partition, machine.gpu_partition
+            if self.gpu_partition is not None:
+                places = self.partition, self.gpu_partition
                 resources["slurm_partition"] = places[bool(resources["gpu"])]
         return resources
 
     def threads(self, rule: str, models: Sequence[str] = ()) -> int:
         """Return the threads of a rule that runs networks; `models` as of `resources`."""
-        threads, n_gpus, machine = self._settings(rule).threads, self._gpus(rule), self._machine
+        threads, n_gpus = self._settings(rule).threads, self._gpus(rule)
         if n_gpus:
             threads = max(threads, MANY_CORES)
         elif rule == "train_models":
             threads *= min(len(models), MANY_CORES)
-        elif rule == "predict_models" and self._study.predicting.are_small:
+        elif rule == "predict_models" and self.study.predicting.are_small:
             threads = MANY_CORES
-        if n_gpus and machine.n_gpus and machine.is_local:  # an equal share for each GPU
-            return min(threads, max(1, machine.cores // machine.n_gpus))
+        if n_gpus and self.n_gpus and self.is_local:  # an equal share for each GPU
+            return min(threads, max(1, self.cores // self.n_gpus))
         return threads
 
     def _settings(self, rule: str) -> TrainingSettings | InferenceSettings:
-        training = self._study.training if rule.startswith("train") else None
-        return training or self._study.inference  # without trainings, these are of no job
+        training = self.study.training if rule.startswith("train") else None
+        return training or self.study.inference  # without trainings, these are of no job
 
     def _gpus(self, rule: str) -> int:
-        return self._machine.gpus_for(self._settings(rule).device)
+        """Return the number of GPUs of a job."""
+        device = self._settings(rule).device
+        if device == "auto":
+            return int(bool(self.n_gpus if self.gpu_partition is None else self.gpu_partition))
+        return int(device.startswith("cuda"))
 
     def _seconds(self, rule: str, wildcards: Any, models: Sequence[str]) -> float:
         """Return how long the work of a job takes, if it depends on the study."""
-        study = self._study
+        study = self.study
         if rule in ("train_model", "train_models"):
             trainings = (training_work(study, model) for model in models or [wildcards.model])
             return sum(self._seconds_of_work(rule, work) for work in trainings)

@@ -24,7 +24,6 @@ from matcheval.datasets.folders import read_description
 from matcheval.errors import InputError, configuration_error
 from matcheval.inference.settings import deciding
 from matcheval.inference.store import ModelFiles, inputs_digest, recorded_inputs
-from matcheval.io.files import atomic_file
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.study.study import STUDIES_FOLDER, Study
 
@@ -56,10 +55,7 @@ def check_shared_names(study: Study) -> None:
     for file in sorted(Path(study.results, STUDIES_FOLDER).glob("*.json")):
         if file.stem == study.name:
             continue
-        try:
-            there = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise InputError(f"not readable ({error})", file=file, remedy="Delete it") from error
+        there = read_json(file, remedy="Delete it")
         for what, names in here.items():
             for name in sorted(set(names) & set(there.get(what, {}))):
                 if difference := _difference(names[name], there[what][name]):
@@ -77,8 +73,7 @@ def check_shared_names(study: Study) -> None:
 
 def record_shared_names(study: Study) -> None:
     """Keep what a study's names stand for, for the studies that run after it."""
-    with atomic_file(Path(study.results, STUDIES_FOLDER, f"{study.name}.json")) as path:
-        path.write_text(json.dumps(meanings(study), indent=1, sort_keys=True), encoding="utf-8")
+    write_json(meanings(study), Path(study.results, STUDIES_FOLDER, f"{study.name}.json"))
 
 
 def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | None:
