@@ -154,9 +154,6 @@ rule plot_matching:
         gaps=by_matching("<study>/gaps/{pair}/{matching}.parquet"),
         means="<study>/gaps/{pair}.parquet",
         predictions=lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS),
-        pairs=by_matching(
-            "<study>/pairs/{pair}/{matching}/{model}.parquet", model=RELIABILITY_MODELS
-        ),
     output:
         in_report("<study>/figures/{pair}/confidence", MATCHING.confidence_plot),
         [
