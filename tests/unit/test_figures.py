@@ -15,15 +15,8 @@ from matcheval.figures.forms import draw_curves, draw_rows, running_median
 from matcheval.figures.style import save_figure
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.comparisons import Comparison
-from matcheval.protocol.figures import (
-    Role,
-    plot_gaps,
-    plot_matched_accuracy,
-    plot_reliability,
-    reliability_curve,
-    sampling_range,
-    subsets_of,
-)
+from matcheval.protocol.figures import plot_gaps, plot_matched_accuracy, sampling_range
+from matcheval.protocol.reliability import Role, plot_reliability, reliability_curve, subsets_of
 from matcheval.protocol.schemas import GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingMethod
 from matcheval.replication.figures import plot_replication

@@ -106,7 +106,7 @@ class MatchResult(Shown):
 
     def plot(self) -> "Figure":
         """Draw accuracy against confidence in bins, of both sets and their matched subsets."""
-        from matcheval.protocol.figures import plot_reliability
+        from matcheval.protocol.reliability import plot_reliability
 
         return plot_reliability(self._matched)
 

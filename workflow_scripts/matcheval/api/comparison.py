@@ -184,12 +184,8 @@ class ComparisonResult(Shown):
             return self._analyses[kind].figure()
         check_known("kind of figure", [kind], (*_KINDS, *self.analyses))
         check_known("criterion", [criterion] if criterion else [], self.gaps)
-        from matcheval.protocol.figures import (
-            plot_confidence,
-            plot_gaps,
-            plot_matched_accuracy,
-            plot_reliability,
-        )
+        from matcheval.protocol.figures import plot_confidence, plot_gaps, plot_matched_accuracy
+        from matcheval.protocol.reliability import plot_reliability
 
         chosen = Criterion(criterion or next(iter(self.gaps)))
         table, gaps = self._tables[chosen], self._estimates.models[chosen.value]

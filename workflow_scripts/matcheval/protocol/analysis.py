@@ -17,12 +17,8 @@ from matcheval.io.files import atomic_file
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
-from matcheval.protocol.figures import (
-    plot_confidence,
-    plot_gaps,
-    plot_matched_accuracy,
-    plot_reliability,
-)
+from matcheval.protocol.figures import plot_confidence, plot_gaps, plot_matched_accuracy
+from matcheval.protocol.reliability import plot_reliability
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
