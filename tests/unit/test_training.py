@@ -210,7 +210,7 @@ class TestResuming:
 
 def command(folders, tmp_path, recipe, python):
     return [
-        python, str(SCRIPTS / "train.py"), "--n-threads", "1",
+        python, str(SCRIPTS / "job.py"), "train:train_models", "--n-threads", "1",
         "--trainings", json.dumps([["cli", recipe, *([each[0].name] for each in folders)]]),
         "--datasets", str(folders[0][0].parent), "--checkpoints", str(tmp_path),
         "--links", str(tmp_path / "study"),

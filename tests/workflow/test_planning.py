@@ -45,8 +45,8 @@ def test_only_where_the_profile_says_so_jobs_end_before_their_time_limit(workflo
     show = ("predictions", "--dry-run", "--verbose", "--printshellcmds", "--profile")
     assert "--minutes" not in workflow.run(*show, "profiles/laptop")
     told = workflow.run(*show, *SLURM[1:], "--set-resources", "train_models_1:runtime=70")
-    assert re.search(r"python \S+ train .* --minutes 70 ", told)
-    assert re.search(r"python \S+ predict .* --minutes 10 ", told)
+    assert re.search(r"python \S+ train:train_models .* --minutes 70 ", told)
+    assert re.search(r"python \S+ predict:predict .* --minutes 10 ", told)
     # The one setting of a cluster without time limits; with one, no job asks for more.
     workflow.edit("profiles/slurm/config.yaml", "max_runtime: 1440", "max_runtime: 8")
     assert re.search(r"\bruntime=8\b", requests(workflow)["train_models_1"])

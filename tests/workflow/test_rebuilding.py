@@ -105,7 +105,7 @@ def test_a_model_more(copy):
 def test_edits_that_change_nothing(copy):
     """Comments, spaces in commands; the times of all code."""
     copy.edit(f"{LIBRARY}/protocol/matching.py", "UNMATCHED = -1", "UNMATCHED = -1  # !")
-    copy.edit("rules/training.smk", "train {params", "train  {params")
+    copy.edit("rules/training.smk", "train_models {params", "train_models  {params")
     for folder in ("rules", "workflow_scripts"):
         for path in (copy.folder / folder).rglob("*"):
             os.utime(path)
