@@ -64,11 +64,12 @@ def test_values_from_the_command_line_change_it():
     study = load({
         "matching": {"epsilon": "2e-2"}, "figures": {"formats": ["png"]},
         "inference": {"outputs": ["top"]}, "replication": {"top": ["1", "5"]},
-        "training": {"channels_last": "true"},
+        "training": {"channels_last": "true", "compile": "true", "device": "cpu"},
     })  # fmt: skip
     settings = study.analyses["matching"].settings
     assert (study.name, settings.epsilon, settings.seeds) == ("digits", 0.02, 10)
-    assert (study.formats, study.training.channels_last) == (("png",), True)
+    assert study.formats == ("png",)
+    assert study.training.machine_options.startswith("--device cpu --channels-last --compile --val")
     assert study.analyses["replication"].settings.top == (1, 5)
 
 

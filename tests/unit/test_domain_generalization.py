@@ -140,6 +140,8 @@ def test_one_run_and_equal_runs():
     assert one.mean == 0.3
     assert all(map(math.isnan, (one.sd, one.low, one.p)))
     assert (mean_over_runs([0, 0], 0.95).p, mean_over_runs([0.5, 0.5], 0.95).p) == (1, 0)
+    rows = pd.DataFrame({"mean": [0.3, 0.5], "sd": [one.sd, 0.012]})
+    assert tables.mean_and_sd(rows) == ["30.0", "50.0 ± 1.2"]
 
 
 def study_with(**changes):
