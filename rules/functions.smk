@@ -56,7 +56,7 @@ def state_of(files):
     """Return a parameter: size and time of the user's files among those that a job reads.
 
     They may be replaced by older ones, and Snakemake notices newer ones only. It compares no
-    parameters that are functions of `input`; `files` is therefore one of wildcards.
+    parameters that are functions of `input`, so `files` is a function of wildcards.
     """
     return lambda wildcards: STUDY.custom_files_state(files(wildcards))
 

@@ -173,9 +173,9 @@ def test_single_models_are_compared_with_the_pool_only():
 
 
 CHANGES = {
-    "number": lambda one: one.rows(np.arange(49)),
-    "order": lambda one: dataclasses.replace(one, index=one.index + 1),
-    "labels": lambda one: dataclasses.replace(one, labels=one.labels[::-1]),
+    "datapoints, and": lambda one: one.rows(np.arange(49)),
+    "other datapoints than": lambda one: dataclasses.replace(one, index=one.index + 1),
+    "other labels than": lambda one: dataclasses.replace(one, labels=one.labels[::-1]),
 }
 
 
@@ -185,9 +185,9 @@ def test_models_on_other_datapoints_are_refused(change):
         found = outputs_of(dataset, model)
         return CHANGES[change](found) if (dataset, model) == ("whole", "m2") else found
 
-    with pytest.raises(InputError, match=r"'whole' model 'm2' has .* which differ.* of model 'm0'"):
+    with pytest.raises(InputError, match=f"'whole' model 'm2' has .*{change}.* model 'm0'"):
         score(read)
-    with pytest.raises(InputError, match=r"'whole' model 'm2' has .* which differ.* of model 'm0'"):
+    with pytest.raises(InputError, match=f"'whole' model 'm2' has .*{change}.* model 'm0'"):
         average({model: read("whole", model) for model in MODELS}, "all", "whole")
 
 

@@ -151,7 +151,10 @@ def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[
     """Put violations in a person's words, one text per place."""
     places: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
-    for violation in error.errors(include_url=False):
+    violations = error.errors(include_url=False)
+    for violation in violations:
+        if _is_other_alternative(violation, violations):
+            continue
         path, last = _place(violation["loc"], values)
         if violation["type"] == "union_tag_invalid":
             path.append("kind")
@@ -167,6 +170,17 @@ def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[
     for place, reasons in places.items():
         messages.append(": ".join(filter(None, [place, ", or ".join(dict.fromkeys(reasons))])))
     return messages
+
+
+def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
+    """Whether a list is no fixed word, where what is wrong with the list is told as well."""
+    *place, alternative = violation["loc"] or ("",)
+    if not str(alternative).startswith("literal[") or not isinstance(
+        violation["input"], list | tuple
+    ):
+        return False
+    others = (other["loc"] for other in violations if other is not violation)
+    return any(list(location[: len(place)]) == place for location in others)
 
 
 def _place(

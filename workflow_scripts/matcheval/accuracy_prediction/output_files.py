@@ -114,9 +114,15 @@ def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:
-    """Check that a file is of the same model as the base's."""
+    """Check that a file is of the same model and features as the base's."""
     names = (base.path.name, other.path.name)
     check_same_model(base.metadata, other.metadata, names, other.path)
+    features = [base.outputs.features, other.outputs.features]
+    widths = [array.shape[1] for array in features if array is not None]
+    if len(set(widths)) > 1:
+        problem = f"features of {widths[1]} numbers, but of {widths[0]} in {base.path.name}"
+        remedy = "All files must come from the same model"
+        raise InputError(problem, file=other.path, remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -185,10 +191,16 @@ def check_same_datapoints(
 ) -> None:
     """Check that two models' outputs on a dataset are of the same datapoints."""
     (name, a), (other, b) = first, second
-    if len(a) != len(b) or _differ(a.index, b.index) or _differ(a.labels, b.labels):
+    difference = ""
+    if len(a) != len(b):
+        difference = f"{len(b)} datapoints, and model '{name}' {len(a)}"
+    elif _differ(a.index, b.index):
+        difference = f"other datapoints than model '{name}'"
+    elif _differ(a.labels, b.labels):
+        difference = f"other labels than model '{name}'"
+    if difference:
         raise InputError(
-            f"on dataset '{dataset}' model '{other}' has {len(b)} datapoints which differ from the "
-            f"{len(a)} of model '{name}' in number, order or labels",
+            f"on dataset '{dataset}' model '{other}' has {difference}",
             remedy="Compute the predictions of both models on the same datapoints, in one order",
         )
 
@@ -209,9 +221,11 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
             field="accuracy_prediction.ensembles", remedy="Add logits to inference.outputs",
         )  # fmt: skip
     if len({matrix.shape for matrix in matrices}) > 1:
-        widths = ", ".join(str(matrix.shape[1]) for matrix in matrices)
+        both = zip(members, matrices, strict=True)
+        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in both)
         raise InputError(
-            f"on dataset '{dataset}' the members of ensemble '{name}' have {widths} classes",
+            f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
+            f"classes: {widths}",
             remedy="Combine models of one label space",
         )
     mean = np.mean(matrices, axis=0)

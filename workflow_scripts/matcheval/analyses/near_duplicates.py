@@ -51,7 +51,7 @@ def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
     """Tabulate accuracies on the images that are near duplicates, and on the others."""
-    positions = read_columns(file, ("index",))["index"].tolist()
+    positions = read_columns(file, ("index",), can_be_empty=True)["index"].tolist()
     is_duplicate = np.zeros(len(correctness), bool)
     is_duplicate[correctness.rows_of(positions, file=file)] = True
     rows = []

@@ -1,6 +1,7 @@
 """What datasets are built from: published files, the user's files, and other datasets."""
 
 import math
+import os
 import pickle
 import re
 import tarfile
@@ -138,6 +139,10 @@ def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as file:
             yield file
         return
+    chosen = os.environ.get("TMPDIR")
+    if chosen and not os.access(chosen, os.W_OK):  # Python would use another folder, unasked
+        problem, remedy = "no folder that can be written to", "Create it, or name another one"
+        raise InputError(problem, file=chosen, field="TMPDIR", remedy=remedy)
     place = Path(tempfile.gettempdir(), path.name)  # for messages
     elsewhere = "set TMPDIR to a folder on another disk, or unpack it yourself"
     with tempfile.TemporaryFile() as unpacked:

@@ -91,6 +91,7 @@ def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
 
     def run() -> None:
         reserve_gpus(options["gpus"])
+        check_same_library()  # once more: to wait for a GPU may take long
         function(**converted(function, arguments))
 
     run_command(run)

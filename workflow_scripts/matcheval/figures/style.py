@@ -125,7 +125,15 @@ def _figure_class() -> "type[Figure]":
                 self.savefig(buffer, format="png", dpi=150)
             return buffer.getvalue()
 
+        def __reduce__(self) -> Any:
+            return _empty_figure, (), self.__getstate__()  # a local class cannot be pickled
+
     return NotebookFigure
+
+
+def _empty_figure() -> "Figure":
+    kind = _figure_class()
+    return kind.__new__(kind)
 
 
 def fix_layout(figure: "Figure") -> None:

@@ -53,7 +53,7 @@ def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, s
 
 
 def read_columns(
-    path: str | Path, whole: Sequence[str], texts: Sequence[str] = ()
+    path: str | Path, whole: Sequence[str], texts: Sequence[str] = (), *, can_be_empty: bool = False
 ) -> "pd.DataFrame":
     """Read columns of whole numbers and of texts from a Parquet or CSV file, perhaps compressed."""
     import pandas as pd
@@ -64,10 +64,11 @@ def read_columns(
         table: pd.DataFrame = read_parquet(path).to_pandas()
     else:
         with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
-            table = pd.read_csv(stream, dtype=dict.fromkeys(texts, str))
+            # A row with more cells than the header has must not turn its first one into an index.
+            table = pd.read_csv(stream, index_col=False, dtype=dict.fromkeys(texts, str))
     check_columns([*map(str, table)], [*texts, *whole], path)
     for name in whole:
-        if len(table) and table[name].dtype.kind not in "iu":
+        if table[name].dtype.kind not in "iu" and not (can_be_empty and table.empty):
             raise InputError("must be a whole number in every row", file=path, field=name)
     return table[[*texts, *whole]]
 

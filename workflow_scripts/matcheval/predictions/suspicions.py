@@ -122,9 +122,10 @@ def suspicions(
     confidences: npt.NDArray[np.floating],
     metadata: Mapping[str, str],
 ) -> list[str]:
-    """Return the warnings in a file's metadata, and what looks wrong about its predictions.
+    """Return a file's own warnings, and what looks wrong about its predictions.
 
-    For fewer than 50 datapoints, or without labels, nothing but the metadata is looked at.
+    For fewer than 50 datapoints, or without labels, only what its metadata says: its warnings, and
+    how many rows have equal highest scores.
     """
     n = len(predicted)
     warnings = [line for line in metadata.get(WARNINGS, "").split("\n") if line]

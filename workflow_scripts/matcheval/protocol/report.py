@@ -149,6 +149,7 @@ def _title(verdict: Verdict) -> str:
         "loss": ("falls", "seems to fall"),
         "gain": ("rises", "seems to rise"),
         "small": ("hardly differs", "seems hardly to differ"),
+        "mixed": ("changes differently by model", "seems to change differently by model"),
     }.get(of_accuracy.finding, ("is not shown to differ",) * 2)
     title = f"Accuracy {sure if of_accuracy.strength == 'established' else unsure}"
     return "; ".join(filter(None, [title, _of_confidence(of_calibration)]))

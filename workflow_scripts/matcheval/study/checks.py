@@ -68,15 +68,23 @@ def check_study(study: Study) -> None:
 
 
 def _check_function(model: str, function: str, file: Path) -> None:
-    """Check, without importing it, that a Python file defines a function, or may import it."""
+    """Check, without importing it, that a Python file defines a function."""
     if file.suffix != ".py":
         return
     with readable(file, "readable as Python", SyntaxError):
-        nodes = list(ast.walk(ast.parse(file.read_bytes())))
-    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    others = {node.id for node in nodes if isinstance(node, ast.Name)}
-    others |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-    if function not in defined | others and "*" not in others:
+        body = ast.parse(file.read_bytes()).body
+    defined, is_open = set[str](), False  # open: names that only running it can tell
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            defined |= {(name.asname or name.name).partition(".")[0] for name in node.names}
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            defined |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+        else:
+            is_open |= not isinstance(node, ast.Expr)
+    if function not in defined and not is_open and not defined & {"*", "__getattr__"}:
         problem = f"there is no '{function}' in {file}"
         raise InputError(problem, file=model, field="source", remedy=suggest(function, defined))
 

@@ -344,10 +344,18 @@ class Study:
         has_predictions = self.datasets[dataset].has_probabilities
         return [self.predictions_file(dataset, model) for model in models if has_predictions]
 
+    @cached_property
+    def _custom_results(self) -> frozenset[str]:
+        """The user's files of results, which may lie in the results folder."""
+        known = [spec for spec in self.datasets.values() if not spec.has_images]
+        files = {file for spec in known for file in spec.results_files(self.models)}
+        return frozenset(files - self.downloaded)
+
     def custom_files_state(self, files: Iterable[str]) -> list[tuple[int, int]]:
         """Return size and time of those files of a job that are the user's, not of a study."""
         folders = tuple(f"{self.results}/{name}/" for name in (*SHARED_FOLDERS, self.name))
-        own = [file for file in map(str, files) if not file.startswith(folders)]
+        named = self._custom_results
+        own = [f for f in map(str, files) if f in named or not f.startswith(folders)]
         return file_states(list(dict.fromkeys(own)))
 
     def accuracies_file(self, dataset: str) -> str:

@@ -163,6 +163,7 @@ def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
 # What a list or table may say of a set, and of a single image.
 _OF_SET = ("group", "source", "style", "colour")
 _OF_IMAGE = tuple(field.name for field in fields(ImageMetadata))
+_SYNONYMS = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
@@ -269,8 +270,11 @@ def _list_rows(path: Path) -> Iterator[dict[str, str]]:
     required = ("file", "set", "class")
     is_json = path.suffix.lower() == ".jsonl"
     for row in _json_rows(path, required) if is_json else read_csv_rows(path, required):
-        cells = row.items()
-        yield {key: "" if v is None else str(v).strip() for key, v in cells if key is not None}
+        yield {
+            _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
+            for key, value in row.items()
+            if key is not None
+        }
 
 
 def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -289,7 +293,7 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
     """Return the sets that a table describes, with its descriptions."""
     described: dict[str, SourceSet] = {}
     problems = ErrorCollector()
-    columns = ("set", *_OF_SET, *_OF_IMAGE)
+    columns = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
             check_known("column", map(str, row), columns, file=path, field=None)
@@ -297,8 +301,9 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
             check_known("set", [name], sets, file=path, field=None)
             if name in described:
                 raise InputError(f"set '{name}' occurs twice", file=path)
-            of_set: dict[str, Any] = {key: row[key] for key in _OF_SET if row.get(key)}
-            of_image = {key: row[key] for key in _OF_IMAGE if row.get(key)}
+            cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
+            of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
+            of_image = {key: cells[key] for key in _OF_IMAGE if key in cells}
             metadata = replace(sets[name].metadata, **of_image)
             described[name] = replace(sets[name], metadata=metadata, **of_set)
     problems.raise_any()
