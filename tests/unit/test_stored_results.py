@@ -88,3 +88,20 @@ def test_another_meaning_is_refused(study, changes, message):
     assert "delete results/studies/one.json" in str(caught.value)
     Path("results/studies/one.json").unlink()
     check_shared_names(study("two", **changes))
+
+
+def test_files_of_users_count_wherever_they_are(tmp_path, monkeypatch):
+    """Also in the results folder; what studies make does not."""
+    monkeypatch.chdir(tmp_path)
+    files = [f"results/predictions/x/{name}-m.csv" for name in ("old", "new")]
+    Path("results/predictions/x").mkdir(parents=True)
+    for file in [*files, "results/predictions/x/made.parquet"]:
+        Path(file).write_text("label,prediction,probability\n0,0,0.5\n")
+    Path("m.csv").write_text("name,kind\nm,predictions\n")
+    kind = {"kind": "predictions"}
+    study = load({
+        "study": "s", "models": "m.csv", "pairs": {"p": {"original": "old", "replication": "new"}},
+        "datasets": {n: kind | {"files": f"results/predictions/x/{n}-{{model}}.csv"}
+                     for n in ("old", "new")},
+    })  # fmt: skip
+    assert len(study.custom_files_state([*files, "results/predictions/x/made.parquet"])) == 2
