@@ -177,12 +177,6 @@ rule compare_suites:
         ANALYSE
 
 
-def outputs_in_figures(wildcards):
-    """Return the outputs of models that figures are of, of which no table is kept."""
-    suites = PREDICTION.suites_with_outputs
-    return [file for suite in suites for file in outputs_on(suite, PREDICTION.all_models)]
-
-
 # All figures in one job.
 rule plot_accuracy_prediction:
     """Draw all figures of accuracy prediction."""

@@ -100,6 +100,13 @@ def outputs_on(suite, models):
     return STUDY.analyses["accuracy_prediction"].inputs(suite, models)
 
 
+def outputs_in_figures(wildcards):
+    """Return the outputs of models that figures of accuracy prediction are of."""
+    prediction = STUDY.analyses["accuracy_prediction"]
+    suites = prediction.suites_with_outputs
+    return [file for suite in suites for file in outputs_on(suite, prediction.all_models)]
+
+
 def calls(function, arguments, uses=(), code=None, **others):
     """Return parameters for the script ANALYSE, which calls a function of the library.
 
