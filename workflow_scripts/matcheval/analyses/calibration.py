@@ -172,7 +172,7 @@ def height_of(models: int) -> float:
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Draw by how much each model is overconfident on all and on matched datapoints."""
+    """Plot each model's overconfidence on both sets, for all and for matched datapoints."""
     values = table.pivot_table(
         "overconfidence", "model", ["matching", "origin"], dropna=False, sort=False
     )

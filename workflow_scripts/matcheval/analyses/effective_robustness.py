@@ -208,7 +208,7 @@ class EffectiveRobustness(TableAnalysis):
 
     @property
     def subjects(self) -> list[str]:
-        """Names of the new sets."""
+        """Names of the sets whose accuracies are compared with predicted ones."""
         return list(self.settings.sets)
 
     def _sets(self, wildcards: Wildcards) -> tuple[list[str], list[str]]:

@@ -215,7 +215,7 @@ def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int
 
 
 def _pair(batch: Any) -> tuple[Any, Any]:
-    """Return the images and labels of a batch."""
+    """Split a batch, a pair or a mapping, into images and labels; refuse anything else."""
     if isinstance(batch, Mapping):
         keys = [next((key for key in names if key in batch), None) for names in (_IMAGES, _LABELS)]
         if None not in keys:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -180,15 +180,14 @@ def all_sources(models: Sequence[ModelInputs]) -> list[Path | InMemory]:
 
 
 def read_pair(
-    original: Models, replication: Models, options: PairOptions, *layout_options: Any,
-    progress: bool = False,
+    original: Models, replication: Models, options: PairOptions,
+    columns: Mapping[str, str] | None, classes: int | str | Sequence[str] | None,
+    first_label: int, labels_are_true: bool, *, progress: bool = False,
 ) -> "ComparedModels":  # fmt: skip
-    """Read the predictions of all models on both sets of a pair; an error names all bad ones.
-
-    `layout_options` are those of `layout_of`.
-    """
+    """Read the predictions of all models on both sets of a pair; an error names all bad ones."""
     models, left_out = inputs_by_model(original, replication)
-    layout = inputs.layout_of(all_sources(models), *layout_options)
+    sources = all_sources(models)
+    layout = inputs.layout_of(sources, columns, classes, first_label, labels_are_true)
     problems, notes = ErrorCollector(), dict[str, None]()
     warnings = dict.fromkeys([*left_out, *epsilon_warnings(options.epsilon)])
     is_moved = False

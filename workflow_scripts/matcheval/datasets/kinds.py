@@ -83,7 +83,7 @@ class DatasetSpec:
         return _DECODING_THREADS if issubclass(self.kind_class, Decoded) or makes else 1
 
     def results_file(self, model: str) -> str:
-        """Return the user's file that holds a model's results; for some kinds, of all models."""
+        """Return the user's file with a model's results; for some kinds, the one of all models."""
         if "file" in self.options:
             return str(self.options["file"])
         return str(self.options["files"]).replace("{model}", self.alias(model))

@@ -149,7 +149,7 @@ class PredictionWriter(FileWriter):
 
 
 class TopKWriter(FileWriter):
-    """Collect the top-k classes of every datapoint, and write them for top-k accuracies."""
+    """Writes the k classes with the highest scores of every datapoint, for top-k accuracies."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str], n_top: int = N_TOP) -> None:
         super().__init__(path, metadata)
@@ -157,7 +157,7 @@ class TopKWriter(FileWriter):
         self._batches: list[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]] = []
 
     def update(self, batch: ForwardBatch) -> None:
-        """Add the top-k classes of a batch."""
+        """Add the k highest-scoring classes of each datapoint in a batch."""
         self._batches.append((np.array(batch.labels), top_k_classes(batch.logits, self._n_top)))
 
     def finish(self) -> None:

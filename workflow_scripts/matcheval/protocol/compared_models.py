@@ -99,7 +99,7 @@ class MatchedModel:
         name: str = "",
         plan: MatchingPlan | None = None,
     ) -> Self:
-        """Match a model once per seed; `plan` is that of the matching, if it is known."""
+        """Match a model's two sets once per seed; a `plan` computed before saves planning again."""
         if plan is None:
             plan = matching.plan_matching(comparison.source, comparison.target, method)
         names: Any = {

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.figures import style
-from matcheval.figures.forms import (
-    Floats,
-)
+from matcheval.figures.forms import Floats
 from matcheval.protocol.compared_models import MatchedModel
 from matcheval.protocol.matching import UNMATCHED
 

@@ -160,11 +160,11 @@ class Score(Described):
     of_confidences: bool = False
 
     def fitted(self, sources: Sources) -> Any:
-        """Return what the score is fitted to; None if it needs no fit."""
+        """Return the parameters fitted on the base set and reference; None if nothing is fitted."""
         return self.fit(sources) if self.fit else None
 
     def compute(self, fitted: Any, sides: Sides) -> float:
-        """Compute the score of a set."""
+        """Compute the score on the target set; `fitted` is what `fitted()` returned."""
         target = sides.target
         if self.of_confidences and len(target) and (target.confidences == 1).all():
             raise NotAvailableError(NO_SPREAD)

@@ -257,7 +257,7 @@ def duplicates_among(
 
 
 def _survivor(candidates: Sequence[Candidate], good: Mapping[str, int]) -> str:
-    """Choose the candidate of a group of near duplicates that is kept."""
+    """Choose which candidate to keep from a group of near duplicates; return its name."""
     usable = [c for c in candidates if c.barred != BLACKLISTED] or candidates
     best = max(c.frequency for c in usable)
     level = next(level for level in _LEVELS if best >= level)
