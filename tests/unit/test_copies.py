@@ -68,7 +68,7 @@ def by_model(seeds, n=N):
 def gaps(original, replication, **options):
     """Means over models with their intervals, as of `compare`."""
     asked = PairOptions("probability", 0.005, 2, names=("old", "new"), **options)
-    compared = read_pair(original, replication, asked)
+    compared = read_pair(original, replication, asked, None, None, 0, False)
     table = gaps_of_models(compared.comparisons, METHODS, range(2), compared.blocks)
     return table.means, compared.blocks
 
