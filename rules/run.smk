@@ -5,7 +5,7 @@
 import time
 
 from matcheval.execution.run_summary import failure_table
-from matcheval.stages import undecided
+from matcheval.stages import stage_warnings
 from matcheval.study.stored import mixed_software
 from preflight import Preflight
 from sigterm import end_at_any_moment
@@ -13,7 +13,7 @@ from sigterm import end_at_any_moment
 BEGAN = time.time()
 PREFLIGHT = Preflight(workflow, STUDY, CONFIGURATION)
 if workflow.is_main_process:
-    for warning in [*undecided(CODE), *STUDY.analyses["matching"].warnings]:
+    for warning in [*stage_warnings(CODE), *STUDY.analyses["matching"].warnings]:
         logger.warning(f"Warning: {warning}.")
 
 
