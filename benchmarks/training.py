@@ -216,7 +216,7 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
     )  # fmt: skip
     start, epochs = time.monotonic(), 0
 
-    def watch(history: list) -> None:
+    def stop_at_94(history: list) -> None:
         nonlocal epochs
         epochs = len(history)
         if history[-1].validation_accuracy >= 0.94:
@@ -225,7 +225,7 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
     reached = False
     try:
         train("resnet-18", recipe, [train_set], test_set,
-              engine=replace(engine, validate_every=1), on_epoch=watch)  # fmt: skip
+              engine=replace(engine, validate_every=1), on_epoch=stop_at_94)  # fmt: skip
     except Reached:
         reached = True
     what = f"ResNet-18 to 94 %: {'reached' if reached else 'not reached'} in epoch {epochs}"

@@ -140,7 +140,7 @@ EvaluatedNames = Annotated[tuple[EvaluatedName, ...], _AsNames, Unique, Field(mi
 
 
 def read_settings(kind: type[BaseModel], values: Any, *, file: object = "configuration") -> Any:
-    """Validate values as settings of a class, with all errors in plain words."""
+    """Read values as settings of a class, or raise all errors in plain words."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -148,7 +148,7 @@ def read_settings(kind: type[BaseModel], values: Any, *, file: object = "configu
 
 
 def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[str]:
-    """Describe violations in plain words, one text per place."""
+    """Describe a pydantic error in plain words, one text per wrong place."""
     places: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
     violations = error.errors(include_url=False)
@@ -173,7 +173,7 @@ def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[
 
 
 def _is_redundant(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
-    """Whether a violation says only that a list is no fixed word, and others what is wrong."""
+    """Whether a violation says only that a list is no fixed word, beside others on that list."""
     *place, alternative = violation["loc"] or ("",)
     if not str(alternative).startswith("literal[") or not isinstance(
         violation["input"], list | tuple
@@ -186,7 +186,7 @@ def _is_redundant(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -
 def _key_path(
     location: tuple[int | str, ...], values: Any
 ) -> tuple[list[int | str], int | str | None]:
-    """Return the keys that lead to a violation, without pydantic's own, and its last part."""
+    """Return the keys and indices that lead to a violation, and the last part of its location."""
     path: list[int | str] = []
     here, after_kind = values, False
     for part in location:

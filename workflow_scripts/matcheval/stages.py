@@ -64,7 +64,7 @@ def record_stages(digest: Callable[..., str]) -> None:
 
 
 def stage_warnings(digest: Callable[..., str]) -> list[str]:
-    """Warn of each stage whose code differs from the recorded one, at the same versions."""
+    """Return a warning for each stage whose code, but not version, has changed since recorded."""
     if ".".join(map(str, sys.version_info[:2])) != PYTHON:
         return []
     recorded = recorded_stages()

@@ -93,7 +93,7 @@ def find_subparser(parser: CommandParser, words: Sequence[str]) -> CommandParser
 
 
 class NamesAction(argparse.Action):
-    """Collects the names, between spaces or commas, of all uses of an option."""
+    """An option that takes names between spaces or commas, and adds up those of all its uses."""
 
     def __init__(
         self, option_strings: Sequence[str], dest: str, known: Sequence[str] | None = None,
@@ -182,7 +182,7 @@ def _run_function(function: str, arguments: argparse.Namespace) -> None:
 
 
 def _default_value(node: ast.expr) -> Any:
-    """Return the value of a default in source code: a literal, a path, or one of `criteria`."""
+    """Return the value of a default in source code: a literal, a path or a `criteria` constant."""
     if isinstance(node, ast.Name):
         return getattr(criteria, node.id)
     return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)  # of a path
@@ -278,7 +278,7 @@ def print_result(
 
 
 def log_remarks(result: Any, where: str = "") -> None:
-    """Log a result's notes and warnings; only the first warnings if `where` names all."""
+    """Log a result's notes and warnings; only the first warnings if `where` says where all are."""
     for note in result.notes:
         LOGGER.info("%s", note)
     shown = result.warnings[:_MAX_WARNINGS] if where else result.warnings
@@ -330,7 +330,7 @@ class Condition:
         return cls(" ".join(parts.groups()), quantity, comparison, float(limit))
 
     def is_met(self, value: float) -> bool:
-        """Whether a value meets the condition; NaN always does, as it shows nothing."""
+        """Whether a value meets the condition; an undefined one (NaN) always does."""
         rounded = round(value, 9)  # 100 * 0.07 is above 7
         return value != value or _COMPARISONS[self.comparison](rounded, self.limit)
 
@@ -356,7 +356,7 @@ def add_fail_if(
 def end_if_met(
     conditions: Iterable[Condition], values: Mapping[str, Mapping[str, float]]
 ) -> None:  # fmt: skip
-    """End with exit code 3 if a model's values meet a condition, and log which do."""
+    """End with exit code 3 if any model's values meet a condition, and log which do."""
     failed = False
     for condition in conditions:
         text, quantity = condition.text, condition.quantity

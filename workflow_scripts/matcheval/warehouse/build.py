@@ -118,15 +118,13 @@ class Build(Warehouse):
         for name, source in self.sets.items():
             states.append(reading_state(source, settings))
             read = partial(self.read, name, n_workers)
-            make_unless_current([self._table_path("read", name)], states[-1], read, f"{name}: read")
+            make_if_stale([self._table_path("read", name)], states[-1], read, f"{name}: read")
         for name in settings.against:
             states.append(reference_state(name, settings))
             make, file = partial(self.hash, name, downloads, n_workers), ("references", name)
-            make_unless_current([self._table_path(*file)], states[-1], make, f"{name}: hashed")
+            make_if_stale([self._table_path(*file)], states[-1], make, f"{name}: hashed")
         state = digest_of([WAREHOUSE_VERSION, states, settings.duplicates.distance])
-        make_unless_current(
-            [self._table_path("duplicates")], state, self.search, "duplicates: searched"
-        )
+        make_if_stale([self._table_path("duplicates")], state, self.search, "duplicates: searched")
         for name, decided in self.decide(list(self.sets)).items():
             kept = decided.filter(pc.equal(decided["status"], manifest.KEPT))
             state = digest_of([
@@ -134,24 +132,22 @@ class Build(Warehouse):
                 self.reviews[name].state[1], exports.model_dump(mode="json"),
                 list(settings.class_names), settings.warehouse,
             ])  # fmt: skip
-            folders_by_side = {
-                side: self.folder / "sets" / name / str(side) for side in exports.sides
-            }
-            files = [folder / folders.DESCRIPTION for folder in folders_by_side.values()]
-            export = partial(self._export_sides, name, folders_by_side, n_workers)
-            if make_unless_current(files, state, export, f"{name}: exported"):
+            by_side = {side: self.folder / "sets" / name / str(side) for side in exports.sides}
+            files = [folder / folders.DESCRIPTION for folder in by_side.values()]
+            export = partial(self._export_sides, name, by_side, n_workers)
+            if make_if_stale(files, state, export, f"{name}: exported"):
                 self.exported.append(name)
         self.document()
 
-    def _export_sides(self, name: str, folders_by_side: Mapping[int, Path], n_workers: int) -> None:
-        for side, folder in folders_by_side.items():
+    def _export_sides(self, name: str, by_side: Mapping[int, Path], n_workers: int) -> None:
+        for side, folder in by_side.items():
             self.export(name, side, folder, n_workers)
 
 
 def _export_pixels(
     settings: WarehouseSettings, side: int, item: tuple[Path, Mapping[str, Any], Sequence[Box]]
 ) -> bytes:
-    """Return an image's pixels for export, blurred and resized, if the file is unchanged."""
+    """Return an image's pixels for export, blurred and resized; its file must be unchanged."""
     file, row, boxes = item
     image = images.decode_again(file, settings.decoding)
     if images.pixel_digest(image) != row["sha256"]:
@@ -160,10 +156,10 @@ def _export_pixels(
     return images.fit_square(images.blur(image, boxes), side, settings.export.fit).tobytes()
 
 
-def make_unless_current(
+def make_if_stale(
     files: Sequence[Path], state: str, make: Callable[[], None], message: str
 ) -> bool:
-    """Call `make` unless the files come from this state; return whether it was called."""
+    """Make files that do not come from this state; return whether they were made now."""
     if is_made_from(files, state):
         return False
     make()

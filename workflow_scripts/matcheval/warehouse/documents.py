@@ -36,7 +36,7 @@ _IMAGE = text("image_id", "name of the image")
 
 
 def _format_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format the columns of any of these tables for readers."""
+    """Format the columns of any of these tables as texts for readers."""
     columns = []
     for name in table.columns:
         values = table[name].tolist()
@@ -142,7 +142,7 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     settings, kept = warehouse.settings, images[images["status"] == KEPT]
     pages = {"NOTICE.md": _notice_page(settings, kept)}
     for side in settings.export.sides:
-        pages[f"suite-{side}.csv"] = _suite_manifest(tables["sets"], settings, side, folder)
+        pages[f"suite-{side}.csv"] = _suite_csv(tables["sets"], settings, side, folder)
     for name, page in pages.items():
         with atomic_file(folder / name) as partial_file:
             partial_file.write_text(page, encoding="utf-8")
@@ -152,7 +152,7 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
 def tabulate(
     warehouse: Warehouse, images: pd.DataFrame, duplicates: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
-    """Make all tables of `SCHEMAS`, by name, of Python's own values; None is a missing one."""
+    """Make all tables of `SCHEMAS` by name, of plain Python values with None for missing ones."""
     settings = warehouse.settings
     kept = images[images["status"] == KEPT]
     sets = _tabulate_sets(warehouse, images)
@@ -183,7 +183,7 @@ def _tabulate_overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.Da
 
 
 def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
-    """Count kept images by query, classes as placeholders: Sun et al. (2024), Table 4."""
+    """Count kept images by query, with placeholders restored: Sun et al. (2024), Table 4."""
     kept = kept[kept["query"].notna()]
     texts = []
     for query, *values in zip(
@@ -198,7 +198,7 @@ def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def _tabulate_sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
-    """Count the images of each set: by status, review, largest and smallest class, ..."""
+    """Count each set's images by status and review, and in its largest and smallest class."""
     rows, by_set = [], dict(list(images.groupby("set")))
     for name, source in warehouse.sets.items():
         images_of_set = by_set.get(name, images.iloc[:0])
@@ -323,9 +323,7 @@ def _notice_page(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _suite_manifest(
-    sets: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path
-) -> str:
+def _suite_csv(sets: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
     """Return the CSV manifest of a suite (docs/datasets.md), with a row per set."""
     rows = []
     for row in sets.to_dict("records"):

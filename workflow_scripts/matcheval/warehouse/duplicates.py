@@ -42,7 +42,7 @@ REFERENCE_SCHEMA = TableSchema(
 
 
 def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[np.int64]:
-    """Find all pairs i, j of distinct hashes that differ in at most `distance` bits: i, j, bits.
+    """Find all pairs of distinct hashes that differ in at most `distance` bits: rows i, j, bits.
 
     Hashes are cut into d + 2 parts. Two that differ in at most d bits are equal in at least two
     parts, so that for every choice of two parts only hashes that are equal in both are compared:
@@ -130,7 +130,7 @@ class _HashIndex:
 def _find_in_sets(images: Sequence[_Image], index: _HashIndex) -> Iterator[_Finding]:
     """Find copies and conflicting classes within sets, and images that an earlier set has, too."""
 
-    def finding(i: int, kind: str, j: int, bits: int) -> _Finding:
+    def make_finding(i: int, kind: str, j: int, bits: int) -> _Finding:
         match = "exact" if index.pixels[i] == index.pixels[j] else "near"
         return i, (kind, match, bits, *images[j])
 
@@ -145,23 +145,21 @@ def _find_in_sets(images: Sequence[_Image], index: _HashIndex) -> Iterator[_Find
         code = int(index.codes[i])
         matches = sorted(
             (j, bits, other)
-            for similar, bits in index.similar(code)
-            for other, j in remaining.get(similar, {}).items()
+            for near, bits in index.similar(code)
+            for other, j in remaining.get(near, {}).items()
         )
         copy = next(((j, bits) for j, bits, other in matches if other == class_name), None)
         if copy is not None:
-            yield finding(i, COPY, *copy)
+            yield make_finding(i, COPY, *copy)
             continue
         for j, bits, _ in matches:
-            yield finding(i, CONFLICT, j, bits)
+            yield make_finding(i, CONFLICT, j, bits)
             if j not in marked:
-                yield finding(j, CONFLICT, i, bits)
+                yield make_finding(j, CONFLICT, i, bits)
             marked |= {i, j}
-        across = [
-            (earlier[similar], bits) for similar, bits in index.similar(code) if similar in earlier
-        ]
+        across = [(earlier[near], bits) for near, bits in index.similar(code) if near in earlier]
         if across:
-            yield finding(i, ACROSS, *min(across))
+            yield make_finding(i, ACROSS, *min(across))
         remaining.setdefault(code, {}).setdefault(class_name, i)
 
 
@@ -174,8 +172,8 @@ def _find_leaks(reference_images: Sequence[_Image], index: _HashIndex) -> Iterat
         by_pixels.setdefault(int(index.reference_pixels[j]), {}).setdefault(name, j)
     for i in range(len(index.codes)):
         nearest: dict[str, tuple[int, int]] = {}
-        for similar, bits in index.similar(int(index.codes[i])):
-            for name, j in by_code.get(similar, {}).items():
+        for near, bits in index.similar(int(index.codes[i])):
+            for name, j in by_code.get(near, {}).items():
                 nearest[name] = min(nearest.get(name, (bits, j)), (bits, j))
         exact = by_pixels.get(int(index.pixels[i]), {})
         for name, (bits, j) in nearest.items():

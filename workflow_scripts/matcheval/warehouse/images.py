@@ -84,7 +84,7 @@ def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
 def decode_collected(
     content: bytes, suffix: str, settings: DecodingSettings
 ) -> tuple[Image.Image, dict[str, bool]]:
-    """Decode an image file to what a person sees: upright, over white, within the limits of size.
+    """Decode an image as a person sees it, upright and over white; refuse large and small ones.
 
     Its size is checked before pixels are decoded. Also returns whether it is the first of several
     images, and whether its suffix is wrong.
@@ -298,7 +298,7 @@ def _hash_image(image_name_class: tuple[Any, str, str]) -> tuple[str, str, str |
 
 
 def parallel_map(function: Callable[[A], B], items: Iterable[A], n_workers: int) -> Iterator[B]:
-    """Map a function over items, in order and bounded memory; many are shared by processes."""
+    """Map a function over items in order and bounded memory; long inputs use processes."""
     iterator = iter(items)
     yield from map(function, islice(iterator, None if n_workers == 1 else _ALONE))
     batches = iter(lambda: tuple(islice(iterator, _BATCH)), ())

@@ -156,19 +156,19 @@ class Warehouse:
         """The decisions and boxes of every set, by set; read from CSV files and checked."""
         settings = self.settings
         parse = partial(_parse_decision, settings.class_names)
-        decisions = self._rows_by_image(settings.review.decisions or (), DECISION_COLUMNS, parse)
-        boxes = self._rows_by_image(
+        decisions = self._read_rows(settings.review.decisions or (), DECISION_COLUMNS, parse)
+        boxes = self._read_rows(
             [settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _parse_box
         )
         return {name: Review(decisions.get(name, {}), boxes.get(name, {})) for name in self.sets}
 
-    def _rows_by_image(
+    def _read_rows(
         self,
         paths: Iterable[str],
         columns: Sequence[str],
         parse: Callable[[Mapping[str, str], str], _T],
     ) -> dict[str, dict[str, list[_T]]]:
-        """Read CSV rows by set and image, or raise all errors; undecided rows are left out."""
+        """Read and parse CSV rows, by set and image; skip undecided ones; raise all errors."""
         problems = ErrorCollector()
         by_set: dict[str, dict[str, list[_T]]] = {}
         for path in paths:

@@ -141,13 +141,11 @@ def _expand_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
             for key, template in settings.all_templates.items():
                 parts = {"group": group, "source": source, "colour": option, "key": key}
                 name = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
-                style = _fill_placeholders(settings.style, parts)
-                yield PlannedSet(
-                    _fill_placeholders(name, parts), group, source, style, colour, template
-                )
+                style = _fill(settings.style, parts)
+                yield PlannedSet(_fill(name, parts), group, source, style, colour, template)
 
 
-def _fill_placeholders(pattern: str, values: Mapping[str, str]) -> str:
+def _fill(pattern: str, values: Mapping[str, str]) -> str:
     """Replace the placeholders of a pattern; spaces in values become hyphens."""
     for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))

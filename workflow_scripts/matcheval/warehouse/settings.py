@@ -177,9 +177,7 @@ class WarehouseSettings(Settings):
 
     @field_validator("against")
     @classmethod
-    def _check_references(
-        cls, blocks: Mapping[str, dict[str, Any]]
-    ) -> Mapping[str, dict[str, Any]]:
+    def _check_against(cls, blocks: Mapping[str, dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
         for name, block in blocks.items():
             reference_settings(name, block)
         return blocks
