@@ -164,7 +164,7 @@ rule count_selections:
         **REQUESTS.resources("count_selections"),
     params:
         arguments=SAMPLING.count_arguments,
-        custom_files=state_of(lambda w: filter(None, [POOLS[w.pool].annotations])),
+        custom_files=file_state(lambda w: filter(None, [POOLS[w.pool].annotations])),
         version=SAMPLING_VERSION,
     message:
         "Counting annotations of pool {wildcards.pool}"
@@ -195,7 +195,7 @@ rule sample_dataset:
         **REQUESTS.resources("sample_dataset"),
     params:
         arguments=SAMPLING.sample_arguments,
-        custom_files=state_of(SAMPLING.tables_of_dataset),
+        custom_files=file_state(SAMPLING.tables_of_dataset),
         version=SAMPLING_VERSION,
     message:
         "Sampling dataset {wildcards.dataset}"

@@ -20,7 +20,7 @@ def predict(
     models: str, places: str, datasets: Path, predictions: Path, config: InferenceConfig,
     outputs: Sequence[str] = (), processes: bool = False, minutes: int = 0,
 ) -> None:  # fmt: skip
-    """Run models on datasets, and link the results to the places where the study has them.
+    """Run models on datasets, and link the predictions to their places in the study.
 
     Both are packed as JSON: `models` is a list of sources and files of weights; `places` says what
     is run and linked: sets or the file of a suite, and a path stem. Small models are run in

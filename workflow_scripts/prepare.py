@@ -30,7 +30,7 @@ def prepare(
 
 
 def prepare_made(sets: str, results: Path, links: Path) -> None:
-    """Describe datasets whose images are made when they are read.
+    """Write descriptions of datasets whose images are made only when they are read.
 
     `sets` is a list, packed as JSON, of names, kinds, options, versions, sources and downloads.
     """
@@ -51,7 +51,7 @@ def prepare_made(sets: str, results: Path, links: Path) -> None:
 
 
 def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> None:
-    """Build a dataset from other ones and write it to a folder."""
+    """Derive a dataset from other ones, and write it to a folder."""
     dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
     write_dataset(dataset, output)
     log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])

@@ -12,7 +12,7 @@ log = logging.getLogger("score_rotation")
 
 
 def score(job: str, scores: Path, config: InferenceConfig, minutes: int = 0) -> None:
-    """Write the rotation scores of a model, as a `RotationJob` in JSON describes them."""
+    """Compute and write a model's rotation scores, by a `RotationJob` packed as JSON."""
     stops = is_to_stop(minutes, time.monotonic())
     from pydantic import TypeAdapter
 

@@ -98,7 +98,7 @@ def made(tmp_path_factory):
 def test_the_tables_kept_are_what_the_data_give(made):
     for name, kept in making.TABLES.items():
         for table, paths in kept.items():
-            text = making.kept([made[name].on_file(path) for path in paths])
+            text = making.csv_text([made[name].on_file(path) for path in paths])
             file = making.KEPT / f"{name}-{table}.csv"
             assert file.read_text(encoding="utf-8") == text, "make recht-docs"
 

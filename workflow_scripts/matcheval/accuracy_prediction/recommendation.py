@@ -14,7 +14,7 @@ from typing import Any
 
 from matcheval.accuracy_prediction.estimation import EXTRAPOLATED
 from matcheval.accuracy_prediction.predicting import FLAGGED
-from matcheval.errors import in_words_of_caller
+from matcheval.errors import advice_for_caller
 from matcheval.io.text_tables import aligned, supported_digits
 from matcheval.statistics.claims import Strength
 
@@ -118,7 +118,7 @@ def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation
     text = f"Accuracy on {target} is about {100 * value:.{digits}f} %{bounds} by {row['title']}"
     return Recommendation(
         target, row["method"], value, low, high, Strength.ASSUMED, f"{text}; {base}.", reason,
-        in_words_of_caller(
+        advice_for_caller(
             f"Labels of {_labels(row['n'])} random datapoints would test it "
             "(`matched-eval label-plan`)."
         ),
@@ -130,7 +130,7 @@ def _label(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,
-        in_words_of_caller(
+        advice_for_caller(
             f"Label {_labels(row['n'])} random datapoints, for an interval of about "
             f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`)."
         ),
