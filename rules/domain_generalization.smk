@@ -195,7 +195,7 @@ rule plot_domain_generalization:
         **REQUESTS.resources("plot_domain_generalization"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             lambda w: DOMAINS.figure_arguments,
             uses=["matcheval.domain_generalization.figures"],
         ),

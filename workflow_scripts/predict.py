@@ -47,7 +47,7 @@ def predict(
     predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
         config=replace(config, n_threads=1) if processes else config, n_processes=n_processes,
-        is_to_stop=stops, progress=show_progress(),
+        should_stop=stops, progress=show_progress(),
     )  # fmt: skip
     for place, sets in zip(published, members, strict=True):
         for dataset, (source, _) in product(sets, run):

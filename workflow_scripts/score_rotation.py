@@ -21,6 +21,6 @@ def score(job: str, scores: Path, config: InferenceConfig, minutes: int = 0) -> 
     from matcheval.io.tables import write_table
 
     described = TypeAdapter(RotationJob).validate_python(unpack_argument(job))
-    table = score_rotation(described, config, is_to_stop=stops, progress=show_progress())
+    table = score_rotation(described, config, should_stop=stops, progress=show_progress())
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())

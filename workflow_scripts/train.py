@@ -23,7 +23,7 @@ def train(
 
     start = time.perf_counter()
     kept = train_to_checkpoint(
-        name, recipe, train, validation, output, history, engine=engine, is_to_stop=stops,
+        name, recipe, train, validation, output, history, engine=engine, should_stop=stops,
         progress=show_progress(),
     )  # fmt: skip
     log.info(
@@ -58,6 +58,6 @@ def train_models(
         make = partial(train, **arguments, engine=engine, stops=stops)
         members.append(Member(name, make, partial(is_trained, **arguments)))
         files += [arguments["output"], arguments["history"]]
-    make_members(members, n_processes=processes, is_to_stop=stops)
+    make_members(members, n_processes=processes, should_stop=stops)
     for file in files:
         publish(file, links / file.name)

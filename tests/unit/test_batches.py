@@ -12,7 +12,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError, StoppedError
-from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
+from matcheval.execution.batches import Member, kept_member, make_calls, make_members, run_calls
 from matcheval.io.provenance import is_made_from, origin_of
 from matcheval.study.work import in_batches
 
@@ -87,7 +87,7 @@ def test_what_no_time_is_left_for_is_named(tmp_path):
         for name in "abc"
     ]
     with pytest.raises(StoppedError, match="b: stopped as its time is nearly over"):
-        make_members(members, is_to_stop=lambda: True)
+        make_members(members, should_stop=lambda: True)
 
 
 def test_small_members_are_put_together_and_large_ones_left_out():
@@ -127,10 +127,10 @@ def test_calls_of_one_job(tmp_path, threads):
     calls = [
         {"function": "matcheval.io.self_digests:write_json", "arguments": a} for a in arguments
     ]
-    make_all(calls=calls, threads=threads)
+    run_calls(calls=calls, threads=threads)
     assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
     calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")
     files[3].unlink()
     with pytest.raises(InputError, match="below"):
-        make_all(calls=calls, threads=threads)
+        run_calls(calls=calls, threads=threads)
     assert files[3].exists()  # a failure costs the others nothing

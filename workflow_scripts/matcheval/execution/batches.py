@@ -62,16 +62,16 @@ def _make_and_record(
 
 def make_members(
     members: Sequence[Member], *, n_processes: int = 1,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> None:  # fmt: skip
     """Make the members that are missing or outdated, in this order or in several processes.
 
     In one process, a member may read those before it. If some fail, the others are made, and an
     `InputError` names the failed ones. If stopped, raise `StoppedError`; the next job goes on.
     """
-    tasks = {member.name: partial(_make_if_outdated, member, is_to_stop) for member in members}
+    tasks = {member.name: partial(_make_if_outdated, member, should_stop) for member in members}
     if min(n_processes, len(members)) > 1:
-        reasons = dict(in_processes(tasks, n_processes))
+        reasons = dict(run_in_processes(tasks, n_processes))
     else:
         reasons = {name: make() for name, make in tasks.items()}
     stopped = [name for name, reason in reasons.items() if reason == _STOPPED]
@@ -91,13 +91,13 @@ def make_members(
 _STOPPED = "stopped"
 
 
-def _make_if_outdated(member: Member, is_to_stop: Callable[[], bool]) -> str:
+def _make_if_outdated(member: Member, should_stop: Callable[[], bool]) -> str:
     """Make a member unless it is current; return why it failed, `_STOPPED`, or an empty string."""
     start = time.perf_counter()
     try:
         if member.is_current is not None and member.is_current():
             return ""
-        if is_to_stop():
+        if should_stop():
             return _STOPPED
         member.make()
     except StoppedError as error:
@@ -118,7 +118,7 @@ def _make_side_by_side(members: Sequence[Member], threads: int) -> None:
     make_members(members[n_first:], n_processes=threads)
 
 
-def make_all(*, calls: Sequence[Call], threads: int) -> None:
+def run_calls(*, calls: Sequence[Call], threads: int) -> None:
     """Run the calls of library functions that make a job's outputs, `threads` of them at a time."""
     names = (f"{n}. {call['function'].partition(':')[2]}" for n, call in enumerate(calls, 1))
     members = [
@@ -161,7 +161,7 @@ def make_calls(
 # --- processes, which share what is imported and end with their parent
 
 
-def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
+def run_in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
     """Run tasks in at most `n` processes at a time; yield each one's name and text when it ends.
 
     A task returns its text and raises nothing; if its process is killed, the text names the signal.

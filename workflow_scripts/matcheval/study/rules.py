@@ -69,7 +69,7 @@ class Wildcards(Protocol):
 
 
 def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:
-    """Return a call of a library function as JSON values, for `execution.batches.make_all`."""
+    """Return a call of a library function as JSON values, for `execution.batches.run_calls`."""
     return {"function": function_name(function), "arguments": arguments}
 
 
