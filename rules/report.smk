@@ -22,8 +22,8 @@ REPORTED = {
         sort_keys=False,
         allow_unicode=True,
     ),
-    "models": reported.described_models(STUDY),
-    "datasets": reported.described_datasets(STUDY),
+    "models": reported.describe_models(STUDY),
+    "datasets": reported.describe_datasets(STUDY),
 }
 
 

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from matcheval.errors import InputError, StoppedError
 from matcheval.execution.batches import Member, kept_member, make_calls, make_members, run_calls
 from matcheval.io.provenance import is_made_from, origin_of
-from matcheval.study.work import in_batches
+from matcheval.study.work import group_into_batches
 
 
 def write(name: str, folder: Path, source: Path) -> None:
@@ -92,7 +92,10 @@ def test_what_no_time_is_left_for_is_named(tmp_path):
 
 def test_small_members_are_put_together_and_large_ones_left_out():
     seconds = {"a": 1.0, "b": 2.0, "large": 2.1, "c": 2.0, "d": 2.0, "e": 2.0, "f": 2.0}
-    assert in_batches(seconds, seconds.__getitem__, 10) == [("a", "b", "c", "d", "e"), ("f",)]
+    assert group_into_batches(seconds, seconds.__getitem__, 10) == [
+        ("a", "b", "c", "d", "e"),
+        ("f",),
+    ]
 
 
 def note_threads(*, output: Path) -> None:
