@@ -44,7 +44,7 @@ _AGAIN = "Train the model again"
 def tabulate_curves(
     models: Sequence[str], histories: Sequence[str], epoch_steps: int
 ) -> pd.DataFrame:
-    """Read the histories of trainings."""
+    """Read the histories of trainings as one table of learning curves."""
     parts, problems = [], ErrorCollector()
     for model, file in zip(models, histories, strict=True):
         with problems.collected(), readable(file, "a readable history", KeyError, remedy=_AGAIN):
@@ -56,8 +56,8 @@ def tabulate_curves(
 
 
 def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Add the best evaluation of every training to the plan."""
-    best = _highest(curves, "validation_accuracy", "step", ["model"]).set_index("model")
+    """Add the step and accuracy of each training's best evaluation to the plan."""
+    best = _keep_highest(curves, "validation_accuracy", "step", ["model"]).set_index("model")
     runs = plan.assign(
         best_step=plan["model"].map(best["step"]).fillna(0).astype("int64"),
         validation_accuracy=plan["model"].map(best["validation_accuracy"]),
@@ -69,7 +69,7 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path]) -> pd.DataFrame:
-    """Count the accuracies of the models on the sets that they are tested on."""
+    """Read predictions, and compute the accuracies of models on the sets they are tested on."""
     rows, problems = [], ErrorCollector()
     for batch, folder in zip(tested, folders, strict=True):
         for model, dataset in product(batch.models, batch.datasets):
@@ -82,8 +82,8 @@ def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path])
     return pd.DataFrame(rows, columns=tables.ACCURACIES.names)
 
 
-def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
-    """Keep the row with the highest value of each key; of equal ones the lowest `then`."""
+def _keep_highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
+    """Keep the row with the highest value per key; among equals, that with the lowest `then`."""
     ordered = table.sort_values([value, then], ascending=[False, True], kind="stable")
     return ordered.drop_duplicates(by)
 
@@ -91,22 +91,22 @@ def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.Da
 # --- selection of groups of hyper-parameters
 
 
-def chosen_runs(
+def choose_runs(
     blocks: Sequence[Block], runs: pd.DataFrame, accuracies: pd.DataFrame, rules: Sequence[str]
 ) -> pd.DataFrame:
-    """Select groups by every rule, and give the accuracies of the selected runs on all targets."""
+    """Select hyper-parameters by each rule; return the selected runs' accuracies on all targets."""
     tested_sets = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:
-        own = _runs_of(runs, block.sources)
+        own = _runs_trained_on(runs, block.sources)
         targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
         tested = own.merge(tested_sets, on="model").merge(targets, on="dataset")
-        selected = {tables.DEFAULT: _in_order(own[own["group"] == 0], own)}
+        selected = {tables.DEFAULT: _sort_runs(own[own["group"] == 0], own)}
         for rule in rules:
-            scores = _scores(rule, block, runs, tested_sets)
+            scores = _score_runs(rule, block, runs, tested_sets)
             if len(scores):
-                selected[rule + tables.PER_RUN] = choose(scores, per_run=True)
-                selected[rule] = choose(scores)
+                selected[rule + tables.PER_RUN] = choose_groups(scores, per_run=True)
+                selected[rule] = choose_groups(scores)
         for selection, chosen in selected.items():
             runs_on_targets = chosen.merge(tested, on=["algorithm", "seed", "group"])
             parts.append(
@@ -123,29 +123,29 @@ def chosen_runs(
     return pd.concat(parts, ignore_index=True)[names]
 
 
-def read_chosen_runs(
+def read_and_choose_runs(
     blocks: Sequence[Block], runs: Path, accuracies: Path, rules: Sequence[str]
 ) -> pd.DataFrame:
-    """Read the tables of runs and accuracies, and select groups by every rule."""
+    """Read the tables of runs and accuracies, and apply `choose_runs` to them."""
     tested = tables.ACCURACIES.read(accuracies).to_pandas()
-    return chosen_runs(blocks, tables.RUNS.read(runs).to_pandas(), tested, rules)
+    return choose_runs(blocks, tables.RUNS.read(runs).to_pandas(), tested, rules)
 
 
-def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
+def _runs_trained_on(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
     return runs[(runs["sources"] == "+".join(sources)) & (runs["state"] != REFUSED)]
 
 
-def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a block with the scores that a rule selects groups by."""
-    own = _runs_of(runs, block.sources)
+def _score_runs(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
+    """Return a block's runs with the score by which a rule selects hyper-parameters."""
+    own = _runs_trained_on(runs, block.sources)
     if rule == planning.SOURCE_VALIDATION:
         return own.assign(score=own["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
         keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
         parts = [
-            _runs_of(runs, rest).merge(tested[tested["dataset"] == out], on="model")
-            for out, rest in planning.without_each(block.sources).items()
+            _runs_trained_on(runs, rest).merge(tested[tested["dataset"] == out], on="model")
+            for out, rest in planning.leave_each_out(block.sources).items()
         ]
         if not parts:
             return own.iloc[:0].assign(score=[])
@@ -153,18 +153,18 @@ def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -
     return own.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
 
 
-def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
-    """Choose a group of hyper-parameters for every algorithm: the same for all seeds, or not."""
+def choose_groups(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
+    """Choose each algorithm's group with the best score: one for all seeds, or one per seed."""
     if per_run:
-        return _in_order(_highest(scores, "score", "group", ["algorithm", "seed"]), scores)
+        return _sort_runs(_keep_highest(scores, "score", "group", ["algorithm", "seed"]), scores)
     means = scores.groupby(["algorithm", "group"], sort=False)["score"].mean().reset_index()
-    best = _highest(means, "score", "group", ["algorithm"])[["algorithm", "group"]]
-    return _in_order(scores.merge(best, on=["algorithm", "group"]), scores)
+    best = _keep_highest(means, "score", "group", ["algorithm"])[["algorithm", "group"]]
+    return _sort_runs(scores.merge(best, on=["algorithm", "group"]), scores)
 
 
-def _in_order(chosen: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
-    """Return algorithm, seed and group, sorted by algorithm, as in all runs, and by seed."""
-    position = {name: i for i, name in enumerate(every["algorithm"].unique())}
+def _sort_runs(chosen: pd.DataFrame, all_runs: pd.DataFrame) -> pd.DataFrame:
+    """Return algorithm, seed and group of chosen runs; algorithms in the order of all runs."""
+    position = {name: i for i, name in enumerate(all_runs["algorithm"].unique())}
     rows = chosen[["algorithm", "seed", "group"]].assign(position=chosen["algorithm"].map(position))
     return rows.sort_values(["position", "seed"]).drop(columns="position").reset_index(drop=True)
 
@@ -174,7 +174,7 @@ def _in_order(chosen: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs, with Student's interval and the p-value of its difference from 0."""
+    """A mean over runs, its standard deviation, Student's interval, and p-value against 0."""
 
     mean: float
     sd: float
@@ -183,12 +183,12 @@ class Mean:
     p: float
 
     def columns(self, name: str) -> dict[str, float]:
-        """Return the mean and its interval by name of column."""
+        """Return the mean and its interval as columns called `name`, with suffixes for bounds."""
         return {name: self.mean, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
-    """Compute the mean over runs with Student's interval."""
+    """Compute the mean over runs with Student's interval and t test; NaN for a single run."""
     from scipy.stats import t
 
     of_runs = np.asarray(values, np.float64)
@@ -203,18 +203,18 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
 
 
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarise accuracies over runs, per group of sets and over all sets."""
+    """Summarise accuracies and gains over ERM across runs, per group of sets and over all sets."""
     keys = [*tables.BLOCK_COLUMNS, "column"]
     rows = [
         dict(zip(keys, key, strict=True), confidence=confidence, **row)
-        for key, part in _by_run(chosen).groupby(keys, sort=False)
-        for row in _compared(part, confidence)
+        for key, part in _average_sets(chosen).groupby(keys, sort=False)
+        for row in _compare_with_erm(part, confidence)
     ]
     return pd.DataFrame(rows, columns=tables.RESULTS.names)
 
 
-def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
-    """A row per run and column, with the mean over its sets; and per run and design."""
+def _average_sets(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Average each run's accuracies over each group of sets, over all sets, and over a design."""
     run = [*tables.BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group"]
     aggregated = {"accuracy": ("accuracy", "mean"), "n_sets": ("dataset", "size")}
     over_all = chosen.groupby(run, sort=False).agg(**aggregated).reset_index()
@@ -233,8 +233,8 @@ def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
-    """Compare the algorithms in one column of one block."""
+def _compare_with_erm(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
+    """Yield a row per algorithm, compared with ERM, for one group of sets in one block."""
     by_seed = rows.pivot_table(index="seed", columns="algorithm", values="accuracy")
     same = dict(zip(rows["algorithm"], rows["same_as_erm"], strict=True))
     gains = {
@@ -255,7 +255,7 @@ def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, objec
 
 
 def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A)."""
+    """Tabulate each algorithm's gain over ERM on every set (Sun et al. 2024, Figure 5A)."""
     keys = [*tables.BLOCK_COLUMNS, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
@@ -264,7 +264,7 @@ def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
+    """Tabulate the spread of algorithms, and of runs of an algorithm (Sun et al. 2024, A.2.3)."""
     rows = []
     for key, part in results[results["column"] == tables.MEAN].groupby(
         tables.BLOCK_COLUMNS, sort=False
@@ -298,8 +298,8 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
 # --- scores without labels: how well they predict accuracies, and how distances go with gains
 
 
-def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Add their scores to the selected runs of the algorithms that are scored."""
+def add_scores(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Join label-free scores to the selected runs whose models are scored."""
     # Suites that share a set score it alike.
     scores = scores.drop_duplicates(["model", "dataset", "method", "variant"])
     scores = scores.drop(columns=["seed", "accuracy", "n", "group"])
@@ -307,11 +307,11 @@ def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Tabulate how well scores predict the accuracies of generalised models, beside ERM's."""
+    """Tabulate how well scores predict each algorithm's accuracies, beside those of ERM."""
     keys = [*_BLOCK, "method", "variant"]
     rows = []
     for key, part in scored.groupby(keys, sort=False):
-        per_run = pd.DataFrame(_per_run(part))
+        per_run = pd.DataFrame(_measure_predictability(part))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
         for name, of_name in per_run.groupby("algorithm", sort=False):
             row: dict[str, object] = {
@@ -328,8 +328,8 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
     return pd.DataFrame(rows, columns=tables.PREDICTABILITY.names)
 
 
-def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Correlation and leave-one-out error of every run, of one method in one block."""
+def _measure_predictability(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield rank correlation and leave-one-out error per run, for one method in one block."""
     for (name, seed), run in rows.groupby(["algorithm", "seed"], sort=False):
         with_score = run[np.isfinite(run["score"])]
         named = with_score.rename(columns={"seed": "run"}).assign(
@@ -345,7 +345,7 @@ def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Correlate the gain over ERM with the distance of a set from the sources."""
+    """Correlate the gain over ERM with the distance of sets from the sources."""
     erm = scored[(scored["algorithm"] == ERM) & (scored["method"] == FRECHET)]
     distances = erm.groupby([*_BLOCK, "dataset"])["score"].mean().rename("distance").reset_index()
     gains = tabulate_gains(chosen[chosen["design"] == ""])
@@ -366,7 +366,7 @@ def collect_runs(
     predictions: Sequence[Path], plan: Path, histories: Sequence[str], runs: Sequence[Path],
     curves: Sequence[Path], accuracies: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the tables of runs, learning curves and accuracies."""
+    """Write the tables of runs, learning curves and accuracies, from histories and predictions."""
     learning = tabulate_curves(models, histories, epoch_steps)
     table = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)
@@ -381,8 +381,8 @@ def compare_algorithms(
     accuracies: Path, results: Sequence[Path], gains: Sequence[Path], spread: Sequence[Path],
     image_counts: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the tables of results, of gains by set, of spread, and of correlations with counts."""
-    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
+    """Write the tables of results, gains by set, spread, and correlations with image counts."""
+    chosen = read_and_choose_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
     tables.RESULTS.write(table, results, [_NOTE])
     tables.GAINS.write(tabulate_gains(chosen), gains)
@@ -397,8 +397,8 @@ def compare_scores(
     near_far: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the tables of predictability and of gains by distance, and the figure of scores."""
-    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
-    scored = scores_of_runs(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
+    chosen = read_and_choose_runs(blocks, runs, accuracies, rules)
+    scored = add_scores(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
     table = tabulate_predictability(scored, confidence)
     tables.PREDICTABILITY.write(table, predictability, [_NOTE_ON_SCORES])
     tables.NEAR_FAR.write(tabulate_near_far(chosen, scored), near_far)
