@@ -15,7 +15,7 @@ for name, analysis in STUDY.analyses.items():
 SECTIONS = reported.study_sections(STUDY)
 REPORTED = {
     "sections": [asdict(section) for section in SECTIONS],
-    "notes": reported.left_out(STUDY),
+    "notes": reported.describe_omissions(STUDY),
     # Results mean the same in any folder.
     "asked": yaml.safe_dump(
         {key: value for key, value in config.items() if key != "results"},

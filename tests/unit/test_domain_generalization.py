@@ -14,7 +14,7 @@ from matcheval.domain_generalization.analysis import DomainGeneralization
 from matcheval.domain_generalization.plan import (
     Block,
     build_groups,
-    check_images,
+    check_prepared_sets,
     make_plan,
     scaling,
 )
@@ -237,5 +237,5 @@ def test_prepared_sources_that_are_refused(other, message):
     good = two_classes("good", [0, 1] * 20)
     blocks = [Block("x", "", ("good", "other"), ("good",), ("good",))]
     with pytest.raises(InputError, match=message):
-        check_images(blocks, {"good": good, "other": other}, 16, 4)
-    check_images(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)
+        check_prepared_sets(blocks, {"good": good, "other": other}, 16, 4)
+    check_prepared_sets(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)

@@ -128,7 +128,7 @@ class DomainGeneralization(PlannedTrainings):
     def plan_arguments(self) -> dict[str, Any]:
         """Arguments of `write_plan` that are not files of the rule."""
         return {
-            "blocks": self._block_values, "plan": self.plan.rows,
+            "blocks": self._block_dicts, "plan": self.plan.rows,
             "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
             "batch_size": self.recipe(Group(ERM, 0, {}), 0).batch_size,
             "parts": self.settings.validation_parts,
@@ -146,7 +146,7 @@ class DomainGeneralization(PlannedTrainings):
     def comparison_arguments(self) -> dict[str, Any]:
         """Arguments of `compare_algorithms` that are not files of the rule."""
         rules, confidence = list(self.settings.selection), self.study.confidence
-        return {"blocks": self._block_values, "rules": rules, "confidence": confidence}
+        return {"blocks": self._block_dicts, "rules": rules, "confidence": confidence}
 
     @property
     def figure_arguments(self) -> dict[str, Any]:
@@ -173,8 +173,7 @@ class DomainGeneralization(PlannedTrainings):
     @property
     def score_tables(self) -> list[str]:
         """Paths of the tables of scores, for each suite and scored model."""
-        scored = self.scored
-        return [self.scores.file(suite=suite, scored=name) for suite, name in scored]
+        return [self.scores.file(suite=suite, scored=name) for suite, name in self.scored]
 
     def _models_scored_on(self, suite: str) -> list[str]:
         return [name for scored_suite, name in self.scored if scored_suite == suite]
@@ -230,9 +229,9 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def score_comparison_arguments(self) -> dict[str, Any]:
-        """Arguments of `compare_scores` that are not files declared elsewhere."""
+        """Arguments of `compare_scores`, with the tables of scores."""
         return {**self.comparison_arguments, "scores": self.score_tables}
 
     @property
-    def _block_values(self) -> list[dict[str, Any]]:
+    def _block_dicts(self) -> list[dict[str, Any]]:
         return [asdict(block) for block in self.blocks]

@@ -118,7 +118,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested_on_targets(self) -> dict[str, TestedModels]:
-        """Models with the same sources and algorithm, and their targets, by name of the job."""
+        """Models and targets to test them on, in one job for each sources and algorithm."""
         batches: dict[str, list[Run]] = {}
         for run in self.plan.trained.values():
             batches.setdefault(run.batch, []).append(run)
@@ -155,7 +155,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested_on_sources(self) -> dict[str, TestedModels]:
-        """Scored models and both parts of their sources, a job per seed, by name of the job."""
+        """Scored models and parts of sources to test them on, in jobs of one seed each."""
         batches: dict[str, dict[str, TrainedModel]] = {}
         for (_, model), run in self.scored.items():
             batches.setdefault(run.source_batch, {})[model] = self.trained[model]

@@ -68,7 +68,7 @@ def gain_by_set(data: FigureData) -> "style.Figure":
 
 
 def gain_by_algorithm(data: FigureData) -> "style.Figure":
-    """Plot each algorithm's gain over ERM with its interval, by block, for two selections."""
+    """Plot algorithms' gains over ERM, by block, for default and selected hyper-parameters."""
     means = tables.overall_rows(data.results)
     selections = list(dict.fromkeys(("default", data.selection)))
     shown = means["selection"].isin(selections) & means["gain"].notna()
@@ -99,17 +99,17 @@ def by_sources(data: FigureData) -> "style.Figure":
     """Plot each algorithm's mean accuracy by the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
-    own = rows[rows["design"] == ""]  # designs have other target sets
-    rows = own if len(own) else rows[rows["block"] == tables.AVERAGE]
+    in_blocks = rows[rows["design"] == ""]  # designs have other target sets
+    rows = in_blocks if len(in_blocks) else rows[rows["block"] == tables.AVERAGE]
     looks = colors_and_markers(dict.fromkeys(rows["algorithm"]))
     with drawing(style.COLUMN_WIDTH, style.COLUMN_WIDTH, "", legend_columns=4) as figure:
         axes = figure.add_subplot()
         for number, (name, (color, marker)) in enumerate(looks.items()):
-            own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+            points = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
             shift = 0.5 * (number / max(1, len(looks) - 1) - 0.5)
             axes.errorbar(
-                own["n_sources"] + shift, 100 * own["mean"],
-                yerr=100 * own["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
+                points["n_sources"] + shift, 100 * points["mean"],
+                yerr=100 * points["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
                 label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
             )  # fmt: skip
         axes.set_xticks(sorted(set(rows["n_sources"])))
@@ -131,8 +131,8 @@ def learning_curves(data: FigureData) -> "style.Figure":
     size = max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high
     with drawing(*size, "", legend_columns=4) as figure:
         axes = panels(figure, len(by_sources), _MOST_PANELS)
-        for panel, (sources, of_sources) in zip(axes, by_sources, strict=True):
-            for name, rows in of_sources.groupby("algorithm", sort=False):
+        for panel, (sources, source_steps) in zip(axes, by_sources, strict=True):
+            for name, rows in source_steps.groupby("algorithm", sort=False):
                 number = names.index(str(name))
                 line = "-" if number < len(COLORS) else "--"
                 look = style.SeriesStyle(COLORS[number % len(COLORS)], line, "")
@@ -162,7 +162,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
                 part = means[(means["block"] == block) & (means["title"] == method)]
-                _draw_scores_of_method(axes, part, algorithms, with_rank=few)
+                _draw_method(axes, part, algorithms, with_rank=few)
                 title = f"{style.shortened(str(block), 20)}: {method}"
                 if few:
                     style.legend_above(axes, title=title, title_fontsize=style.LABEL_SIZE)
@@ -173,9 +173,10 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
     return figure
 
 
-def _draw_scores_of_method(
+def _draw_method(
     axes: "style.Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
 ) -> None:
+    """Plot one method's scores against accuracies, with a line per algorithm."""
     looks = colors_and_markers(algorithms)
     for name, rows in part.groupby("algorithm", sort=False):
         color, marker = looks[str(name)]

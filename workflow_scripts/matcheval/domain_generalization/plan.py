@@ -165,8 +165,8 @@ class Plan:
     @property
     def trained(self) -> dict[str, Run]:
         """The runs that are trained, by model."""
-        every = (run for runs in self.runs.values() for run in runs)
-        return {run.model: run for run in every if run.state == TRAINED}
+        all_runs = (run for runs in self.runs.values() for run in runs)
+        return {run.model: run for run in all_runs if run.state == TRAINED}
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -186,7 +186,7 @@ class Plan:
 
 
 def scaling(steps: int, learning_rate: float) -> dict[str, float]:
-    """Return factors by which burn-in steps and late learning rates are fitted to a recipe."""
+    """Return factors that scale DomainBed's burn-in steps and late learning rates to a recipe."""
     return {"burn_in_steps": steps / _STEPS, "late_learning_rate": learning_rate / _LEARNING_RATE}
 
 
@@ -215,7 +215,7 @@ def _scale_value(value: float, factor: float) -> float | int:
 
 
 def leave_each_out(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the other sources for each source; no entry where there are no others."""
+    """Return, for each source, all other sources; nothing for a single source."""
     rests = {out: tuple(name for name in sources if name != out) for out in sources}
     return {out: rest for out, rest in rests.items() if rest}
 
@@ -256,10 +256,10 @@ def _list_runs(
             yield Run(sources, group, seed, state, model, note, batch)
 
 
-def check_images(
+def check_prepared_sets(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
-    """Check that prepared sources suffice for training, and that targets are like them."""
+    """Check that sources have enough images of enough classes, and that targets match them."""
     from matcheval.datasets.dataset import check_alike
 
     problems = ErrorCollector()
@@ -274,7 +274,7 @@ def check_images(
 
 
 def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
-    """Check that a source has two classes, enough images for a batch, and one per part."""
+    """Check that a source has two classes, images for a batch, and `parts` images per class."""
     counts = np.bincount(source.labels, minlength=source.n_classes)
     present = np.flatnonzero(counts)
     if len(present) < 2:

@@ -98,10 +98,10 @@ def choose_runs(
     tested_sets = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:
-        own = _runs_trained_on(runs, block.sources)
+        block_runs = _runs_trained_on(runs, block.sources)
         targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
-        tested = own.merge(tested_sets, on="model").merge(targets, on="dataset")
-        selected = {tables.DEFAULT: _sort_runs(own[own["group"] == 0], own)}
+        tested = block_runs.merge(tested_sets, on="model").merge(targets, on="dataset")
+        selected = {tables.DEFAULT: _sort_runs(block_runs[block_runs["group"] == 0], block_runs)}
         for rule in rules:
             scores = _score_runs(rule, block, runs, tested_sets)
             if len(scores):
@@ -137,9 +137,9 @@ def _runs_trained_on(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame
 
 def _score_runs(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
     """Return a block's runs with the score by which a rule selects hyper-parameters."""
-    own = _runs_trained_on(runs, block.sources)
+    block_runs = _runs_trained_on(runs, block.sources)
     if rule == planning.SOURCE_VALIDATION:
-        return own.assign(score=own["validation_accuracy"])
+        return block_runs.assign(score=block_runs["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
         keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
@@ -148,9 +148,9 @@ def _score_runs(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFram
             for out, rest in planning.leave_each_out(block.sources).items()
         ]
         if not parts:
-            return own.iloc[:0].assign(score=[])
+            return block_runs.iloc[:0].assign(score=[])
         keys, scored = ["algorithm", "group", "seed"], pd.concat(parts)
-    return own.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
+    return block_runs.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
 
 
 def choose_groups(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
@@ -191,11 +191,11 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
     """Compute the mean over runs with Student's interval and t test; NaN for a single run."""
     from scipy.stats import t
 
-    of_runs = np.asarray(values, np.float64)
-    n, mean = len(of_runs), float(of_runs.mean())
+    runs = np.asarray(values, np.float64)
+    n, mean = len(runs), float(runs.mean())
     if n < 2:
         return Mean(mean, math.nan, math.nan, math.nan, math.nan)
-    sd = float(of_runs.std(ddof=1))
+    sd = float(runs.std(ddof=1))
     error = sd / math.sqrt(n)
     half = float(t.ppf((1 + level) / 2, n - 1)) * error
     p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
@@ -242,14 +242,14 @@ def _compare_with_erm(rows: pd.DataFrame, confidence: float) -> Iterator[dict[st
     }
     p = [math.nan if name == ERM or same[name] else gains[name].p for name in same]
     for name, own_p, adjusted in zip(same, p, holm(p), strict=True):
-        over = mean_over_runs(by_seed[name].dropna(), confidence)
-        of_name = rows[rows["algorithm"] == name].sort_values("seed")
-        groups = list(map(str, of_name["group"]))
+        mean = mean_over_runs(by_seed[name].dropna(), confidence)
+        own_rows = rows[rows["algorithm"] == name].sort_values("seed")
+        groups = list(map(str, own_rows["group"]))
         yield {
-            "algorithm": name, "same_as_erm": same[name], "n_sets": int(of_name["n_sets"].iloc[0]),
+            "algorithm": name, "same_as_erm": same[name], "n_sets": int(own_rows["n_sets"].iloc[0]),
             "groups": groups[0] if len(set(groups)) == 1 else ", ".join(groups),
-            "n_runs": len(of_name),
-            "mean": over.mean, "sd": over.sd, "low": over.low, "high": over.high,
+            "n_runs": len(own_rows),
+            "mean": mean.mean, "sd": mean.sd, "low": mean.low, "high": mean.high,
             **gains[name].columns("gain"), "p": own_p, "p_holm": adjusted,
         }  # fmt: skip
 
@@ -259,8 +259,8 @@ def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
     keys = [*tables.BLOCK_COLUMNS, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
-    both = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
-    return both.assign(gain=both["accuracy"] - both["accuracy_erm"])[tables.GAINS.names]
+    compared = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
+    return compared.assign(gain=compared["accuracy"] - compared["accuracy_erm"])[tables.GAINS.names]
 
 
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
@@ -269,14 +269,14 @@ def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
     for key, part in results[results["column"] == tables.MEAN].groupby(
         tables.BLOCK_COLUMNS, sort=False
     ):
-        own = part[~part["same_as_erm"]]
-        means = own["mean"]
+        distinct = part[~part["same_as_erm"]]
+        means = distinct["mean"]
         rows.append(
             (
-                *key, len(own), float(means.std(ddof=1)) if len(own) > 1 else math.nan,
+                *key, len(distinct), float(means.std(ddof=1)) if len(distinct) > 1 else math.nan,
                 float(means.max() - means.min()),
-                float(np.sqrt((own["sd"] ** 2).mean(skipna=False))),
-                float(own.loc[own["algorithm"] == ERM, "mean"].iloc[0]),
+                float(np.sqrt((distinct["sd"] ** 2).mean(skipna=False))),
+                float(distinct.loc[distinct["algorithm"] == ERM, "mean"].iloc[0]),
             )
         )  # fmt: skip
     return pd.DataFrame(rows, columns=tables.SPREAD.names)
@@ -285,8 +285,8 @@ def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
 def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
-    own = chosen[chosen["design"] == ""]
-    for key, part in own.groupby([*_BLOCK, "algorithm"], sort=False):
+    in_blocks = chosen[chosen["design"] == ""]
+    for key, part in in_blocks.groupby([*_BLOCK, "algorithm"], sort=False):
         accuracies = part.groupby("column", sort=False)["accuracy"].mean()
         images = part.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
         images = images[accuracies.index]
@@ -313,14 +313,14 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
     for key, part in scored.groupby(keys, sort=False):
         per_run = pd.DataFrame(_measure_predictability(part))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
-        for name, of_name in per_run.groupby("algorithm", sort=False):
+        for name, algorithm_runs in per_run.groupby("algorithm", sort=False):
             row: dict[str, object] = {
                 **dict(zip(keys, key, strict=True)), "algorithm": name, "confidence": confidence,
-                "n_sets": int(of_name["n_sets"].min()), "n_runs": len(of_name),
+                "n_sets": int(algorithm_runs["n_sets"].min()), "n_runs": len(algorithm_runs),
             }  # fmt: skip
             for what, values in (
-                ("spearman", of_name["spearman"]),
-                ("mae", of_name["mae"]),
+                ("spearman", algorithm_runs["spearman"]),
+                ("mae", algorithm_runs["mae"]),
                 ("mae_gain", (errors[name] - errors[ERM]).dropna()),
             ):
                 row |= mean_over_runs(values, confidence).columns(what)
@@ -349,9 +349,9 @@ def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFram
     erm = scored[(scored["algorithm"] == ERM) & (scored["method"] == FRECHET)]
     distances = erm.groupby([*_BLOCK, "dataset"])["score"].mean().rename("distance").reset_index()
     gains = tabulate_gains(chosen[chosen["design"] == ""])
-    both = gains.merge(distances, on=[*_BLOCK, "dataset"])
+    merged = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
-    for key, part in both.groupby([*_BLOCK, "algorithm"], sort=False):
+    for key, part in merged.groupby([*_BLOCK, "algorithm"], sort=False):
         distance, gain = part["distance"], part["gain"]
         coefficients = rank_correlations(distance, gain)
         rows.append((*key, len(part), *coefficients, linear_correlation(distance, gain)))

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.predicting import titles
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.accuracy_prediction.tables import COEFFICIENTS
 from matcheval.datasets.folders import read_dataset
-from matcheval.domain_generalization.plan import ERM, REFUSED, TRAINED, Block, check_images
+from matcheval.domain_generalization.plan import ERM, REFUSED, TRAINED, Block, check_prepared_sets
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, estimate, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, with_interval
 
@@ -92,7 +92,7 @@ ACCURACIES = TableSchema(
 
 
 def overall_rows(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of results over all sets and, of designs, over all blocks."""
+    """Return only the rows with means over all sets and, for designs, over all blocks."""
     rows = results[results["column"] == MEAN]
     return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
 
@@ -232,7 +232,7 @@ def plan_note(plan: pd.DataFrame) -> str:
 
 
 def select_results(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
-    """Return the results of one selection in the blocks of one design; an empty one is none."""
+    """Return the results of one selection and one design, which is empty for plain blocks."""
     return results[(results["selection"] == selection) & (results["design"] == design)]
 
 
@@ -258,9 +258,9 @@ def lay_out_by_domain(results: pd.DataFrame) -> list[TextColumn]:
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
     columns = [_algorithm_column(average)]
-    for block, of_block in rows.groupby("block", sort=False):
-        of_block = of_block.set_index("algorithm").reindex(average["algorithm"])
-        columns.append(TextColumn(str(block), format_mean_and_sd(of_block)))
+    for block, block_rows in rows.groupby("block", sort=False):
+        block_rows = block_rows.set_index("algorithm").reindex(average["algorithm"])
+        columns.append(TextColumn(str(block), format_mean_and_sd(block_rows)))
     return columns
 
 
@@ -276,7 +276,7 @@ def write_plan(
 ) -> None:  # fmt: skip
     """Check the prepared sources and targets, and write the table of planned trainings."""
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
-    check_images(blocks, sets, batch_size, parts)
+    check_prepared_sets(blocks, sets, batch_size, parts)
     table = pd.DataFrame(plan, columns=PLAN.names)
     PLAN.write(table, outputs, [plan_note(table)])
     logging.info("%d sets, %s", len(sets), plan_note(table))

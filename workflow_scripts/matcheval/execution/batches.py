@@ -40,7 +40,7 @@ class Member:
 def kept_member(
     name: str, files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
 ) -> Member:
-    """Return a member that is remade when its settings, `key`, or a file that it reads change."""
+    """Return a member that is made only if its settings, `key`, or files that it reads changed."""
     return Member(
         name,
         partial(_make_and_record, files, key, reads, make),
@@ -49,12 +49,14 @@ def kept_member(
 
 
 def _are_current(files: Sequence[Path], key: str, reads: Sequence[Path]) -> bool:
+    """Return whether files exist that were made with this key from the present inputs."""
     return is_made_from(files, origin_of(key, reads))
 
 
 def _make_and_record(
     files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
 ) -> None:
+    """Make files, and record the key and the inputs that they were made with."""
     origin = origin_of(key, reads)
     make()
     record_origin(files, origin)
@@ -143,10 +145,10 @@ def make_calls(
     function = import_function(makes)
     common = convert_arguments(function, shared)
     batch, files = [], []
-    for name, own in members.items():
+    for name, own_arguments in members.items():
         file = kept / f"{name}.parquet"
-        arguments = {**common, **convert_arguments(function, own), output: file}
-        key = json.dumps([code, custom_files, makes, shared, own], sort_keys=True)
+        arguments = {**common, **convert_arguments(function, own_arguments), output: file}
+        key = json.dumps([code, custom_files, makes, shared, own_arguments], sort_keys=True)
         key = key.replace(f'"{results}/', '"<results>/')  # which may be moved
         call = partial(function, **arguments)
         batch.append(kept_member(name, [file], key, reads[name], call))

@@ -57,7 +57,7 @@ def run_call(call: Call) -> None:
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run a command's function; an `InputError` is printed to standard error and exits with 1."""
+    """Run a command's function; on `InputError`, print its message and exit with status 1."""
     set_up_logging()
     try:
         check_same_library()
@@ -76,7 +76,7 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
 
 
 def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
-    """Run a function with arguments from command-line options, after reserving `--gpus` GPUs.
+    """Run a function as a script, whose options are the function's parameters and `--gpus`.
 
     Its parameters are the options; of a parameter whose type is a dataclass, the fields.
     """
@@ -143,7 +143,7 @@ def run_job(job: Any) -> None:
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
-    """Collect a rule's function's arguments from its job, converted to the annotated types.
+    """Collect the arguments of a rule's function from its job, converted to annotated types.
 
     An argument `threads` is the number of threads that the job has.
     """

@@ -38,7 +38,7 @@ _CREATION_SECONDS = 5
 
 
 def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that a process may use by UUID (MIG parts if divided), or else by number.
+    """List the GPUs, or MIG parts of GPUs, that a process may use: UUIDs, or else numbers.
 
     A number means another GPU in another process: CUDA counts those that a process may use, fastest
     first, `nvidia-smi` counts by bus, and a container may hold nothing but `/dev/nvidia3`. A UUID
@@ -135,7 +135,7 @@ def reserve_when_free(number: int, names: Sequence[str], folder: Path) -> str:
 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Find the folder for GPU lock files: named in the environment, of a SLURM job, or shared."""
+    """Find the folder of GPU lock files: named in the environment, a SLURM job's, or shared."""
     if named := environment.get(LOCKS):
         if not Path(named).is_dir():
             raise InputError(f"no such folder: {named}", file="environment", field=LOCKS)
@@ -186,7 +186,7 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
 
 
 def _open_lock_file(file: Path) -> int | None:
-    """Open or create a lock file; None if another user creates it just now, so that a retry helps.
+    """Open or create a lock file; None if another user is creating it, so that a retry helps.
 
     It is opened for reading, which suffices for a lock: systems that protect files in sticky
     folders (`fs.protected_regular`) let nobody open the files of others with O_CREAT.

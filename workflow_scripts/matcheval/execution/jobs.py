@@ -51,7 +51,7 @@ MARGIN_MINUTES, SHORT_MINUTES = 5, 15
 
 
 def stop_condition(minutes: int, start: float) -> Callable[[], bool]:
-    """Return a function that says whether the time limit of a job is near; no short limit is.
+    """Return a function that tells whether a job must stop soon; never if its limit is short.
 
     The job began at `start` by `time.monotonic`, and its limit is in minutes.
     """
@@ -93,6 +93,7 @@ def check_same_library() -> None:
 
 
 def _recorded_digests() -> dict[str, str]:
+    """Return the digests that `begin_run` recorded; none outside a run."""
     return json.loads(os.environ.get(RUN, "{}"))
 
 

@@ -99,7 +99,7 @@ class Analysis:
 
     @property
     def package(self) -> str:
-        """Name of the package that has the analysis and, if there is one, its module `report`."""
+        """Name of the analysis's package, which has a module `report` if that makes its section."""
         return type(self).__module__.rpartition(".")[0]
 
     @property
@@ -182,7 +182,7 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
     artifacts = [value for value in vars(analysis).values() if isinstance(value, Artifact)]
     patterns = [(path_pattern(a.stem), a.report, a) for a in artifacts if a.report]
     hidden = [artifact.stem for artifact in left_out]
-    own = {analysis.name, analysis.title()}  # which the heading of the section says
+    in_heading = {analysis.name, analysis.title()}  # which the heading of the section says
     files = []
     for stem, paths in formats.items():
         matching = [(m, entry, a) for p, entry, a in patterns if (m := p.fullmatch(stem))]
@@ -193,7 +193,7 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
         if artifact.stem not in hidden:
             wildcards = analysis.shown_wildcards(match.groupdict())
             labels = [entry.category, *(text.format(**wildcards) for text in entry.labels.values())]
-            title = ", ".join(dict.fromkeys(label for label in labels if label not in own))
+            title = ", ".join(dict.fromkeys(label for label in labels if label not in in_heading))
             title = title or entry.category
             files.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
     return tuple(files)
@@ -239,7 +239,7 @@ def describe_datasets(study: Study) -> dict[str, dict[str, Any]]:
     return described
 
 
-def left_out(study: Study) -> list[str]:
+def describe_omissions(study: Study) -> list[str]:
     """List in sentences the pairs and analyses that the results do not have, and why."""
     notes = [
         f"Pair `{name}` is not matched: one of its sets has no probabilities."

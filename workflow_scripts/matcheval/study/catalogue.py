@@ -50,7 +50,7 @@ class TrainedModel:
 
     @property
     def recipe(self) -> Recipe:
-        """The model's recipe, which exists."""
+        """The recipe by which the model is trained."""
         assert self.model.recipe is not None, self.model.name
         return self.model.recipe
 
@@ -116,6 +116,7 @@ def _convert_timm_row(row: Mapping[str, str], place: str) -> dict[str, str]:
 
 
 def _yaml_rows(path: Path) -> _Rows:
+    """Yield the entries of a YAML catalogue, each with its place."""
     for number, entry in enumerate(read_yaml_list(path), start=1):
         place = f"{path}, entry {number}"
         if not isinstance(entry, Mapping):
@@ -138,8 +139,8 @@ def _build_model(row: Mapping[str, Any], place: str) -> Model:
     check_known("kind of model", [kind], KINDS, file=place, field="kind")
     if kind == PREDICTIONS_KIND:
         # Other columns are the user's, for tables of their own.
-        of_others = {"source", "train", *(field.name for field in fields(Recipe))}
-        if filled := ", ".join(key for key in cells if cells[key] and key in of_others):
+        other_columns = {"source", "train", *(field.name for field in fields(Recipe))}
+        if filled := ", ".join(key for key in cells if cells[key] and key in other_columns):
             problem = f"'{name}' is known by its predictions only, yet {filled} is filled"
             raise InputError(problem, file=place)
         return Model(name, None, None, family=family)

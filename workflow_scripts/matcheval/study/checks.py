@@ -89,7 +89,7 @@ def _check_function(model: str, function: str, file: Path) -> None:
         raise InputError(problem, file=model, field="source", remedy=suggest(function, defined))
 
 
-def check_custom_images(study: Study) -> None:
+def check_custom_files(study: Study) -> None:
     """Check that the user's images and weights exist, and that class folders fit the classes."""
     problems = ErrorCollector()
     # One error for all images, one for all weights: a study may lack hundreds of folders.
@@ -306,7 +306,7 @@ _Reference = tuple[Ref, str, str]  # with the name, and the key that names it
 
 
 def references(settings: BaseModel, field: str) -> Iterator[_Reference]:
-    """Yield all references to models, datasets, pairs and suites in settings with key `field`."""
+    """Yield all references to models, datasets, pairs and suites in settings, with their keys."""
     for key, info in type(settings).model_fields.items():
         kind: Any = info.annotation
         for metadata in info.metadata:
@@ -323,13 +323,13 @@ def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
     elif isinstance(value, BaseModel):
         yield from references(value, field)
     elif isinstance(value, Mapping) and get_args(kind):
-        of_key, of_value = get_args(kind)
-        for key, inside in value.items():
-            yield from _references(of_key, key, field)
-            yield from _references(of_value, inside, f"{field}.{key}")
+        key_kind, value_kind = get_args(kind)
+        for key, item in value.items():
+            yield from _references(key_kind, key, field)
+            yield from _references(value_kind, item, f"{field}.{key}")
     elif isinstance(value, tuple) and get_origin(kind) is tuple:
-        for inside in value:
-            yield from _references(get_args(kind)[0], inside, field)
+        for item in value:
+            yield from _references(get_args(kind)[0], item, field)
     elif value is not None:  # of a union, the alternatives
         for alternative in get_args(kind):
             yield from _references(alternative, value, field)
@@ -346,7 +346,7 @@ def check_names(study: Study, settings: BaseModel, field: str) -> None:
 
 
 def check_needs(study: Study, settings: BaseModel, field: str) -> None:
-    """Check that the named datasets have what settings need of them; needs all analyses loaded."""
+    """Check that datasets have what settings need of them, once all analyses are loaded."""
     for ref, name, key in references(settings, field):
         if ref.needs is not None:
             names = study.pairs[name].datasets.values() if ref.kind == "pair" else [name]
@@ -355,7 +355,7 @@ def check_needs(study: Study, settings: BaseModel, field: str) -> None:
 
 
 def check_need(study: Study, dataset: str, need: Need, field: str) -> None:
-    """Check that a dataset has images, correctness or probabilities, if these are needed."""
+    """Raise an error if a dataset lacks images, predictions or probabilities that are needed."""
     check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
     spec, problem = study.datasets[dataset], ""
     if need is Need.IMAGES:

@@ -56,7 +56,7 @@ class Commands:
         return [spec.settings.builder_version, self._study.dataset_state(spec.name)]
 
     def made_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that prepares a batch of datasets made when read."""
+        """Return the arguments of a job that prepares a batch of `made` datasets."""
         study = self._study
         sets = []
         for name in study.made_batches[wildcards.batch]:
@@ -67,7 +67,7 @@ class Commands:
         return ["--sets", pack_argument(sets), "--results", f"{study.results}/"]
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
-        """Return digests of the user's files that a batch of datasets is made from."""
+        """Return digests of the user's files that a batch of `made` datasets is made from."""
         names = self._study.made_batches[wildcards.batch]
         return sorted({self._study.dataset_state(name) for name in names})
 
@@ -99,7 +99,7 @@ class Commands:
     # --- training
 
     def start_weights(self, models: Sequence[str]) -> list[str]:
-        """Return the user's files of weights, of those that exist, that trainings start from."""
+        """Return the user's existing files of weights that trainings of models start from."""
         starts = {self._study.trained[name].recipe.pretrained for name in models}
         return sorted(s for s in starts if is_file_of_weights(s) and Path(s).is_file())
 
@@ -129,7 +129,7 @@ class Commands:
         return source
 
     def custom_weights(self, models: Iterable[str]) -> list[str]:
-        """Return the user's files of weights of models, of those that exist."""
+        """Return the user's existing files of the weights of models."""
         files = (self._model_source(name).own_weights for name in models)
         return [file for file in files if Path(file).is_file()]
 
@@ -169,6 +169,7 @@ class Commands:
         return self._inference_arguments(tested.models, [place])
 
     def _inference_arguments(self, models: Iterable[str], places: list[Any]) -> list[str]:
+        """Return the arguments of a job; a place names datasets, and where their outputs lie."""
         study, settings = self._study, self._study.inference
         run = [[asdict(self._model_source(name)), study.weights_file(name)] for name in models]
         return [

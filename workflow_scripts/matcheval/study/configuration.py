@@ -200,13 +200,13 @@ def load_study(configuration: Mapping[str, Any]) -> Study:
         inference_plan=InferencePlan(read.inference, published),
     )
     blocks = {analysis.name: getattr(read, analysis.name) for analysis in ANALYSES}
-    own = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
-    for name, block in own.items():
+    all_settings = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
+    for name, block in all_settings.items():
         check_names(study, block, name)
     for analysis in ANALYSES:
         study.analyses[analysis.name] = analysis(blocks[analysis.name], study)
     check_study(study)
-    for name, block in own.items():
+    for name, block in all_settings.items():
         check_needs(study, block, name)
     for loaded in study.analyses.values():
         loaded.check()

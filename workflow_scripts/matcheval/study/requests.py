@@ -66,7 +66,7 @@ class Requests:
     max_runtime: int | None = None  # minutes
 
     def resources(self, rule: str, models: Sequence[str] = ()) -> dict[str, Any]:
-        """Return a rule's resources for Snakemake; `models` are those of a rule of a single job."""
+        """Return a rule's resources for Snakemake; a rule of a single job names its `models`."""
         longest = self.max_runtime or math.inf
         default = _TABLES if rule.removeprefix("tabulate_") in self.study.analyses else _SMALL
         request = _REQUESTS.get(rule, default)
@@ -105,6 +105,7 @@ class Requests:
         return threads
 
     def _machine_settings(self, rule: str) -> TrainingSettings | InferenceSettings:
+        """Return the settings of training or of inference, whichever a rule's jobs do."""
         training = self.study.training if rule.startswith("train") else None
         return training or self.study.inference  # without trainings, these are of no job
 

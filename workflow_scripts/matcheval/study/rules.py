@@ -74,7 +74,7 @@ def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:
 
 
 def kept_calls(study: Any, function: Callable[..., None], place: str) -> dict[str, Any]:
-    """Return the arguments of `execution.batches.make_calls` for a function and its folders."""
+    """Return the arguments of `make_calls` that name a function, and folders of files and links."""
     return {
         "makes": function_name(function), "results": study.results,
         "kept": f"{study.folder}/{KEPT}/{place}", "declared": f"{study.folder}/{place}",

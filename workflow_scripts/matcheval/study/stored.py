@@ -107,20 +107,20 @@ def result_settings(study: Study, configuration: Mapping[str, Any]) -> dict[str,
         place = settings.get(block) or {} if block else settings
         for key in keys:
             place.pop(key, None)
-    models = definitions(study)["model"]
-    own = {name: models.get(name, {}) | {"family": m.family} for name, m in study.models.items()}
-    return settings | {"models": own}
+    defined = definitions(study)["model"]
+    models = {n: defined.get(n, {}) | {"family": m.family} for n, m in study.models.items()}
+    return settings | {"models": models}
 
 
 def check_made_with(study: Study, configuration: Mapping[str, Any]) -> None:
     """Refuse results of other settings if Snakemake does not remember how they were made."""
-    file, own = Path(study.folder, _RECORD), Path(study.folder)
+    file, folder = Path(study.folder, _RECORD), Path(study.folder)
     if not file.is_file():
         # Of version 0.3, all that depends on predictions is made again.
-        is_taken_over = (own / "inference").is_dir() and study.predicting.datasets
-        if not is_taken_over and any(not file.is_symlink() for file in own.rglob("*.parquet")):
+        is_taken_over = (folder / "inference").is_dir() and study.predicting.datasets
+        if not is_taken_over and any(not file.is_symlink() for file in folder.rglob("*.parquet")):
             problem = "it is not known what the results in here were made with"
-            raise InputError(problem, file=own, remedy=f"Delete {own}: {_KEPT}")
+            raise InputError(problem, file=folder, remedy=f"Delete {folder}: {_KEPT}")
         return
     record, memory = read_json(file), _read_memory().get(study.folder, {})
     if memory.get("is_whole") and memory["run"] == record["run"]:
@@ -146,7 +146,7 @@ def check_made_with(study: Study, configuration: Mapping[str, Any]) -> None:
 def record_made_with(
     study: Study, configuration: Mapping[str, Any], *, is_complete: bool = False
 ) -> None:
-    """Record the settings of a run in its folder, after earlier ones unless it `is_complete`."""
+    """Record a run's settings in the study's folder; once it `is_complete`, drop earlier ones."""
     file, now = Path(study.folder, _RECORD), result_settings(study, configuration)
     memory, run = _read_memory(), uuid.uuid4().hex
     record = read_json(file) if file.is_file() else None
@@ -165,10 +165,10 @@ def _read_memory() -> dict[str, Any]:
 
 
 def check_restored(study: Study) -> None:
-    """Refuse predictions of other weights that were put in the place of later ones.
+    """Refuse predictions that are not of the present weights, as if restored from a backup.
 
-    So it is with a backup: the files are older than the weights, but links to them are newer, so
-    that Snakemake does not run the model again.
+    Such files are older than the weights, but links to them are newer, so that Snakemake does not
+    run the model again.
     """
     for model in study.predicting.models:
         place, source = study.weights_file(model), study.runnable[model].source
@@ -197,29 +197,29 @@ def check_restored(study: Study) -> None:
 
 def check_links(study: Study) -> None:
     """Refuse links to files that no longer exist, which Snakemake takes for files."""
-    own, kept = Path(study.folder), Path(study.results)
+    base, results = Path(study.folder), Path(study.results)
     names_in = cache(lambda folder: set(os.listdir(folder)) if folder.is_dir() else set())  # noqa: PTH208
-    places = [(own / "checkpoints", kept / "checkpoints")]  # of links, and of the files
-    for folder in filter(Path.is_dir, sorted(own.glob("datasets/*/*"))):
-        places.append((folder, kept / "datasets" / folder.name))
-    for folder in (*own.glob("predictions/*"), *own.glob("tested/*/*")):
+    places = [(base / "checkpoints", results / "checkpoints")]  # of links, and of the files
+    for folder in filter(Path.is_dir, sorted(base.glob("datasets/*/*"))):
+        places.append((folder, results / "datasets" / folder.name))
+    for folder in (*base.glob("predictions/*"), *base.glob("tested/*/*")):
         if folder.name in study.predicting.suites:  # there, a folder of a model has all sets
             models = {f"{name}{suffix}": name for name in names_in(folder)
                       for suffix in study.predicting.suffixes}  # fmt: skip
             for dataset in study.predicting.suites[folder.name]:
-                there = names_in(kept / "predictions" / dataset)
-                for file in models.keys() - there:
+                present = names_in(results / "predictions" / dataset)
+                for file in models.keys() - present:
                     link = folder / models[file] / (dataset + file.removeprefix(models[file]))
                     if link.is_symlink():
                         _refuse_link(
-                            link, kept / "predictions" / dataset / file, own / "predictions"
+                            link, results / "predictions" / dataset / file, base / "predictions"
                         )
         else:
-            places.append((folder, kept / "predictions" / folder.name))
+            places.append((folder, results / "predictions" / folder.name))
     for links, files in places:
         for name in sorted(names_in(links) - names_in(files)):
             if (links / name).is_symlink():
-                _refuse_link(links / name, files / name, own / links.relative_to(own).parts[0])
+                _refuse_link(links / name, files / name, base / links.relative_to(base).parts[0])
 
 
 def _refuse_link(link: Path, file: Path, folder: Path) -> None:

@@ -76,7 +76,7 @@ class Study:
         return tuple(f".{name}" for name in self.formats)
 
     def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
-        """Return the study's analysis of this class, for one that builds upon it."""
+        """Return the study's analysis of this class."""
         analysis = self.analyses[kind.name]
         assert isinstance(analysis, kind)
         return analysis
@@ -158,8 +158,8 @@ class Study:
         """Names of all datasets of the configuration that the study needs, sources included."""
         names = [*self.evaluated]
         if self.training is not None:
-            own = (name for model in self.models.values() for name in model.train)
-            names += [*self.training.train, *own, *self.training.validation_sets]
+            model_sets = (name for model in self.models.values() for name in model.train)
+            names += [*self.training.train, *model_sets, *self.training.validation_sets]
         names += [name for analysis in self.analyses.values() for name in analysis.trained_on]
         names = list(dict.fromkeys(names))
         for name in names:  # grows while it is read: a source may be built from others
@@ -172,7 +172,7 @@ class Study:
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
     def label_source(self, dataset: str) -> DatasetSpec:
-        """Return the dataset at the origin of a made one, whose classes it has, or else itself."""
+        """Return the dataset that one is made from in the end, with the same classes, or itself."""
         while sources := self.datasets[dataset].settings.sources:
             (dataset,) = sources
         return self.datasets[dataset]
@@ -219,7 +219,7 @@ class Study:
 
     @cached_property
     def made_batches(self) -> dict[str, tuple[str, ...]]:
-        """Names of the `made` datasets that one job prepares, by suite, or by its own name."""
+        """Names of the `made` datasets that one job prepares, by name of a suite or dataset."""
         suite_of: dict[str, str] = {}
         for suite in self.suites.values():
             for name in suite.datasets:
@@ -240,6 +240,7 @@ class Study:
 
     @cached_property
     def _batch_of_made(self) -> dict[str, str]:
+        """The batch that each `made` dataset is in."""
         return {name: batch for batch, names in self.made_batches.items() for name in names}
 
     def dataset_inputs(self, dataset: str) -> list[str]:
@@ -288,7 +289,7 @@ class Study:
         return suite_of
 
     def predictions_stem(self, dataset: str, model: str) -> str:
-        """Return the path, less suffix, of a model's outputs on a dataset; `MODEL` is for any."""
+        """Return the path of a model's outputs on a dataset, without suffix; `MODEL` for any."""
         in_catalogue = model in self.models or model == MODEL
         suite = self.suite_of.get(dataset) if in_catalogue else None
         place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
@@ -350,16 +351,16 @@ class Study:
     @cached_property
     def _custom_results(self) -> frozenset[str]:
         """The user's files of results, some of which may lie in the results folder."""
-        known = [spec for spec in self.datasets.values() if not spec.has_images]
-        files = {file for spec in known for file in spec.results_files(self.models)}
+        specs = [spec for spec in self.datasets.values() if not spec.has_images]
+        files = {file for spec in specs for file in spec.results_files(self.models)}
         return frozenset(files - self.downloaded)
 
     def custom_files_state(self, files: Iterable[str]) -> list[tuple[int, int]]:
         """Return size and modification time of those files that are the user's, not of a study."""
         folders = tuple(f"{self.results}/{name}/" for name in (*SHARED_FOLDERS, self.name))
         named = self._custom_results
-        own = [f for f in map(str, files) if f in named or not f.startswith(folders)]
-        return file_states(list(dict.fromkeys(own)))
+        custom = [f for f in map(str, files) if f in named or not f.startswith(folders)]
+        return file_states(list(dict.fromkeys(custom)))
 
     def accuracies_file(self, dataset: str) -> str:
         """Return the path of the table of all models' accuracies on a dataset."""
@@ -368,9 +369,9 @@ class Study:
     @property
     def downloads(self) -> list[str]:
         """Paths of all files that are downloaded for the study, of datasets and of weights."""
-        used = (self.datasets[name].settings.published_files for name in self.used)
-        others = (analysis.published_files for analysis in self.analyses.values())
-        published = sorted({file for files in (*used, *others) for file in files})
+        dataset_files = (self.datasets[name].settings.published_files for name in self.used)
+        analysis_files = (analysis.published_files for analysis in self.analyses.values())
+        published = sorted({file for files in (*dataset_files, *analysis_files) for file in files})
         published += [file.name for name in self.used for file in self.published.get(name, ())]
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
         return list(dict.fromkeys([*map(self.download_path, published), *weights]))

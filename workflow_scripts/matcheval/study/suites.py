@@ -164,6 +164,7 @@ def _natural_key(text: str) -> list[tuple[int, int | str]]:
 
 
 def _placeholders(text: str) -> list[str]:
+    """Return the names of all placeholders in a text but `{model}`."""
     return [name for name in _PLACEHOLDER.findall(text) if name != _MODEL]
 
 

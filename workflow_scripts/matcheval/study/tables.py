@@ -238,7 +238,7 @@ class SuiteTableSettings(Settings):
 
 
 def read_suite(*, files: SuiteFiles) -> tuple[SuiteFiles]:
-    """Return the files of a suite, which `tabulate` itself reads, as its only argument."""
+    """Return a suite's files unread, as the arguments of `tabulate`."""
     return (files,)
 
 

@@ -80,6 +80,7 @@ def dataset_size(study: "Study", name: str) -> ImageSet:
 
 
 def _size_of_kind(kind: str, settings: DatasetKind) -> ImageSet:
+    """Estimate the size of a dataset of some kind, as its settings reduce it."""
     size = next(size for name, size in _KINDS.items() if kind.startswith(name))
     if isinstance(settings, Subset) and settings.rows is not None:
         start, end = settings.rows
@@ -277,6 +278,7 @@ class Predicting:
 
     @property
     def _small_batches(self) -> list[tuple[str, ...]]:
+        """Batches of small models whose inputs have the same geometry."""
         by_geometry: dict[str, list[str]] = {}
         for name in self.models:
             geometry = self._study.inference_plan.geometry(name).name

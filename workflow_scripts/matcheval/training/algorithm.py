@@ -34,7 +34,7 @@ class Optimizer:
         self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
 
     def step(self, loss: Tensor, factor: float, *, fixed: nn.Module | None = None) -> None:
-        """Take a gradient step at `factor` × learning rate, without the module `fixed`."""
+        """Take a gradient step at `factor` × learning rate, leaving `fixed` unchanged."""
         for group in self._optimizer.param_groups:
             group["lr"] = self._learning_rate * factor
         self._optimizer.zero_grad()
@@ -272,7 +272,7 @@ class Algorithm(nn.Module):
         return update
 
     def logits_and_features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Run the training network, of an algorithm that `needs_features`, in its precision."""
+        """Run the network in training; return logits and features, if it `needs_features`."""
         logits, features = self.in_precision(self._training_network[0], images)
         return logits.float(), features.float()
 
@@ -287,7 +287,7 @@ class Algorithm(nn.Module):
         return next(self.network.parameters()).device
 
     def train(self, mode: bool = True) -> "Algorithm":
-        """Switch between training and evaluation mode, in which frozen batch norm always stays."""
+        """Switch between training and evaluation mode; frozen batch norm stays in evaluation."""
         super().train(mode)
         if self.recipe.frozen_batch_norm:
             for module in self.network.modules():
@@ -296,7 +296,7 @@ class Algorithm(nn.Module):
         return self
 
     def predict(self, images: Tensor) -> Tensor:
-        """Compute logits for normalised images by the network to be saved, in its precision."""
+        """Run the network to be saved on normalised images, in the recipe's precision."""
         logits: Tensor = self.in_precision(self.result, images)
         return logits.float()
 

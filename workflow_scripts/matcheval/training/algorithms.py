@@ -300,7 +300,7 @@ def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) ->
 def update_moving_variances(
     previous: Tensor, variances: Tensor, decay: float
 ) -> tuple[Tensor, Tensor]:
-    """Update moving averages of variances; return them with gradient, rescaled, and without."""
+    """Update moving averages of variances; return them over 1 - decay, and without gradient."""
     averages = decay * previous.detach() + (1 - decay) * variances
     return averages / (1 - decay), averages.detach()
 
@@ -391,7 +391,7 @@ class Selfreg(Algorithm):
             self.optimizers["network"] = Optimizer(trained, self.recipe)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss plus SelfReg's penalty, which is scaled by the loss up to 1."""
+        """Compute the loss plus SelfReg's penalty times the loss, but at most times 1."""
         outputs, generator = join_outputs(domains), self.setup.generator
         labels = outputs.targets.argmax(dim=1)
         (share,) = draw_beta(0.5, 1, generator)
@@ -423,7 +423,7 @@ EPSILON = 1e-5
 def randomized_style(
     features: Tensor, own_share: Tensor, permutation: Tensor, epsilon: float = EPSILON
 ) -> Tensor:
-    """Mix each image's style, mean and variance of its features, with that of a permuted image."""
+    """Mix each image's style (mean and variance of its features) with that of another image."""
     standard, mean, variance = _standardize(features, epsilon)
     share = own_share[:, None]
     mean = share * mean + (1 - share) * mean[permutation]
@@ -432,7 +432,7 @@ def randomized_style(
 
 
 def randomized_content(features: Tensor, permutation: Tensor, epsilon: float = EPSILON) -> Tensor:
-    """Give features the content of permuted images, without gradient, in their own style."""
+    """Give each image the content of another one, without gradient, in its own style."""
     standard, mean, variance = _standardize(features, epsilon)
     return standard[permutation].detach() * (variance + epsilon).sqrt() + mean
 
@@ -461,7 +461,7 @@ class Sagnet(Algorithm):
         self.optimizers["style_head"] = Optimizer(self.style_head, self.recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network, the style head, and the network without its head."""
+        """Update the network, the style head and, adversarially, the network without its head."""
         images, targets = join_minibatches(minibatches)
         logits, features = self.logits_and_features(images)
         own_share = torch.rand(len(images), generator=self.setup.generator).to(images.device)
@@ -479,6 +479,7 @@ class Sagnet(Algorithm):
         return Update(loss.detach(), logits.detach())
 
     def _style_logits(self, features: Tensor) -> Tensor:
+        """Run the style head on features that have the content of other, random images."""
         mixed = randomized_content(features, self._random_permutation(features))
         logits: Tensor = self.in_precision(self.style_head, mixed)
         return logits.float()

@@ -48,7 +48,7 @@ def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[st
 
 
 def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read the state of an unfinished training; None if none of this identity is readable."""
+    """Read the state of an unfinished training; None if missing, damaged or of another one."""
     if not path.is_file():
         return None
     try:

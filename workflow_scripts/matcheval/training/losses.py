@@ -103,8 +103,8 @@ def mmce_weighted_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Ten
     excess = correct * (1 - confidence) / n_correct.clamp_min(1).square()
     excess = excess - (1 - correct) * confidence / n_incorrect.clamp_min(1).square()
     root = (_kernel_sum(excess, confidence) + _MMCE_FLOOR).sqrt()
-    both = (n_correct > 0) & (n_incorrect > 0)
-    return cross_entropy(logits, targets) + weight * both * root
+    has_both = (n_correct > 0) & (n_incorrect > 0)
+    return cross_entropy(logits, targets) + weight * has_both * root
 
 
 def _confidence_and_correct(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:

@@ -272,7 +272,7 @@ class Recipe:
             )  # fmt: skip
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the fields as JSON values, without defaults; the inverse of `from_mapping`."""
+        """Return fields that are not at their default as JSON values; inverse of `from_mapping`."""
         return self._without_defaults(_DEFAULTS)
 
     def to_record(self) -> dict[str, Any]:

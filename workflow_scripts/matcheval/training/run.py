@@ -66,7 +66,7 @@ class Epoch:
 
 
 def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
-    """Return the number of the epoch whose weights are kept: the last, or the best validated."""
+    """Return the number of the epoch to keep: the last, or that of best validation accuracy."""
     if keep == "last":
         return history[-1].epoch
     return max(history, key=lambda epoch: (epoch.validation_accuracy, -epoch.epoch)).epoch
