@@ -108,7 +108,7 @@ rule compare_classes:
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
-        **calls("matcheval.datasets.suites:write_classes", COMMANDS.descriptions_of_pair),
+        **calls("matcheval.datasets.suites:write_classes", COMMANDS.pair_descriptions),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:

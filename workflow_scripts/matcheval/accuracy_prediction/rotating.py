@@ -49,12 +49,12 @@ class RotationJob:
 
 
 def score_rotation(
-    job: RotationJob, config: InferenceConfig, *, is_to_stop: Callable[[], bool] = lambda: False,
+    job: RotationJob, config: InferenceConfig, *, should_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
     """Compute the rotation scores of a model."""
     name, stored = job.model.name, job.stored
-    passes = _RotatedPasses(job, config, is_to_stop, progress)
+    passes = _RotatedPasses(job, config, should_stop, progress)
     scores = [SCORES[method] for method in job.methods]
 
     def read(seed: int, dataset: str) -> Outputs:
@@ -75,11 +75,11 @@ class _RotatedPasses:
     """Passes of a model over rotated images, of which the results are kept in files."""
 
     def __init__(
-        self, job: RotationJob, config: InferenceConfig, is_to_stop: Callable[[], bool],
+        self, job: RotationJob, config: InferenceConfig, should_stop: Callable[[], bool],
         progress: bool,
     ) -> None:  # fmt: skip
         self.job, self._config, self._progress = job, config, progress
-        self._is_to_stop, self._has_computed = is_to_stop, False
+        self._should_stop, self._has_computed = should_stop, False
         self._model = ModelFiles(job.model, job.weights)
         self._identity = self._model.digest()
         self._heads: dict[int, features.LinearClassifier] = {}
@@ -91,7 +91,7 @@ class _RotatedPasses:
         inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
         logits = _read_kept(path, inputs)
         if logits is None:
-            if self._has_computed and self._is_to_stop():
+            if self._has_computed and self._should_stop():
                 message = "stopped as its time is nearly over"
                 raise StoppedError(message, file=f"dataset '{dataset}'")
             if seed not in self._heads:

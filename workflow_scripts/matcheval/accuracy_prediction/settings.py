@@ -323,7 +323,7 @@ class CheckedPrediction(Analysis):
             field = f"{suite_field}.histograms"
             _check_names("model or ensemble", [histogram.model], self.scored, field=field)
             _check_names("set", [histogram.dataset], datasets, field=field)
-        classes = self.study.labelled_like(settings.base).settings.known_classes
+        classes = self.study.label_source(settings.base).settings.known_classes
         for shown in settings.embeddings:
             field = f"{suite_field}.embeddings"
             _check_names("model", [shown.model], self.models, field=field)

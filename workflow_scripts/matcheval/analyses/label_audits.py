@@ -395,7 +395,7 @@ class LabelAudits(PairTableAnalysis):
         return {origin: labels[name] for origin, name in datasets.items() if name in labels}
 
     def _file(self, audit: str) -> str:
-        return self.study.download(PUBLISHED[audit]) if audit in PUBLISHED else audit
+        return self.study.download_path(PUBLISHED[audit]) if audit in PUBLISHED else audit
 
     @property
     def runs_per_seed(self) -> int:

@@ -221,7 +221,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
                     problem = f"'{dataset}' has no prediction files, which groups of classes need"
                     remedy = "Leave 'groups' out, or the suite out of suite_accuracies"
                     raise configuration_error(problem, field=field, remedy=remedy)
-            spec = study.labelled_like(member.dataset)
+            spec = study.label_source(member.dataset)
             classes = spec.settings.known_classes
             if member.counting and classes is not None:
                 suites.check_subset(name, member, classes)

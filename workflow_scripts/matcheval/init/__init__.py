@@ -26,7 +26,7 @@ from matcheval.health import find_snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
-from matcheval.study.checks import check_custom_images, open_samples
+from matcheval.study.checks import check_custom_files, open_samples
 from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
 
@@ -178,7 +178,7 @@ def write_study(
     check_shared_names(study)
     missing, opened = None, ""
     try:
-        check_custom_images(study)
+        check_custom_files(study)
         opened, warnings = open_samples(study)
         for text in warnings:
             LOGGER.warning("warning: %s", text)
