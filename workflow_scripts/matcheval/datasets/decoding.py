@@ -21,11 +21,11 @@ _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
 class UnreadableImageError(Exception):
-    """Bytes are not an image file, or an incomplete one."""
+    """Raised for bytes that are not an image file, or are an incomplete one."""
 
 
 class ImageFacts(NamedTuple):
-    """Properties of an image file."""
+    """Height and width of an image file, and whether its format is lossless."""
 
     height: int
     width: int
@@ -33,7 +33,7 @@ class ImageFacts(NamedTuple):
 
 
 def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
-    """Decode an image file."""
+    """Decode the bytes of an image file to RGB."""
     try:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
@@ -42,12 +42,13 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
 
 
 def squared(image: Image.Image, side: int) -> Image.Image:
-    """Resize an image to a square, whatever its shape: bicubic, antialiased."""
+    """Resize an image to a square, whatever its aspect ratio: bicubic, antialiased."""
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
 def reason_of(error: Exception) -> str:
-    """What is wrong with an image; Pillow names the object in memory that it was read from."""
+    """Describe in words why an image could not be decoded, given Pillow's exception."""
+    # Its own text names the object in memory that the image was read from.
     if isinstance(error, UnidentifiedImageError):
         return (
             f"it is not a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file, or its start is damaged"
@@ -70,12 +71,12 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
 
 
 def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
-    """Convert pixels, as for `rgb_pixels`, to an RGB image."""
+    """Convert the pixels of one image, as `rgb_pixels` takes them, to an RGB image of Pillow."""
     return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
 
 
 def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8]:
-    """Convert pixels to RGB values in 0..255."""
+    """Convert pixels of 1 or 3 channels, up to `max_value`, to RGB values in 0..255."""
     channels = pixels.shape[-1]
     if channels not in (1, 3):
         raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")
