@@ -78,7 +78,7 @@ class ImageFolder(_UserImages, Decoded):
     path: PathText = Field(description="The folder, or an archive of it")
     path_options: ClassVar[tuple[str, ...]] = ("path",)
 
-    def labels_of(
+    def class_labels(
         self, folders: Mapping[str, int], file: object
     ) -> tuple[tuple[str, ...], Mapping[str, int | None]]:
         """Return the class names, and the label of each class folder; None for those left out."""
@@ -98,7 +98,7 @@ class ImageFolder(_UserImages, Decoded):
         root = _class_folder_depth(tree.paths) if path.is_file() else 0
         folders = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
         counts = Counter(folders.values())
-        classes, labels = self.labels_of(counts, path)
+        classes, labels = self.class_labels(counts, path)
         kept = {p: to for p, folder in folders.items() if (to := labels[folder]) is not None}
         stream = tree.stream(name, classes, f"image folders, {path.name}", kept)
         return replace(stream, notes=_left_out(counts, labels))

@@ -248,8 +248,8 @@ def check_alike(datasets: Sequence[Dataset], file: object) -> None:
                 raise InputError(problem, file=file, field=name, remedy=remedy)
 
 
-def image_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Return the size of a dataset's images as they are stored."""
+def stored_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Return height, width and channels as stored of all images or, of files, the first one."""
     if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)

@@ -38,15 +38,15 @@ def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise UnreadableImageError(reason_of(error)) from error
+        raise UnreadableImageError(describe_error(error)) from error
 
 
-def squared(image: Image.Image, side: int) -> Image.Image:
+def resize_to_square(image: Image.Image, side: int) -> Image.Image:
     """Resize an image to a square, whatever its aspect ratio: bicubic, antialiased."""
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
-def reason_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Describe in words why an image could not be decoded, given Pillow's exception."""
     # Its own text names the object in memory that the image was read from.
     if isinstance(error, UnidentifiedImageError):
@@ -64,7 +64,7 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
         image.draft(None, (max(1, width // 8), max(1, height // 8)))
         image.load()
     except Exception as error:  # as in `decode_rgb`
-        raise UnreadableImageError(reason_of(error)) from error
+        raise UnreadableImageError(describe_error(error)) from error
     lossless = image.format in _LOSSLESS
     lossless |= image.format == "WEBP" and _is_lossless_webp(bytes(encoded))
     return ImageFacts(height, width, lossless)

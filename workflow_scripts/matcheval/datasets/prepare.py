@@ -230,7 +230,7 @@ def _replace_by_pixels(
     def pixels(i: int) -> bytes:
         image = decoding.decode_rgb(images.encoded(i))
         if settings.resize:
-            image = decoding.squared(image, settings.resize)
+            image = decoding.resize_to_square(image, settings.resize)
         return image.tobytes()
 
     with atomic_file(path) as decoded:

@@ -49,7 +49,7 @@ N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
 SPLIT_SEED = 20220904
 
 
-def rows_of(part: str) -> npt.NDArray[np.int64]:
+def digits_rows(part: str) -> npt.NDArray[np.int64]:
     """Return the rows of scikit-learn's `load_digits()` that form a part, in ascending order."""
     shuffled = np.random.default_rng(SPLIT_SEED).permutation(N_KNOWN_WRITERS)
     parts = np.split(shuffled, [N_TRAIN, N_TRAIN + N_VALIDATION])
@@ -78,7 +78,7 @@ class Digits(Subset):
         """Build one part of the digits."""
         from sklearn.datasets import load_digits  # takes two seconds, and only this kind needs it
 
-        rows, digits = rows_of(self.part), load_digits()
+        rows, digits = digits_rows(self.part), load_digits()
         return make_dataset(
             name, digits.images[rows].astype(np.uint8)[..., np.newaxis], digits.target[rows],
             classes=DIGITS, max_value=16, names=[f"digits/{row:04d}" for row in rows],
@@ -140,7 +140,7 @@ class Cifar10(_Cifar):
         wanted = ["batches.meta", *_BATCHES[self.part]]
         tree = sources.archive(self.published[0], lambda p: p.rsplit("/", 1)[-1] in wanted)
         meta, *batches = (
-            files.load_plain_pickle(io.BytesIO(tree.named(batch)), f"{tree.file}: {batch}")
+            files.load_plain_pickle(io.BytesIO(tree.read_named(batch)), f"{tree.file}: {batch}")
             for batch in wanted
         )
         check_classes([_decode_text(n) for n in meta[b"label_names"]], CIFAR10, tree.file)
@@ -211,7 +211,7 @@ class Cifar10C(_Cifar):
         """Build the images of one corruption, at one severity or at all five, from its array."""
         tree = sources.archive(self.published[0])
         images, labels = (
-            files.read_npy_stream(io.BytesIO(tree.named(file)), f"{tree.file}: {file}")
+            files.read_npy_stream(io.BytesIO(tree.read_named(file)), f"{tree.file}: {file}")
             for file in (f"{self.corruption}.npy", "labels.npy")
         )
         if self.severity != "all":
@@ -310,7 +310,7 @@ def _ground_truth(kit: Tree) -> list[int]:
     """Read the labels of images 1, 2, ... from the kit, which numbers classes in another order."""
     from scipy.io import loadmat
 
-    content: Any = io.BytesIO(kit.named(_META))
+    content: Any = io.BytesIO(kit.read_named(_META))
     synsets = loadmat(content, squeeze_me=True)["synsets"]
     leaves = synsets[synsets["num_children"].astype(np.int64) == 0]
     wnids = dict(zip(leaves["ILSVRC2012_ID"].astype(int).tolist(), leaves["WNID"], strict=True))
@@ -318,7 +318,7 @@ def _ground_truth(kit: Tree) -> list[int]:
     check_classes(sorted(map(str, wnids.values())), classes, kit.file)
     labels = {wnid: label for label, wnid in enumerate(classes)}
     try:
-        return [labels[str(wnids[int(line)])] for line in kit.named(_TRUTH).split()]
+        return [labels[str(wnids[int(line)])] for line in kit.read_named(_TRUTH).split()]
     except (ValueError, KeyError) as error:
         raise InputError(f"'{_TRUTH}' has an invalid line ({error})", file=kit.file) from error
 

@@ -63,7 +63,7 @@ class Tree:
         """Names of the folders that contain files, sorted, without their parents' names."""
         return sorted({path.split("/")[-2] for path in self.paths if "/" in path})
 
-    def named(self, name: str) -> bytes:
+    def read_named(self, name: str) -> bytes:
         """Read the file of this name in whichever folder; raise an error if there is none."""
         for path in self.paths:
             if path.rsplit("/", 1)[-1] == name:

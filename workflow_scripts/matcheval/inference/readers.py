@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from matcheval.datasets.dataset import Dataset, MadeImages, image_shape, release
+from matcheval.datasets.dataset import Dataset, MadeImages, release, stored_shape
 from matcheval.datasets.decoding import array_image
 from matcheval.errors import InputError
 from matcheval.models.transforms import Geometry
@@ -47,7 +47,7 @@ class _ThreadedReader:
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
         self._dataset, self._geometry, self._n_threads = dataset, geometry, n_threads
         self._is_resized = geometry.resize != "none"
-        self.shape = (*geometry.crop, 3) if self._is_resized else image_shape(dataset)
+        self.shape = (*geometry.crop, 3) if self._is_resized else stored_shape(dataset)
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="images")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.dataset import Dataset, stored_shape
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import INFERENCE_VERSION, readers
@@ -72,7 +72,7 @@ class ModelRunner:
         """Return a loaded model; load it again only for a dataset of other images or classes."""
         name, fits = files.source.name, [dataset.n_classes, dataset.classes]
         if files.source.kind not in PUBLISHED:  # these accept images of all sizes
-            fits += [dataset.stored, image_shape(dataset), dataset.max_value]
+            fits += [dataset.stored, stored_shape(dataset), dataset.max_value]
         if name not in self._loaded or self._loaded[name][0] != fits:
             self._loaded.pop(name, None)
             loaded = load_model(files.source, files.weights, dataset, self._config.device)

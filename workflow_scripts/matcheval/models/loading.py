@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.dataset import Dataset, stored_shape
 from matcheval.datasets.label_spaces import are_wnids, compare_classes, imagenet_classes
 from matcheval.errors import InputError, listed, suggest
 from matcheval.io.self_digests import verify_file
@@ -100,7 +100,7 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
         problem = f"holds the weights of model '{info.model}', not of '{source.name}'"
         remedy = "Use the name that it was trained under, or train the model again"
         raise InputError(problem, file=weights, remedy=remedy)
-    shape = image_shape(dataset)
+    shape = stored_shape(dataset)
     if info.input_shape != shape or info.max_value != dataset.max_value:
         raise InputError(
             f"its images have shape {shape} and pixel values up to {dataset.max_value}, but model "
@@ -131,7 +131,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         raise InputError(problem, file=weights, remedy=remedy)
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
-    module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
+    module = build_model(**options, input_shape=stored_shape(dataset), n_classes=dataset.n_classes)
     # The batch counters of batch norm do not matter in evaluation, and older files lack them.
     own = module.state_dict()
     counters = {key: own[key] for key in own if key.endswith("num_batches_tracked")}
