@@ -18,7 +18,7 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
 from matcheval.models.loading import LoadedModel, load_model
-from matcheval.models.published import distribution
+from matcheval.models.published import package_name
 from matcheval.models.rows import PUBLISHED, ModelSource
 from matcheval.models.transforms import Geometry
 
@@ -91,7 +91,7 @@ def provenance(
     """Describe how an output was computed; without dates, so that files are reproducible."""
     resized = loaded.transform.geometry.resize != "none"
     packages = ["numpy", "torch"]
-    packages += [distribution(model.kind)] if model.kind in PUBLISHED else []
+    packages += [package_name(model.kind)] if model.kind in PUBLISHED else []
     packages += ["pillow"] if resized else []
     return {
         "model": model.name,
