@@ -57,11 +57,11 @@ class MissingError(Exception):
 
 def download(
     url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
-    mirror: str | None = None, mirrored: str = "", hours: float = HOURS, progress: bool = False,
+    mirror: str | None = None, mirror_path: str = "", hours: float = HOURS, progress: bool = False,
 ) -> str:  # fmt: skip
     """Download and verify a file, unless it exists already; return its SHA-256.
 
-    A mirror, which is a folder or an address, has the file as `mirrored`, or under its name.
+    A mirror, which is a folder or an address, has the file as `mirror_path`, or under its name.
     """
     path, end = Path(path), monotonic() + 3600 * hours
     part = path.with_name(f"{path.name}.part")
@@ -77,7 +77,7 @@ def download(
                 raise InputError(str(error), remedy=remedy) from error
         failures = []
         urls = [url] if isinstance(url, str) else list(url)
-        for address in _addresses_to_try(urls, mirrored or path.name, mirror):
+        for address in _addresses_to_try(urls, mirror_path or path.name, mirror):
             try:
                 sha256 = job.fetch(address)
             except (MissingError, TransferError) as error:

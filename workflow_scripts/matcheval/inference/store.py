@@ -65,10 +65,10 @@ class Task:
     inputs: str
 
 
-def inputs_digest(model: str, dataset: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
-    """Compute a digest of all that a model's results on a dataset depend on."""
-    images = [dataset[key] for key in ("sha256", "max_value", "classes", "stored")]
-    return digest_of([INFERENCE_VERSION, model, images, deciding])
+def inputs_digest(model: str, description: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Compute a digest of a model's digest, a dataset's description and the deciding settings."""
+    images = [description[key] for key in ("sha256", "max_value", "classes", "stored")]
+    return digest_of([INFERENCE_VERSION, model, images, settings])
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:

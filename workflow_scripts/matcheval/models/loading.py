@@ -26,7 +26,7 @@ from matcheval.io.user_files import read_yaml
 from matcheval.models import rows
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.devices import repeatable_arithmetic
-from matcheval.models.networks import build_model, head_of
+from matcheval.models.networks import build_model, last_linear
 from matcheval.models.packages import (
     load_timm,
     package_weights,
@@ -194,7 +194,7 @@ def load_random_model(source: ModelSource, weights: Path | None, dataset: Datase
 
 def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
     """Load published weights into a network in place, except those of its last linear layer."""
-    head = head_of(module, name)
+    head = last_linear(module, name)
     prefix = next(key for key, part in module.named_modules() if part is head)
     own = module.state_dict()
     kept = {key for key in own if key.startswith(f"{prefix}.")}

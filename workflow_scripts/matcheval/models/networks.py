@@ -54,7 +54,7 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
 
         return timm_network
     inputs: list[Tensor] = []
-    head_of(model, name).register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+    last_linear(model, name).register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
 
     def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
         inputs.clear()
@@ -67,7 +67,7 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
     return network
 
 
-def head_of(model: nn.Module, name: str) -> nn.Linear:
+def last_linear(model: nn.Module, name: str) -> nn.Linear:
     """Return the linear layer of a model that was registered last; refuse one without any."""
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if linears:
@@ -80,7 +80,7 @@ def as_trained_network(
     model: nn.Module, name: str
 ) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
     """Return a function of images to logits and features, both with gradients, and the head."""
-    head = head_of(model, name)
+    head = last_linear(model, name)
     calls: list[tuple[Tensor, Tensor]] = []
 
     def keep(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
