@@ -39,7 +39,7 @@ def extract_features(
     from matcheval.inference.outputs import FeatureWriter
     from matcheval.inference.running import open_reader, provenance
     from matcheval.models.loading import load_network
-    from matcheval.models.networks import head_of
+    from matcheval.models.networks import last_linear
 
     config, loaded = resolved(config), load_network(source, dataset)
     if as_stored:
@@ -47,7 +47,7 @@ def extract_features(
         loaded = replace(loaded, transform=plain)
     model = ForwardModel(source.source, loaded.module, loaded.transform, config)
     # The pass checks that logits are those of the dataset's classes; here they are not used.
-    n_outputs = loaded.n_classes or head_of(loaded.module, source.source).out_features
+    n_outputs = loaded.n_classes or last_linear(loaded.module, source.source).out_features
     outputs = tuple(map(str, range(n_outputs)))
     writer = FeatureWriter(len(dataset))
     run_inference(

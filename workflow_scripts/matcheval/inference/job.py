@@ -31,7 +31,7 @@ def predict_datasets(
     should_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> None:
-    """Run models on datasets, and write the requested outputs.
+    """Run models on datasets, and write the requested outputs that are missing or not current.
 
     Each process runs all models on some of the datasets, one after the other.
     """
@@ -44,7 +44,7 @@ def predict_datasets(
         for i in range(n_processes):
             share = {name: datasets[name] for name in names[i::n_processes]}
             tasks[", ".join(share)] = partial(
-                _reason_of_failure, models, share, predictions, outputs, config, should_stop
+                _run_and_report, models, share, predictions, outputs, config, should_stop
             )
         failed = [reason for _, reason in run_in_processes(tasks, n_processes) if reason]
         if failed:
@@ -53,8 +53,8 @@ def predict_datasets(
         _run_missing(models, datasets, predictions, outputs, config, should_stop, progress=progress)
 
 
-def _reason_of_failure(*arguments: Any) -> str:
-    """Run models on datasets in this process; return why it failed."""
+def _run_and_report(*arguments: Any) -> str:
+    """Run models on datasets in this process; return why it failed, or an empty string."""
     try:
         _run_missing(*arguments)
     except Exception as error:
@@ -69,6 +69,7 @@ def _run_missing(
     outputs: Sequence[str], config: InferenceConfig,
     should_stop: Callable[[], bool], *, progress: bool = False,
 ) -> None:  # fmt: skip
+    """Run each model on the datasets for which its outputs are missing or not current."""
     problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from matcheval.datasets.published import rows_of, writers
+from matcheval.datasets.published import digits_rows, writers
 from matcheval.errors import InputError, listed
 from matcheval.health import find_snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
@@ -221,8 +221,9 @@ def write_example(example: str, folder: Path) -> tuple[str, str]:
     """Write an example's images or predictions; return the folders or patterns of both sets."""
     known, new = folder / "known-writers", folder / "new-writers"
     if example == "images":
-        _write_example_images(known, np.sort(np.concatenate([rows_of("train"), rows_of("known")])))
-        _write_example_images(new, rows_of("new-writers"))
+        rows = np.concatenate([digits_rows("train"), digits_rows("known")])
+        _write_example_images(known, np.sort(rows))
+        _write_example_images(new, digits_rows("new-writers"))
         return str(known), str(new)
     _write_example_predictions(known, new)
     return f"{known}/{MODEL}.csv", f"{new}/{MODEL}.csv"
@@ -237,7 +238,7 @@ def _write_example_predictions(known: Path, new: Path) -> None:
     from sklearn.naive_bayes import GaussianNB
 
     scans, labels = load_digits(return_X_y=True)
-    train = rows_of("train")
+    train = digits_rows("train")
     for name, classifier in {  # whose confidences are rarely equal
         "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
         "naive-bayes": GaussianNB(var_smoothing=1.0),
@@ -245,7 +246,7 @@ def _write_example_predictions(known: Path, new: Path) -> None:
     }.items():
         classifier.fit(scans[train], labels[train])
         for folder, part in ((known, "known"), (new, "new-writers")):
-            rows = rows_of(part)
+            rows = digits_rows(part)
             scores = classifier.predict_proba(scans[rows])
             predictions = pd.DataFrame({
                 "label": labels[rows], "prediction": scores.argmax(axis=1),

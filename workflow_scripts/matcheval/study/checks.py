@@ -144,7 +144,7 @@ def _check_class_folders(name: str, settings: DatasetKind) -> None:
     if isinstance(settings, ImageFolder) and (folder := settings.custom_paths["path"][0]).is_dir():
         visible = (path for path in folder.iterdir() if not path.name.startswith("."))
         filled = [path.name for path in visible if path.is_dir() and any(path.iterdir())]
-        settings.labels_of(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
+        settings.class_labels(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
 
 
 def _check_sources_of_datasets(study: Study) -> None:
