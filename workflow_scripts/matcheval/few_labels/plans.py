@@ -18,7 +18,7 @@ from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, dra
 from matcheval.few_labels.estimators import checked, effective_interval, first
 from matcheval.few_labels.inputs import SKIP
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.delimited_text import marked_frame
+from matcheval.io.delimited_text import escape_frame_formulas
 from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import aligned, counted, level_text
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
@@ -170,7 +170,7 @@ class LabelPlan(Shown):
             raise InputError("is there, and may hold labels", file=files[0], remedy=remedy)
         with atomic_file(files[0]) as partial:
             table = self._worklist(show_predictions=show_predictions)
-            marked_frame(table).to_csv(partial, index=False)
+            escape_frame_formulas(table).to_csv(partial, index=False)
         digest = inputs.digest_of(self._sets, self.design)
         plan = Plan(self._draw, digest, self._sets[0].temperature, self.n_done)
         plan.save(files[1], n=self.n, level=self.level, half_width=self.half_width)

@@ -59,7 +59,7 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
             table = _read_with_pyarrow(path, separator, encoding, above, column_types=texts)
     # NumPy's `savetxt` writes the header as a comment.
     names = [name.removeprefix("# ").strip() for name in table.schema.names]
-    return unmarked_table(table.rename_columns(names)), notes
+    return unescape_formulas(table.rename_columns(names)), notes
 
 
 def _count_lines_above_header(lines: list[str]) -> int:
@@ -171,29 +171,29 @@ def is_number(text: str) -> bool:
 _START = r"('*(?:[+\-@\t\r]|=(?:$|[^ ]| (?:$|[^A-Z]|[A-Z]+[^A-Z]))))"
 
 
-def marked(text: str) -> str:
+def escape_formula(text: str) -> str:
     """Put an apostrophe before a text that a spreadsheet would run as a formula."""
     return re.sub(rf"\A{_START}", r"'\1", text)
 
 
-def unmarked(text: str) -> str:
+def unescape_formula(text: str) -> str:
     """Remove the apostrophe that `escape_formula` puts before a text."""
     return re.sub(rf"\A'{_START}", r"\1", text) if text.startswith("'") else text
 
 
-def marked_table(table: "pa.Table") -> "pa.Table":
+def escape_formulas(table: "pa.Table") -> "pa.Table":
     """Apply `escape_formula` to all texts of a table."""
     return _replace_in_texts(table, rf"\A{_START}", r"'\1")
 
 
-def unmarked_table(table: "pa.Table") -> "pa.Table":
+def unescape_formulas(table: "pa.Table") -> "pa.Table":
     """Apply `unescape_formula` to all texts of a table."""
     return _replace_in_texts(table, rf"\A'{_START}", r"\1")
 
 
-def marked_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
+def escape_frame_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Apply `escape_formula` to all texts of a data frame."""
-    return frame.map(lambda cell: marked(cell) if isinstance(cell, str) else cell)
+    return frame.map(lambda cell: escape_formula(cell) if isinstance(cell, str) else cell)
 
 
 def _replace_in_texts(table: "pa.Table", pattern: str, replacement: str) -> "pa.Table":

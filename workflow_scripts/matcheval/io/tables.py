@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.delimited_text import marked_table
+from matcheval.io.delimited_text import escape_formulas
 from matcheval.io.files import atomic_file, check_format, check_unpacked, readable
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
@@ -193,7 +193,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
             import pyarrow.csv as pa_csv
 
             with atomic_file(path) as partial:
-                pa_csv.write_csv(marked_table(table), partial)
+                pa_csv.write_csv(escape_formulas(table), partial)
         else:
             with parquet_file(path, table.schema) as writer:
                 writer.write_table(table)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.io.delimited_text import unmarked
+from matcheval.io.delimited_text import unescape_formula
 from matcheval.io.files import BROKEN, open_text, readable
 
 if TYPE_CHECKING:
@@ -30,7 +30,10 @@ def read_numbered_rows(
         text = io.StringIO(decode_utf8(Path(path).read_bytes(), path), newline="")
         reader = csv.DictReader(text, strict=True)
         rows = [
-            (reader.line_num, {k: unmarked(v) if isinstance(v, str) else v for k, v in row.items()})
+            (
+                reader.line_num,
+                {k: unescape_formula(v) if isinstance(v, str) else v for k, v in row.items()},
+            )
             for row in reader
         ]
         return list(reader.fieldnames or ()), rows
