@@ -16,7 +16,7 @@ from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.draws import Draw, Ints, Plan
 from matcheval.io.delimited_text import read_delimited
 from matcheval.io.text_tables import counted
-from matcheval.predictions.datapoints import common_fold, key_texts
+from matcheval.predictions.datapoints import choose_key_fold, keys_as_texts
 from matcheval.predictions.files import Contents, read_contents, with_keys
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.inputs import Data, layout_of, source_of
@@ -223,9 +223,9 @@ def read_labels(
     if len({*lengths.values()}) > 1:
         raise wrong(f"columns of unequal lengths {lengths}")
     keys = predictions.index if key == "index" else predictions.keys
-    names = [] if keys is None else key_texts(keys)
+    names = [] if keys is None else keys_as_texts(keys)
     asked = texts[key] if key == "file" else [str(_whole(text, text)) for text in texts[key]]
-    fold, _ = common_fold(names, asked)
+    fold, _ = choose_key_fold(names, asked)
     place = {fold(name): row for row, name in enumerate(names)}
     if not len(predictions) == len(names) == len(place):
         problem = "names files, which the predictions do not, or several times"
