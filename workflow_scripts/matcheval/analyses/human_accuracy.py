@@ -43,7 +43,7 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
     last.append(f"{text_tables.signed_cells([gaps.mean()])[0]} ({better})")
     columns += text_tables.lay_out(table, {"Gap": "{gap:+.1%}"})
-    return text_tables.with_last(columns, last)
+    return text_tables.with_last_row(columns, last)
 
 
 SCHEMA = TableSchema(

@@ -17,7 +17,7 @@ from matcheval.analyses.sampling.image_search import labelled_pixels
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
-from matcheval.io.delimited_text import unmarked_table
+from matcheval.io.delimited_text import unescape_formulas
 from matcheval.io.files import check_format, readable
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.settings import read_settings
@@ -80,7 +80,7 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
         )
         with readable(path, "readable as CSV", pa.ArrowException):
             table = pa_csv.read_csv(path, convert_options=as_text)
-        frame = unmarked_table(table).to_pandas()
+        frame = unescape_formulas(table).to_pandas()
     else:
         frame = read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
