@@ -24,7 +24,7 @@ from matcheval.predictions.inputs import Data, Estimate, Shown
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
-from matcheval.protocol.compared_models import differing
+from matcheval.protocol.compared_models import describe_other_datapoints
 from matcheval.protocol.comparisons import groups, groups_of_models, paired_images
 from matcheval.statistics.claims import FEW_GROUPS, Strength
 from matcheval.statistics.intervals import LEVEL, mcnemar
@@ -235,7 +235,7 @@ def compare_models(
     a, b = shared.values()
     if a.datapoints_digest != b.datapoints_digest:
         raise InputError(
-            f"{names[1]} is not of the datapoints of {names[0]}: {differing(b, a)}",
+            f"{names[1]} is not of the datapoints of {names[0]}: {describe_other_datapoints(b, a)}",
             remedy="Give the predictions of both models on the same images",
         )  # fmt: skip
     of_all = groups_of_models((a, b), sources)
