@@ -22,7 +22,7 @@ from matcheval.protocol.reliability import plot_reliability
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
-from matcheval.protocol.words import write_summary
+from matcheval.protocol.words import summary_page
 from matcheval.report.sections import Section
 from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.statistics.intervals import at_level
@@ -50,7 +50,7 @@ def write_study_summary(
     """Write a study's summary page in Markdown: the verdicts on its pairs, and tables of gaps."""
     data = {"means": means, "tables": tables, "gaps": gaps}
     read = StudyVerdicts.read(data, places, margin, confidence)
-    text = write_summary(
+    text = summary_page(
         f"Study `{study}`", read.means, titles, read.verdicts, read.suspicions, confidence
     )
     with atomic_file(outputs[0]) as partial:

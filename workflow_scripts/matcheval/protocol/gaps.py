@@ -370,7 +370,7 @@ def _gap_columns(
     (parts, further), reference = decomposed, matched.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
-        reference = reference.without("the gap does not exceed twice its standard error")
+        reference = reference.undefined("the gap does not exceed twice its standard error")
     remarks = [matched.error.reason, parts.reason, reference.reason]
     if matched.is_defined and matched.values["fraction_unmatched"] == 0:
         remarks.append("every target is matched in every run: no targets are dropped")
