@@ -83,7 +83,7 @@ class MatchResult(Shown):
         )
 
     def to_pandas(self, table: Table = "runs", *, all: bool = False) -> "pd.DataFrame":
-        """Return one of the result tables.
+        """Return the results of all runs, or the matched pairs, as a table.
 
         Parameters
         ----------
@@ -330,13 +330,13 @@ def _find_analyses(names: Sequence[str]) -> "list[type[PairTableAnalysis]]":
     from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.registry import ANALYSES
 
-    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
+    pair_analyses = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
     for name in names:
-        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
-            remedy = f"Here there are {', '.join(of_pairs)}"
+        if name not in pair_analyses and name in {kind.name for kind in ANALYSES}:
+            remedy = f"Here there are {', '.join(pair_analyses)}"
             raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
-    check_known("analysis", names, of_pairs)
-    return [of_pairs[name] for name in dict.fromkeys(names)]
+    check_known("analysis", names, pair_analyses)
+    return [pair_analyses[name] for name in dict.fromkeys(names)]
 
 
 def _is_images(data: object) -> bool:

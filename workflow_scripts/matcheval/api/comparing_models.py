@@ -121,7 +121,7 @@ class ModelComparison(Shown):
         return [sets, self.verdict], self.to_pandas()
 
     def to_pandas(self, table: str = "numbers", *, all: bool = False) -> pd.DataFrame:
-        """Return a table of the results.
+        """Return the numbers, or the datapoints that are predicted differently, as a table.
 
         Parameters
         ----------

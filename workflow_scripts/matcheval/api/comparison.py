@@ -228,7 +228,7 @@ class ComparisonResult(Shown):
         return Path(file)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Do what `save` does: its name until 0.3."""
+        """Write all files to a folder: the name of `save` until 0.3."""
         message = "`write` is called `save`, and goes after 0.3"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.save(folder)
@@ -245,10 +245,10 @@ class ComparisonResult(Shown):
     @property
     def _suspicions(self) -> list[tuple[str, str]]:
         """What looks wrong: (model or criterion, sentence) each."""
-        of_seeds = {c.description: self._warning_of_few_seeds(c) for c in self._tables}
+        seed_warnings = {c.description: self._warning_of_few_seeds(c) for c in self._tables}
         return [
             *((c.model, text) for c in self._compared.comparisons for text in suspicions_of(c)),
-            *((title, text) for title, text in of_seeds.items() if text),
+            *((title, text) for title, text in seed_warnings.items() if text),
         ]
 
     def _warning_of_few_seeds(self, criterion: Criterion) -> str:
@@ -490,7 +490,7 @@ def _render_report(
         values,
     )  # fmt: skip
     sections = [gaps, *(table.section(folder, pair) for table in result._analyses.values())]
-    inputs = [file.path for of_model in result._compared.files for file in of_model.values()]
+    inputs = [file.path for files in result._compared.files for file in files.values()]
     provenance = Provenance(
         software_versions(*PACKAGES), result._asked, [digests(inputs, "Prediction files")]
     )

@@ -111,7 +111,7 @@ def evaluate(
 
 
 def pretrained_model(name: str) -> "nn.Module":
-    """Load a model with its weights by its name in timm, or on the hub if timm can load it."""
+    """Load a pretrained model by its name in timm, or on the hub if timm can load it."""
     try:
         from matcheval.models.packages import load_timm, timm_name
 
@@ -130,7 +130,7 @@ def pretrained_model(name: str) -> "nn.Module":
 
 @contextmanager
 def _restored_afterwards(model: Any) -> Iterator[None]:
-    """Context in which a module may change its device and training modes; restore them after."""
+    """Restore a model's device and training modes at the end of a `with` block."""
     parts = model.modules() if hasattr(model, "modules") else ()
     modes = {module: module.training for module in parts}
     devices = {parameter.device for parameter in model.parameters()} if modes else set()
@@ -144,7 +144,7 @@ def _restored_afterwards(model: Any) -> Iterator[None]:
 
 
 def _logits_module(model: Callable[..., Any]) -> "nn.Module":
-    """Wrap a model in a module that returns the logits alone, out of what the model returns."""
+    """Wrap a model in a module that extracts the logits from what the model returns."""
     from torch import Tensor, nn
 
     class Logits(nn.Module):

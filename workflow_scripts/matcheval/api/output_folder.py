@@ -14,7 +14,7 @@ _WRITER = "matched-eval compare"
 
 
 def check_folder(folder: Path) -> None:
-    """Raise an error unless a folder can be written, and is empty or an earlier comparison's."""
+    """Raise an error unless a folder can be written to, and holds at most earlier results."""
     check_place(folder / _LIST)
     if _earlier_files(folder) is None and any(path.name != _PARTIAL for path in folder.iterdir()):
         remedy = "Name an empty or a new folder"
@@ -22,7 +22,7 @@ def check_folder(folder: Path) -> None:
 
 
 def replace_files(folder: Path, write: Callable[[Path], Iterable[Path]]) -> list[Path]:
-    """Have `write` make all files in a folder inside; only then replace those of before."""
+    """Let `write` make files in a temporary subfolder; then replace the earlier results by them."""
     check_folder(folder)
     partial, earlier = folder / _PARTIAL, _earlier_files(folder) or []
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed

@@ -77,7 +77,7 @@ class PairOptions:
 
     @property
     def methods(self) -> "dict[str, MatchingMethod]":
-        """The method of matching by each criterion, by the criterion's name."""
+        """The matching method for each criterion, by the criterion's name."""
         from matcheval.protocol.settings import MatchingMethod
 
         epsilon = float(self.epsilon)
@@ -243,7 +243,7 @@ def read_pair(
 
 
 def _slim(predictions: Predictions, *, keep_keys: bool) -> Predictions:
-    """Drop groups, which are not needed any more, and unless they are kept, names of rows."""
+    """Drop what is not needed any more: groups and, unless `keep_keys`, the rows' names."""
     keys = predictions.keys if keep_keys else None
     return replace(predictions, groups=None, copies=None, keys=keys)
 

@@ -255,21 +255,21 @@ def replication_table(
         sets = [_accuracies_on_set(models, origin, layout, int(top)) for origin in ORIGINS]
         rows, images = [list(part) for part in zip(*sets, strict=True)]
     old, new = map(correctness.accuracy_table, names, rows)
-    of_images = tuple(images) if paired else ()
-    results = tabulate_replication(old, new, pair, int(top), float(confidence), of_images)
+    paired_images = tuple(images) if paired else ()
+    results = tabulate_replication(old, new, pair, int(top), float(confidence), paired_images)
     fits, no_fits = _fit_lines(results, int(resamples))
     changes = summarize_changes([results])
     warnings += no_fits
     inputs.warn_each(warnings)
-    of_fits = [fit.row for fit in fits]
-    fit_table = pd.DataFrame(of_fits, columns=FITS.names)
+    fit_rows = [fit.row for fit in fits]
+    fit_table = pd.DataFrame(fit_rows, columns=FITS.names)
     return ReplicationResult(
         original=pair.original, replication=pair.replication, models=tuple(results["model"]),
         top=int(top), confidence=float(confidence),
         **{name: float(changes[name].iloc[0]) for name in ("change", "spearman", "kendall")},
         fits={
             row["scale"]: ReplicationFit(**{f.name: row[f.name] for f in fields(ReplicationFit)})
-            for row in of_fits
+            for row in fit_rows
         },
         warnings=tuple(warnings),
         _tables={"results": results, "fits": fit_table, "changes": changes},

@@ -67,8 +67,8 @@ def draw_matched_accuracy(
     *, table: Path, gaps: Path, title: str, confidence: float, outputs: Sequence[Path]
 ) -> None:
     """Plot each model's accuracies and gap on a pair, before and after matching."""
-    models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
-    save_figure(plot_matched_accuracy(models, of_models, title, confidence), *outputs)
+    models, model_gaps = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
+    save_figure(plot_matched_accuracy(models, model_gaps, title, confidence), *outputs)
 
 
 def draw_gaps(
@@ -76,9 +76,9 @@ def draw_gaps(
     outputs: Sequence[Path],
 ) -> None:  # fmt: skip
     """Plot the gaps of a pair's models, their parts, and the matched gaps by one matching."""
-    models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
+    models, model_gaps = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
     mean = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False).loc[matching]
-    save_figure(plot_gaps(models, of_models, mean, title, confidence), *outputs)
+    save_figure(plot_gaps(models, model_gaps, mean, title, confidence), *outputs)
 
 
 def draw_reliability(
@@ -174,7 +174,7 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Refuse models to draw or to save single matches of if no pair can be matched."""
+        """Raise an error if models to draw or to save are named, but no pair can be matched."""
         for key in ("reliability_models", "save_pairs"):
             if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
@@ -238,7 +238,7 @@ class Matching(Analysis):
 
     @property
     def warnings(self) -> list[str]:
-        """A warning of the largest ε if it matches datapoints of different confidence."""
+        """A warning if the largest ε lets datapoints of rather different confidence match."""
         epsilons = [m.epsilon for m in self.settings.methods.values()] if self.study.pairs else []
         return epsilon_warnings(max(epsilons, default=0.0))
 
@@ -264,7 +264,7 @@ class Matching(Analysis):
 
     @property
     def report_section(self) -> Section:
-        """The report's section on gaps: the tables that its charts are made from, and figures."""
+        """The report's section on gaps, with the tables behind its charts; empty without pairs."""
         if not self.pairs:
             return self.section()
         # Charts of the page show what these figures do.
@@ -275,10 +275,10 @@ class Matching(Analysis):
     def _summary_inputs(self) -> dict[str, list[str]]:
         """Paths of the tables that the summary is made from, in lists by kind."""
         places = [*product(self.pairs, self.matchings)]
-        of_pairs = {"means": self.means, "calibration": self.calibration}
+        pair_tables = {"means": self.means, "calibration": self.calibration}
         return {
             k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
-            for k, kind in of_pairs.items()
+            for k, kind in pair_tables.items()
         } | {
             name: [kind.file(".parquet", pair=pair, matching=matching) for pair, matching in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
@@ -297,7 +297,7 @@ class Matching(Analysis):
     # --- inputs and arguments of jobs
 
     def inputs_with_groups(self, pair: str, models: Iterable[str]) -> list[str]:
-        """Return the input files of a job that reads predictions on a pair, and their groups.
+        """Return all inputs of a job that reads predictions and groups of a pair's datapoints.
 
         The last file says that both sets have the same classes, if they are compared late.
         """
@@ -328,21 +328,21 @@ class Matching(Analysis):
 
         Without groups and level, jobs are not repeated when a study says anew what these are.
         """
-        study, of_pair = self.study, self.study.pairs[pair]
-        plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
+        study, spec = self.study, self.study.pairs[pair]
+        plain = Pair(pair, spec.original, spec.replication, spec.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
-            "pair": vars(of_pair if groups else plain),
+            "pair": vars(spec if groups else plain),
             "models": models,
             "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
             "layouts": {
                 origin: asdict(layout_of(study.datasets[dataset]))
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
             },
             **{
                 origin: [study.predictions_file(dataset, model) for model in models]
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
             },
             "groups": {
                 origin: {
@@ -350,7 +350,7 @@ class Matching(Analysis):
                     "kind": study.datasets[dataset].kind,
                     "datapoints": self._datapoints_file(dataset),
                 }
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
                 if groups
             },
         }
@@ -368,7 +368,7 @@ class Matching(Analysis):
 
     @property
     def summary_arguments(self) -> dict[str, Any]:
-        """The arguments of `write_study_summary` that are no files."""
+        """The arguments of `write_study_summary` besides files."""
         return {"study": self.study.name, **self._summary_values}
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -378,13 +378,14 @@ class Matching(Analysis):
         outputs = self.confidence_plot.expand(pair=pair)
         calls = [call(draw_confidence, table=first, outputs=outputs)]
         for name in self.matchings:
-            of = {"pair": pair, "matching": name}
+            place = {"pair": pair, "matching": name}
             shown = {
-                "table": self.result.file(parquet, **of), "gaps": self.gaps.file(parquet, **of),
+                "table": self.result.file(parquet, **place),
+                "gaps": self.gaps.file(parquet, **place),
                 "title": self.titles[name], "confidence": self.study.confidence,
             }  # fmt: skip
             means = {"means": self.means.file(parquet, pair=pair), "matching": name}
-            plots = self.accuracy_plot.expand(**of), self.gaps_plot.expand(**of)
+            plots = self.accuracy_plot.expand(**place), self.gaps_plot.expand(**place)
             calls += [
                 call(draw_matched_accuracy, **shown, outputs=plots[0]),
                 call(draw_gaps, **shown, **means, outputs=plots[1]),
@@ -393,7 +394,7 @@ class Matching(Analysis):
                 arguments = {
                     "files": self.files(pair, [model], groups=False), "matching": name,
                     "bins": self.settings.reliability_bins,
-                    "outputs": self.reliability_plot.expand(**of, model=model),
+                    "outputs": self.reliability_plot.expand(**place, model=model),
                 }  # fmt: skip
                 calls.append(call(draw_reliability, **arguments))
         return {"calls": calls}
@@ -415,7 +416,7 @@ class PairTableSettings(Settings):
 
 
 def read_pair(*, files: PairFiles) -> tuple[ComparedModels]:
-    """Read all models' predictions on a pair: the only argument of `tabulate` but the options."""
+    """Read all models' predictions on a pair; return them as the arguments of `tabulate`."""
     return (files.read(),)
 
 

@@ -57,14 +57,14 @@ def _measure_runs(
     """Yield the columns of each run (`schemas.RUN_COLUMNS`, no seed); NaN for an empty subset."""
     sizes = {"n_source": len(source), "n_target": len(target)}
     whole = slice(None)
-    of_sets = _averages("source", source, whole) | _averages("target", target, whole)
+    set_columns = _averages("source", source, whole) | _averages("target", target, whole)
     for row in matches:
         is_matched = row != UNMATCHED
         n_matched = int(np.count_nonzero(is_matched))
         yield {
             **sizes, "n_matched": n_matched,
             "fraction_unmatched": (len(target) - n_matched) / len(target),
-            **of_sets,
+            **set_columns,
             **_averages("source", source, row[is_matched], "matched_"),
             **_averages("target", target, np.flatnonzero(is_matched), "matched_"),
             **_averages("target", target, np.flatnonzero(~is_matched), "unmatched_"),
@@ -226,11 +226,11 @@ class ComparedModels:
 
     @property
     def sign(self) -> int:
-        """1 if the original is the source, else -1; times source minus target, it is a gap."""
+        """1 or -1: the sign that turns source minus target into original minus replication."""
         return 1 if self.comparisons[0].source_is_original else -1
 
     def matched(self) -> Iterator[MatchedModel]:
-        """Yield the first model matched by every method, then the next model."""
+        """Match every model by every method; yield all matches of one model before the next."""
         for comparison in self.comparisons:
             yield from matched_by(comparison, self.methods, self.seeds)
 
@@ -301,13 +301,13 @@ class PairFiles:
     def read(self) -> ComparedModels:
         """Read the predictions of all models into memory."""
         comparisons = tuple(self.comparisons())
-        of_models = tuple(
+        files = tuple(
             {o: PredictionFile(paths[i], self.layouts[o]) for o, paths in self._paths.items()}
             for i in range(len(comparisons))
         )
         return ComparedModels(
             self.pair, comparisons, self.matchings, tuple(self.seeds),
-            self._blocks(comparisons[0]), of_models, layout=self.layouts["original"],
+            self._blocks(comparisons[0]), files, layout=self.layouts["original"],
         )  # fmt: skip
 
     def _blocks(self, first: Comparison) -> Blocks | None:

@@ -165,7 +165,7 @@ class Blocks:
         return self.grouped and not self.joint and alone[0] != alone[1]
 
     def resamples(self, n: int, generator: np.random.Generator) -> Iterator[tuple[Draws, Draws]]:
-        """Yield `n` bootstrap resamples in chunks: how often each has every block of either set."""
+        """Draw `n` bootstrap resamples in chunks; yield how often each block is in each of them."""
         step = max(1, _CHUNK // max(self.n_source, self.n_target))
         for start in range(0, n, step):
             size = min(step, n - start)
@@ -192,20 +192,20 @@ def paired_images(source: Predictions, target: Predictions) -> Blocks:
 def groups(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
 ) -> Blocks:  # fmt: skip
-    """Make a block of each group (a writer, a video); groups are in both sets if `shared`."""
+    """Make a block of each group (a writer, a video); if `shared`, sets have groups in common."""
     source, target = np.asarray(source), np.asarray(target)
     if shared:
         names, block = np.unique(np.concatenate([source, target]), return_inverse=True)
-        of_source, of_target = np.split(block, [len(source)])
-        return Blocks(of_source, of_target, len(names), len(names), joint=True, grouped=True)
-    of_source, source_block = np.unique(source, return_inverse=True)
-    of_target, target_block = np.unique(target, return_inverse=True)
-    sizes = len(of_source), len(of_target)
+        source_block, target_block = np.split(block, [len(source)])
+        return Blocks(source_block, target_block, len(names), len(names), joint=True, grouped=True)
+    source_names, source_block = np.unique(source, return_inverse=True)
+    target_names, target_block = np.unique(target, return_inverse=True)
+    sizes = len(source_names), len(target_names)
     return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
 
 
 def _draw_blocks(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
-    """Draw `n` bootstrap samples of blocks; return how often each has every block."""
+    """Draw `n` bootstrap samples of blocks; return how often each block is in each of them."""
     from matcheval.protocol.kernel import count_draws
 
     # A byte is enough: to draw one of 256 blocks or more 256 times has odds below 1 / 256!.
@@ -223,7 +223,7 @@ class GroupSource:
     datapoints: Path | None = None
 
     def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Groups:
-        """Return each datapoint's group by the first source that there is; None if it has none."""
+        """Return each datapoint's group, from the first of these that exists; None without any."""
         names = None
         if self.datapoints is not None:
             names = DATAPOINTS_SCHEMA.read(self.datapoints)["name"].to_pylist()

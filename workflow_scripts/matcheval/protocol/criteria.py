@@ -61,5 +61,5 @@ def epsilon_warnings(epsilon: float) -> list[str]:
 
 
 def matching_label(name: str) -> str:
-    """Return a matching's short name for readers: of a criterion, the paper's number of it."""
+    """Return a short label of a matching, such as `criterion 1`; other names stay as they are."""
     return Criterion(name).label if name in list(Criterion) else name

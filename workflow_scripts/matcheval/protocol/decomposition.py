@@ -53,7 +53,7 @@ def scored(comparison: Comparison) -> tuple[Scored, Scored]:
 
 # Datapoints and correct predictions in each bin, of the source and then of the target; for
 # resamples of models, of shape (n_resamples, n_models, n_bins).
-Counts = tuple[Floats, Floats, Floats, Floats]
+BinCounts = tuple[Floats, Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,7 @@ class Bins:
     # Of source and target, twice the bin of each datapoint, plus 1 if it is correct: a byte each
     # with 128 bins or fewer, since those of all models are held.
     cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
-    counts: Counts
+    counts: BinCounts
     # Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
     tied: npt.NDArray[np.bool_]
 
@@ -158,10 +158,10 @@ def resampled_gaps(
 
     def fill_gaps(resamples: slice, drawn: Sequence[Draws], first: int) -> None:
         models = slice(first, first + _MODELS)
-        of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
+        cells_of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
         counts = [
             _count_in_bins(cells, block, times, width)
-            for cells, block, times in zip(of_sides, block_numbers, drawn, strict=True)
+            for cells, block, times in zip(cells_of_sides, block_numbers, drawn, strict=True)
         ]
         gaps[resamples, models] = _stacked_parts(*counts[0], *counts[1])
 
@@ -218,7 +218,7 @@ def binning_bound(part: float, part_10: float, part_50: float) -> float:
 
 
 def unshared_bound(bins: Bins) -> float:
-    """Bound the error of a part from bins that lack one set, whose accuracy there is unknown."""
+    """Bound a part's error from bins that only one set fills: the other's accuracy is unknown."""
     n_source, correct_source, n_target, correct_target = bins.counts
     return sum(
         float(np.maximum(right, n - right)[other == 0].sum() / n.sum() / 2)
@@ -229,7 +229,7 @@ def unshared_bound(bins: Bins) -> float:
 
 
 def tied_part(bins: Bins) -> float:
-    """Return how much of the conditional part may be a shift among equal confidences.
+    """Return how much of the conditional part may be a shift that tied confidences hide.
 
     Had they more digits, accuracy would go from that of the bin below to that of the bin above, of
     both sets together; and from 0, or to 1, beyond the first and the last bin.
@@ -312,9 +312,9 @@ def decompose_models(
         binned, blocks, n_resamples, seed, by_cells=by_cells, threads=threads
     )
     n_bins = [bins.n for bins in binned]
-    of_models = zip(n_bins, values, np.moveaxis(resampled, 1, 0), strict=True)
+    by_model = zip(n_bins, values, np.moveaxis(resampled, 1, 0), strict=True)
     mean = _summarise(min(n_bins), values.mean(axis=0), resampled.mean(axis=1), level)
-    return [_summarise(*of_model, level) for of_model in of_models], mean
+    return [_summarise(*parts, level) for parts in by_model], mean
 
 
 def _summarise(n_bins: int, values: Floats, resampled: Floats, level: float) -> Decomposition:

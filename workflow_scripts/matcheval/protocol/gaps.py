@@ -112,10 +112,10 @@ def gaps_of_models(
     measured: Iterable[Any] = map(measure, comparisons)
     if threads > 1:
         measured = map_in_order(measure, comparisons, threads, ahead=1)
-    for model, matched_terms, of_calibration in measured:
+    for model, matched_terms, calibration_errors in measured:
         models.append(model)
-        falls.add(of_calibration.fall)
-        excesses.add(of_calibration.overconfidence)
+        falls.add(calibration_errors.fall)
+        excesses.add(calibration_errors.overconfidence)
         for name, (matched_model, terms) in matched_terms.items():
             errors[name].add(matched_model, terms)
     parts = _decompose_all(models, blocks, threads)
@@ -185,7 +185,7 @@ _TENTHS = 10
 
 
 class _CalibrationTerms(NamedTuple):
-    """Every datapoint's contribution to the errors of two quantities of calibration."""
+    """Datapoints' contributions to the sampling errors of fall and overconfidence."""
 
     fall: ErrorTerms  # of mean confidence
     overconfidence: ErrorTerms  # confidence minus accuracy, of each set by itself
@@ -263,20 +263,20 @@ class _Model:
         bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
         orders = sides[0].order, sides[1].order
         accuracies = isotonic_accuracy(sides[0]), isotonic_accuracy(sides[1])
-        of_original = accuracies[0 if comparison.source_is_original else 1]
+        accuracy_original = accuracies[0 if comparison.source_is_original else 1]
         matched, matched_terms = {}, {}
         for name, method in methods.items():
             sets = SortedSets.of(comparison.source, comparison.target, method, orders)
             matched_model = MatchedModel.of(comparison, method, seeds, name, sets.plan)
             terms = error_terms(*sides, matched_model.rows, accuracies)
-            reference = no_warning_reference(comparison, method, of_original, sets)
+            reference = no_warning_reference(comparison, method, accuracy_original, sets)
             matched[name] = _Matched.of(matched_model, terms, reference, blocks)
             matched_terms[name] = matched_model, terms
         curves = [calibration_curve(side) for side in sides]
         if not comparison.source_is_original:
             curves.reverse()
         calibration = _Calibration.of(comparison)
-        of_calibration = _CalibrationTerms(confidence_terms(*sides), calibration_terms(*sides))
+        calibration_errors = _CalibrationTerms(confidence_terms(*sides), calibration_terms(*sides))
         model = cls(
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
@@ -287,26 +287,26 @@ class _Model:
             ],
             calibration,
             calibration.columns(
-                of_calibration, blocks, comparison.pair.confidence,
+                calibration_errors, blocks, comparison.pair.confidence,
                 source_is_original=comparison.source_is_original,
             ),
             (curves[0], curves[1]), matched,
         )  # fmt: skip
-        return model, matched_terms, of_calibration
+        return model, matched_terms, calibration_errors
 
 
 def _decompose_all(
     models: Sequence[_Model], blocks: Blocks | None, threads: int
 ) -> list[tuple[Decomposition, Floats]]:
-    """Decompose each model's gap and, last, their mean; add to each its `_Model.further`."""
+    """Decompose each model's gap and, last, their mean; return each with what bounds its parts."""
     first = models[0]
-    of_models, mean = decomposition.decompose_models(
+    decompositions, mean = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
     further = np.array([model.further for model in models])
     further[:, : len(FURTHER_N_BINS)] *= 1 if first.source_is_original else -1
-    return [*zip(of_models, further, strict=True), (mean, further.mean(0))]
+    return [*zip(decompositions, further, strict=True), (mean, further.mean(0))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,8 +382,8 @@ def _gap_columns(
         )
     matched_gap = matched.error.matched_gap
     gap = parts.gap if gap_of_matched is None else gap_of_matched
-    *of_bins, unshared, tied, tied_share = map(float, further)
-    bound = decomposition.binning_bound(parts.confidence_part, *of_bins) + unshared + abs(tied)
+    *rebinned, unshared, tied, tied_share = map(float, further)
+    bound = decomposition.binning_bound(parts.confidence_part, *rebinned) + unshared + abs(tied)
     wide = {
         f"{name}_wide_{end}": vars(parts)[f"{name}_{end}"] + sign * bound
         for name in ("confidence_part", "conditional_part")
@@ -391,7 +391,7 @@ def _gap_columns(
     }
     return (
         vars(parts)
-        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, of_bins, strict=True)}
+        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, rebinned, strict=True)}
         | {"binning_bound": bound, "unshared_bound": unshared, "tied_share": tied_share, **wide}
         | vars(matched.error)
         | matched.values

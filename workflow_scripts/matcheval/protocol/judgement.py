@@ -38,7 +38,7 @@ class Counts:
     n: int
 
     def are_mixed(self, minority: float) -> bool:
-        """Whether of the models that differ, more than the share `minority` goes either way."""
+        """Whether some models lose and others gain, each more than a share `minority` of both."""
         fewer = min(len(self.lost), len(self.gained))
         return fewer > minority * (len(self.lost) + len(self.gained))
 
@@ -116,41 +116,30 @@ def _p_value(row: "pd.Series", question: Question, level: float) -> float:
 
 
 def models_beyond_chance(
-    tables: "Mapping[str, pd.DataFrame]", question: Question, level: float, interval_level: float
-) -> dict[str, dict[str, bool]]:
-    """Find the models that differ beyond chance: for each, whether it loses or is overconfident.
+    tables: "Mapping[str, pd.DataFrame]", question: Question, limits: Limits
+) -> dict[str, Counts]:
+    """Find by pair which models lose, and which gain, beyond chance, for one of the questions.
 
-    By Holm's correction over all tables, the probability that any is named wrongly is below
-    1 - level; `interval_level` is the level of the intervals in the tables.
+    By Holm's correction over all tables, and as the questions share the errors, the probability
+    that any model is named wrongly for any question is below 1 - `limits.joint`.
     """
     from matcheval.statistics.intervals import holm
 
-    keys, lost, p = list[tuple[str, str]](), list[bool](), list[float]()
+    level = 1 - (1 - limits.joint) / len(COUNTED)
+    keys, is_lost, p = list[tuple[str, str]](), list[bool](), list[float]()
     for pair, table in tables.items():
         for model, row in table.iterrows():
             keys.append((pair, str(model)))
-            lost.append(bool(evidence_on(row, question, interval_level)[0].value > 0))
-            p.append(_p_value(row, question, interval_level))
-    differing: dict[str, dict[str, bool]] = {pair: {} for pair in tables}
-    for (pair, model), is_lost, adjusted in zip(keys, lost, holm(p), strict=True):
+            is_lost.append(bool(evidence_on(row, question, limits.level)[0].value > 0))
+            p.append(_p_value(row, question, limits.level))
+    lost: dict[str, list[str]] = {pair: [] for pair in tables}
+    gained: dict[str, list[str]] = {pair: [] for pair in tables}
+    for (pair, model), loses, adjusted in zip(keys, is_lost, holm(p), strict=True):
         if adjusted < 1 - level:
-            differing[pair][model] = is_lost
-    return differing
-
-
-def count_models(
-    tables: "Mapping[str, pd.DataFrame]", question: Question, limits: Limits
-) -> dict[str, Counts]:  # fmt: skip
-    """Find by pair the models that lose or gain beyond chance; questions share the errors."""
-    level = 1 - (1 - limits.joint) / len(COUNTED)
-    differing = models_beyond_chance(tables, question, level, limits.level)
+            (lost if loses else gained)[pair].append(model)
     return {
-        name: Counts(
-            tuple(model for model, is_lost in models.items() if is_lost),
-            tuple(model for model, is_lost in models.items() if not is_lost),
-            len(tables[name]),
-        )
-        for name, models in differing.items()
+        pair: Counts(tuple(lost[pair]), tuple(gained[pair]), len(table))
+        for pair, table in tables.items()
     }
 
 

@@ -42,7 +42,7 @@ def candidate_intervals(
 
 @compiled()
 def count_draws(drawn: npt.NDArray[np.int64], counts: npt.NDArray[np.uint8]) -> None:
-    """Count into `counts`, (block, resample), how often each row of `drawn` has every block."""
+    """Count how often a block is drawn in a resample: row of `drawn`, column of `counts`."""
     for resample in range(len(drawn)):
         for block in drawn[resample]:
             counts[block, resample] += 1
@@ -55,7 +55,7 @@ def add_draws(
     drawn: npt.NDArray[np.uint8],
     counts: npt.NDArray[np.int32],
 ) -> None:
-    """Add to `counts`, (cell, resample), how often the datapoints of each cell were drawn."""
+    """Add up in `counts` how often the datapoints of each cell are drawn in each resample."""
     for i in range(len(cells)):
         row, times = counts[cells[i]], drawn[block[i]]
         for resample in range(len(times)):
@@ -75,7 +75,7 @@ def _count_ones(word: np.uint64) -> np.int64:
 
 @compiled(inline="always")
 def _ones_below(word: np.uint64, position: np.int64) -> np.int64:
-    """Count the set bits of a word below `position`, which is a number of bits over all words."""
+    """Count a word's set bits below `position`, of which the remainder by 64 is its place here."""
     return _count_ones(word & ((np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)))
 
 
@@ -139,13 +139,13 @@ def _match_to_free(
     # Processors count 32 blocks at a time.
     width, n_blocks = 1 << shift, (len(words) >> shift) & ~31
     # Free positions before each block, and in a block before each word.
-    of_blocks = np.empty(n_blocks, np.int32)
-    of_words = np.empty(len(words), np.int32)
+    before_block = np.empty(n_blocks, np.int32)
+    before_word = np.empty(len(words), np.int32)
     before = np.int64(0)
     for b in range(n_blocks):
-        of_blocks[b] = before
+        before_block[b] = before
         for j in range(b << shift, (b + 1) << shift):
-            of_words[j] = before - of_blocks[b]
+            before_word[j] = before - before_block[b]
             before += _count_ones(words[j])
 
     picks = np.full(len(low), -1, np.int64)
@@ -153,18 +153,18 @@ def _match_to_free(
         if low[i] == high[i]:
             continue
         w = low[i] >> 6
-        before = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], low[i])
+        before = before_block[w >> shift] + before_word[w] + _ones_below(words[w], low[i])
         w = high[i] >> 6
-        free = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], high[i]) - before
+        free = before_block[w >> shift] + before_word[w] + _ones_below(words[w], high[i]) - before
         if free == 0:
             continue
         # As uniform < 1, the product stays below `free` after rounding, whatever the set sizes.
         rank = np.int32(before + np.int64(uniform[i] * free))
         block = np.int32(-1)
         for b in range(n_blocks):
-            block += np.int32(of_blocks[b] <= rank)
-        rank -= of_blocks[block]
-        within = of_words[block << shift : (block + 1) << shift]
+            block += np.int32(before_block[b] <= rank)
+        rank -= before_block[block]
+        within = before_word[block << shift : (block + 1) << shift]
         word = np.int32(-1)
         for k in range(width):
             word += np.int32(within[k] <= rank)
@@ -176,7 +176,7 @@ def _match_to_free(
         for k in range(width):
             within[k] -= np.int32(k > word)
         for b in range(n_blocks):
-            of_blocks[b] -= np.int32(b > block)
+            before_block[b] -= np.int32(b > block)
     return picks
 
 

@@ -81,11 +81,11 @@ class SortedSets:
         """Sort two sets by scores that are given, within the groups of a criterion."""
         groups = _groups_to_match_in(source, criterion), _groups_to_match_in(target, criterion)
         scores = measured.source, measured.target
-        of_source, of_target = (
+        source_side, target_side = (
             _Side(score, group, _order(group, score, order))
             for group, score, order in zip(groups, scores, orders, strict=True)
         )
-        return cls(of_source, of_target, measured.largest_difference)
+        return cls(source_side, target_side, measured.largest_difference)
 
     @cached_property
     def plan(self) -> MatchingPlan:
@@ -98,7 +98,7 @@ class SortedSets:
 
 
 class PooledPlans:
-    """Makes plans for parts of the same two sets, which are matched on ranks within the parts."""
+    """Makes plans for parts of two sets, which are matched on ranks of confidence in both parts."""
 
     def __init__(self, source: Predictions, target: Predictions, criterion: Criterion) -> None:
         sides = (source, target)
@@ -113,8 +113,10 @@ class PooledPlans:
     ) -> MatchingPlan:
         """Return the plan for two parts, given as masks; source rows are those of the whole set."""
         masks = (in_source, in_target)
-        of_source, of_target = (p[m] for p, m in zip(self._positions, masks, strict=True))
-        ranks = ranks_of_positions(of_source, of_target, epsilon)
+        source_positions, target_positions = (
+            p[m] for p, m in zip(self._positions, masks, strict=True)
+        )
+        ranks = ranks_of_positions(source_positions, target_positions, epsilon)
         source, target = (
             _Side(score, group[mask], (np.cumsum(mask) - 1)[order[mask[order]]])
             for score, group, order, mask in zip(

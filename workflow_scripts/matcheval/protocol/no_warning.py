@@ -99,8 +99,8 @@ def flip_probability(errors: Floats, ratio: float) -> Floats:
 
 def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
     """Divide the size of the original into two parts, in the ratio of both sets' sizes."""
-    of_replication = max(1, n_original * n_replication // (n_original + n_replication))
-    return n_original - of_replication, of_replication
+    size = max(1, n_original * n_replication // (n_original + n_replication))
+    return n_original - size, size
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,8 @@ class Splits:
 @lru_cache(maxsize=1)  # all models of a pair share them
 def draw_splits(pair: str, n_original: int, n_replication: int) -> Splits:
     """Draw the random splits of both sets, the same for all models of a pair."""
-    of_original, of_replication = split_sizes(n_original, n_replication)
-    parts = (n_original, of_original), (n_original, of_original), (n_replication, of_replication)
+    size, size_replication = split_sizes(n_original, n_replication)
+    parts = (n_original, size), (n_original, size), (n_replication, size_replication)
     masks = tuple(np.zeros((N_SPLITS, n), np.bool_) for n, _ in parts)
     for split in range(N_SPLITS):
         sequence = matching.named_sequence(pair, "no-warning reference", child=split)
@@ -160,17 +160,17 @@ def no_warning_reference(
         ).spawn(3)[1:]
         for split in range(N_SPLITS)
     ]
-    of_reference, of_real = zip(*sequences, strict=True)
+    reference_sequences, real_sequences = zip(*sequences, strict=True)
     kept, worse = (
         Part(original, original.correct, parts.kept),
         Part(original, degraded, parts.worse),
     )
     plan = sets.plan_within(sets.source if is_original else sets.target)
-    reference = _gaps_of_splits(kept, worse, is_original, method, plan, of_reference)
+    reference = _gaps_of_splits(kept, worse, is_original, method, plan, reference_sequences)
     real = _gaps_of_splits(
         Part(original, original.correct, parts.original),
         Part(replication, replication.correct, parts.replication),
-        is_original, method, sets.plan, of_real,
+        is_original, method, sets.plan, real_sequences,
     )  # fmt: skip
     gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
@@ -226,8 +226,8 @@ def _gaps_of_splits(
     gaps = np.full((len(rows), 2), np.nan)
     for split, picked in enumerate(rows):
         right = target.correct.compress(target.masks[split])
-        of_source, of_target = source.accuracy(split), float(right.mean())
-        gaps[split, 0] = of_source - of_target if source_is_original else of_target - of_source
+        a, b = source.accuracy(split), float(right.mean())
+        gaps[split, 0] = a - b if source_is_original else b - a
         is_matched = picked != matching.UNMATCHED
         if is_matched.any():
             matched = source.correct[picked[is_matched]].mean() - right[is_matched].mean()

@@ -84,7 +84,7 @@ class Subset:
 
 
 def subsets_of(matched: MatchedModel) -> list[Subset]:
-    """Return the subset of each role of a matched model's predictions, pooled over seeds."""
+    """Divide a matched model's predictions into subsets by role, pooled over seeds."""
     comparison, n = matched.comparison, len(matched.rows)
     picked = np.stack([*matched.rows.values()])  # shape (n_seeds, n_target)
     is_matched = picked != UNMATCHED
@@ -197,24 +197,24 @@ def _draw_density(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> None
     )  # fmt: skip
 
 
-def _power_of_ten(value: float, _: object) -> str:
+def _format_power_of_ten(value: float, _: object) -> str:
     exponent = str(round(np.log10(value)))
     return "10" + exponent.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _two_or_five_times_a_power(value: float, _: object) -> str:
+def _format_minor_tick(value: float, _: object) -> str:
     """Label a tick if it is 2 or 5 times a power of ten; leave others empty."""
     return f"{value:g}" if f"{value:.0e}"[0] in "25" else ""
 
 
 def _format_density_panel(axes: "Axes", densities: Floats) -> None:
     axes.set_yscale("log", nonpositive="clip")
-    axes.yaxis.set_major_formatter(_power_of_ten)  # the defaults write formulas
+    axes.yaxis.set_major_formatter(_format_power_of_ten)  # the defaults write formulas
     axes.set_ylim(0.5 * densities[densities > 0].min(), 2.0 * np.nanmax(densities))
     low, high = np.log10(axes.get_ylim())
     # Of fewer than two powers of ten, one or none would have a label.
     is_narrow = np.floor(high) - np.ceil(low) < 1
-    axes.yaxis.set_minor_formatter(_two_or_five_times_a_power if is_narrow else "")
+    axes.yaxis.set_minor_formatter(_format_minor_tick if is_narrow else "")
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
     title = f"(b) Density of the confidences, bins of width {1 / DENSITY_BINS:.3g}"
     axes.set_title(title, loc="left")

@@ -122,7 +122,7 @@ def _calibration_chart(
 
 
 def _gap_chart(row: pd.Series, verdict: Verdict, level: str) -> Chart:
-    """Chart a pair's gap, its parts, the matched gap, and what remains without any warning."""
+    """Chart a pair's gap, its parts, the matched gap, and that of the no-warning reference."""
     points = [
         Point(
             100 * row[name], i, label, f"{with_interval(row, name)} points",
@@ -263,9 +263,9 @@ def _model_table(gaps: Gaps) -> HtmlTable:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:
-                of_matching, title = gaps[pair, matching].loc[name], matching_label(matching)
-                row[f"Matched gap, {title}"] = with_interval(of_matching, "matched_gap")
-                row[f"Unmatched, {title}"] = percent(of_matching["fraction_unmatched"], 1)
+                model_gaps, title = gaps[pair, matching].loc[name], matching_label(matching)
+                row[f"Matched gap, {title}"] = with_interval(model_gaps, "matched_gap")
+                row[f"Unmatched, {title}"] = percent(model_gaps["fraction_unmatched"], 1)
             rows.append(row)
     columns = [
         TextColumn(head, [row[head] for row in rows], is_number=head not in ("Model", "Pair"))

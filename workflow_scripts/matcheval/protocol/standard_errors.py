@@ -91,8 +91,8 @@ def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
 
 def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
     """Compute each datapoint's contribution to the sampling error of its set's overconfidence."""
-    of_sides = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
-    return ErrorTerms(*map(_terms_of_mean, of_sides))
+    excesses = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
+    return ErrorTerms(*map(_terms_of_mean, excesses))
 
 
 def _terms_of_mean(values: Floats) -> Floats:

@@ -64,10 +64,10 @@ class VerdictText:
         text += f"from {before} to {after} %"
         if counts := self._judged.counts.get("accuracy"):
             k = len(counts.lost if gap.value > 0 else counts.gained)
-            of_all = ("both" if n == 2 else f"all {n}") if k == n else f"{k} of the {n}"
+            which = ("both" if n == 2 else f"all {n}") if k == n else f"{k} of the {n}"
             does = "s" * (k == 1)
             verb = "lose" if gap.value > 0 else "gain"
-            text += f"; {of_all} {verb}{does} more than chance explains" * bool(k)
+            text += f"; {which} {verb}{does} more than chance explains" * bool(k)
         return f"{text}."
 
     def _calibration_claim(self) -> str:
@@ -110,7 +110,7 @@ class VerdictText:
     def _confidence_claim(self) -> str:
         finding, part = self._finding["confidence"], self._evidence["confidence"][0]
         gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
-        whole, seems = self._format_value(abs(gap.value)), self._is_suggested("confidence")
+        whole, seems = self._format_in_points(abs(gap.value)), self._is_suggested("confidence")
         lower, lost = ("Lower", "lost") if change == "loss" else ("Higher", "gained")
         if change in ("loss", "gain") and finding in (change, "open"):
             explains = "may explain" if finding == "open" else "explains"
@@ -126,7 +126,7 @@ class VerdictText:
         if change in ("loss", "gain") and finding == "small":
             return (
                 f"A change of confidence explains none of this {change} within {self._margin}: "
-                f"{self._format_points(part)} of {self._format_value(gap.value)}."
+                f"{self._format_points(part)} of {self._format_in_points(gap.value)}."
             )
         if change == "mixed" and finding == "open":
             alone = "The change of confidence alone would mean"
@@ -181,20 +181,22 @@ class VerdictText:
         return f"{equal}, accuracy is {directed}."
 
     def _mixed_claim(self, question: Question, counts: Counts) -> str:
-        """Say of models that differ in sign by how much each changes or, of many, the range."""
+        """Say by how much models change that differ in sign: each of a few, or a range of many."""
         is_calibration = question == "calibration"
         verbs = _SIDES_OF_MODELS if is_calibration else (("falls", "fall"), ("rises", "rise"))
         said = []
         for names, (verb, plural) in zip((counts.lost, counts.gained), verbs, strict=True):
             rows = self._judged.models.loc[list(names)].iterrows()
-            of_models = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
-            if len(of_models) <= _MOST_NAMED:
-                points = {k: self._format_points(of, unsigned=True) for k, of in of_models.items()}
-                said += [f"{name} {verb} by {size}" for name, size in points.items()]
+            by_model = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
+            if len(by_model) <= _MOST_NAMED:
+                said += [
+                    f"{name} {verb} by {self._format_points(difference, unsigned=True)}"
+                    for name, difference in by_model.items()
+                ]
                 continue
-            sizes = [abs(difference.value) for difference in of_models.values()]
-            ends = f"{self._format_value(min(sizes))} to {self._format_value(max(sizes))}"
-            said.append(f"{len(of_models)} models {plural} by {ends} points")
+            sizes = [abs(difference.value) for difference in by_model.values()]
+            ends = f"{self._format_in_points(min(sizes))} to {self._format_in_points(max(sizes))}"
+            said.append(f"{len(by_model)} models {plural} by {ends} points")
         others = [m for m in self._judged.models.index if m not in {*counts.lost, *counts.gained}]
         few = " and ".join(others) if len(others) < _MOST_NAMED else f"{len(others)} models"
         rest = f"; {few} may {'be calibrated' if is_calibration else 'not have changed'}"
@@ -247,7 +249,7 @@ class VerdictText:
             least *= math.sqrt(judged.variance_factor(min(least, 1.0)))
             if least >= 1:
                 return "sets of this size would establish no difference"
-            points = f"{self._format_value(least)} points"
+            points = f"{self._format_in_points(least)} points"
             return f"a difference of {points} would be established with {_POWER} probability"
         if question == "calibration":
             return f"the interval includes zero, and differences above {self._margin}"
@@ -258,24 +260,24 @@ class VerdictText:
             return "the interval includes zero"
         if any(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the two estimates disagree"
-        of_bins = "an interval includes zero once the error of binning is allowed for"
+        binning = "an interval includes zero once the error of binning is allowed for"
         if judged.is_hidden_by_bias(question):
             if judged.is_tied:
                 share = f"{100 * self._row['tied_share']:.0f} %"
                 return f"{share} of the confidences of a set are rounded, or 1, to equal values"
             if self._row["unshared_bound"] > part.bias / 2:
                 return "confidences of the two sets hardly overlap"
-            return of_bins
+            return binning
         if question == "confidence" and not evidence[1].is_defined:
             return "how far mean confidence changes is not known"
         if question == "confidence":
             return f"mean confidence is {self._format_direction(evidence[1], f' on {self._new}')}"
-        return of_bins
+        return binning
 
     # --- what to do
 
     def next_step(self) -> str:
-        """Say what to do next, most of all by accuracy and by calibration on the replication."""
+        """Say what to do next, given the findings on accuracy and calibration."""
         gap, finding, judged = self._evidence["accuracy"][0], self._finding, self._judged
         if gap.has_few_groups:
             return (
@@ -394,8 +396,8 @@ class VerdictText:
             wanted = (1 / n_small + 1 / n_large) / times
             is_alone = 2 / wanted < n_large
             n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
-            of = f"of {row[small]} (now {n_small:,})" if is_alone else "in each set"
-            shown.append(f"of {_exact_points(loss)}, about {float(f'{n:.2g}'):,.0f} {of}")
+            where = f"of {row[small]} (now {n_small:,})" if is_alone else "in each set"
+            shown.append(f"of {_exact_points(loss)}, about {float(f'{n:.2g}'):,.0f} {where}")
         if not shown:
             return "Label more images: the difference is too near the margin to decide."
         losses = "; ".join(shown)
@@ -409,22 +411,22 @@ class VerdictText:
 
     @cached_property
     def _digits(self) -> int:
-        """Number of digits that all intervals of gap and parts support."""
-        shown = [of[0] for q, of in self._evidence.items() if q != "calibration"]
-        ends = [(100 * of.low, 100 * of.high) for of in shown if of.is_defined]
+        """Number of decimals that the widest interval of gap and parts supports."""
+        shown = [evidence[0] for q, evidence in self._evidence.items() if q != "calibration"]
+        ends = [(100 * e.low, 100 * e.high) for e in shown if e.is_defined]
         return min((supported_digits(*bounds) for bounds in ends), default=1)
 
-    def _format_value(self, value: float) -> str:
+    def _format_in_points(self, value: float) -> str:
         return signed(100 * value, self._digits)
 
     def _format_points(self, estimate: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
         """Format an estimate in points with its interval; without its sign if `unsigned`."""
         sign = -1 if unsigned and estimate.value < 0 else sign
-        value = f"{self._format_value(sign * estimate.value)} points"
+        value = f"{self._format_in_points(sign * estimate.value)} points"
         if not estimate.is_defined:
             return value
         low, high = sorted((sign * estimate.low, sign * estimate.high))
-        return f"{value} [{self._format_value(low)}, {self._format_value(high)}]"
+        return f"{value} [{self._format_in_points(low)}, {self._format_in_points(high)}]"
 
     def _format_direction(self, estimate: Evidence, where: str = "") -> str:
         """Format a difference, such as `0.2 points higher [−2.9, 3.0]`: its sign in words."""
@@ -450,5 +452,6 @@ class VerdictText:
 
 
 def _exact_points(value: float) -> str:
+    """Format a margin or a loss with all its digits, such as `1 point` or `0.5 points`."""
     text = f"{100 * value:g}"
     return f"{text} point{'s' * (text != '1')}"

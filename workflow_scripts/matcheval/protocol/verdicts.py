@@ -20,7 +20,7 @@ from matcheval.protocol.judgement import (
     Judgement,
     Limits,
     Question,
-    count_models,
+    models_beyond_chance,
 )
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
@@ -129,7 +129,7 @@ def verdicts(
     # Half of the errors that are allowed are for the counts of models, if there are several.
     joint = 1 - (1 - level) / (2 if several else 1)
     limits = Limits(margin, level, joint, len(QUESTIONS) * len(rows))
-    counts = {question: count_models(several, question, limits) for question in COUNTED}
+    counts = {question: models_beyond_chance(several, question, limits) for question in COUNTED}
     judged = []
     for name, row in rows.items():
         pair_counts = {question: by_pair.get(name) for question, by_pair in counts.items()}
