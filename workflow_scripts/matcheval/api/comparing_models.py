@@ -231,7 +231,7 @@ def compare_models(
         names = distinct_names(named, sources, ROLES)
     alignment = Alignment()
     placed = [alignment.place(*pair) for pair in zip(read, sources, strict=True)]
-    _check_same_first_index(placed[0], placed[1], names)
+    _check_first_index(placed[0], placed[1], names)
     shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
     a, b = shared.values()
     if a.datapoints_digest != b.datapoints_digest:
@@ -267,9 +267,7 @@ def compare_models(
     return result
 
 
-def _check_same_first_index(
-    first: Predictions, second: Predictions, names: tuple[str, str]
-) -> None:
+def _check_first_index(first: Predictions, second: Predictions, names: tuple[str, str]) -> None:
     """Raise an error if one file counts the same datapoints from 0, the other from 1."""
     if len(first) != len(second) or not np.array_equal(first.label, second.label):
         return

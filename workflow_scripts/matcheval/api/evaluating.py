@@ -189,12 +189,10 @@ def _make_batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", 
     if not isinstance(data, Iterable):
         remedy = "Give a DataLoader, a dataset, or images and labels"
         raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)
-    return _checked_batches(data), len(data) if isinstance(data, Sized) else None
+    return _check_batches(data), len(data) if isinstance(data, Sized) else None
 
 
-def _checked_batches(
-    batches: Iterable[Any],
-) -> Iterator[tuple["Tensor", npt.NDArray[np.int64]]]:
+def _check_batches(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int64]]]:
     """Yield images and labels of each batch as tensor and array; raise an error for others."""
     import torch
 

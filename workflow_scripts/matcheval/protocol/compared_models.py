@@ -174,7 +174,7 @@ class MatchedModel:
         return float(np.mean(self.measured["n_matched"]))
 
     @cached_property
-    def errors(self) -> ErrorTerms:
+    def error_terms(self) -> ErrorTerms:
         """Contribution of each datapoint to the sampling error of the mean matched gap."""
         return error_terms(*scored(self.comparison), self.rows)
 
@@ -380,7 +380,7 @@ def error_of_model(
     matched: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
 ) -> MatchedError:
     """Return one model's matched gap, a mean over seeds, with its standard error and interval."""
-    terms = matched.errors if terms is None else terms
+    terms = matched.error_terms if terms is None else terms
     gap, level = mean_of_defined(matched.matched_gaps), matched.comparison.pair.confidence
     return matched_error(gap, matched.n_matched, matched.comparison.one_sided, terms, blocks, level)
 
@@ -403,7 +403,7 @@ class ErrorOfMean:
             self._gaps.append(mean_of_defined(matched.matched_gaps))
             self._n_matched.append(matched.n_matched)
             self._one_sided.append(set(matched.comparison.one_sided))
-            self._terms.add(matched.errors if terms is None else terms)
+            self._terms.add(matched.error_terms if terms is None else terms)
 
     def result(self, blocks: Blocks | None) -> MatchedError:
         """Return the mean matched gap of the models added so far, with its standard error."""

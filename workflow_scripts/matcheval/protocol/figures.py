@@ -213,9 +213,8 @@ def _draw_many(figure: "Figure", table: pd.DataFrame, level: float) -> None:
     _finish_panel(gaps, label, title=title, alignment="left", title_fontsize=6.5)
     target = target_origin(table)
     label = f"unmatched of {set_name(table, target)} (n = {count(table[f'n_{target}'].iloc[0])})"
-    _draw_models(
-        unmatched, table, Series("fraction_unmatched", replace(style.UNMATCHED, line="-"), label)
-    )
+    share = Series("fraction_unmatched", replace(style.UNMATCHED, line="-"), label)
+    _draw_models(unmatched, table, share)
     highest = table["fraction_unmatched_high"].fillna(table["fraction_unmatched"]).max()
     unmatched.set_ylim(0, 110 * max(highest, 0.01))
     _finish_panel(unmatched, "Unmatched\ntargets (%)")

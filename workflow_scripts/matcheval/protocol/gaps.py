@@ -126,11 +126,9 @@ def gaps_of_models(
         "groups_in_one": blocks is not None and blocks.is_grouped_on_one_side,
     }
     level = first.pair.confidence
+    mean_errors = _CalibrationTerms(falls.mean, excesses.mean)
     calibration = _Calibration.mean([model.calibration for model in models]).columns(
-        _CalibrationTerms(falls.mean, excesses.mean),
-        blocks,
-        level,
-        source_is_original=first.source_is_original,
+        mean_errors, blocks, level, source_is_original=first.source_is_original
     )
     sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
     tables, means = {}, []

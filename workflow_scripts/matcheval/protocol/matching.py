@@ -113,10 +113,8 @@ class PooledPlans:
     ) -> MatchingPlan:
         """Return the plan for two parts, given as masks; source rows are those of the whole set."""
         masks = (in_source, in_target)
-        source_positions, target_positions = (
-            p[m] for p, m in zip(self._positions, masks, strict=True)
-        )
-        ranks = ranks_of_positions(source_positions, target_positions, epsilon)
+        positions = [p[m] for p, m in zip(self._positions, masks, strict=True)]
+        ranks = ranks_of_positions(positions[0], positions[1], epsilon)
         source, target = (
             _Side(score, group[mask], (np.cumsum(mask) - 1)[order[mask[order]]])
             for score, group, order, mask in zip(
