@@ -33,7 +33,7 @@ RowsOfSets = dict[str, list[npt.NDArray[Any]]]  # by origin: row numbers of a se
 def all_and_matched_rows(
     compared: ComparedModels,
 ) -> Iterator[tuple[Comparison, dict[str, Any], RowsOfSets]]:
-    """Yield the rows of all datapoints of every model, then the rows that each matching matched.
+    """Yield, by model, the row numbers of all datapoints, then those that each matching matched.
 
     The dictionary has the columns `MATCHED_MODEL`; for all datapoints, `matching` is empty.
     """
@@ -99,12 +99,11 @@ class BrierParts:
 def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts:
     """Split the Brier score into calibration and refinement, in 15 bins of equally many datapoints.
 
-    Datapoints of equal confidence share a bin.
-
-    Murphy (1973), J. Appl. Meteorol. 12: reliability, and uncertainty minus resolution. Kumar,
-    Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce` of their code, and Ferro & Fricker
-    (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin of n minus its accuracy times its
-    error rate over n - 1, as if its confidences were equal; a bin of one datapoint counts as 0.
+    Equal confidences share a bin. Murphy (1973), J. Appl. Meteorol. 12: reliability, and
+    uncertainty minus resolution. Kumar, Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce`
+    of their code, and Ferro & Fricker (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin
+    of n minus its accuracy times its error rate over n - 1, as if its confidences were equal; a bin
+    of one datapoint counts as 0.
     """
     p, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
     bins = make_strata(p, N_BINS)
@@ -119,11 +118,9 @@ def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
     """Tabulate every model's calibration on all and on matched datapoints of each set."""
     rows = [
-        identity
-        | {"origin": origin}
-        | _calibration_columns(getattr(comparison, origin), rows_by_seed)
+        identity | {"origin": origin} | _measure_calibration(getattr(comparison, origin), of_seeds)
         for comparison, identity, picked in all_and_matched_rows(compared)
-        for origin, rows_by_seed in picked.items()
+        for origin, of_seeds in picked.items()
     ]
     for row in rows:
         label = int(row["largest_class"])
@@ -131,16 +128,12 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _calibration_columns(
-    predictions: Predictions, rows_by_seed: Sequence[npt.NDArray[Any]]
+def _measure_calibration(
+    side: Predictions, rows_by_seed: Sequence[npt.NDArray[Any]]
 ) -> dict[str, Any]:
     """Measure calibration on the rows of each seed, as means over seeds; classes pool the seeds."""
     parts = [
-        (
-            predictions.probability[rows].astype(np.float64),
-            predictions.correct[rows],
-            predictions.prediction[rows],
-        )
+        (side.probability[rows].astype(np.float64), side.correct[rows], side.prediction[rows])
         for rows in rows_by_seed
     ]
     filled = [(p, right) for p, right, _ in parts if len(p)]

@@ -60,13 +60,10 @@ class ClassCounts:
         by_seed = map(np.array, zip(*map(count_by_class, matched_rows), strict=True))
         return cls(predictions, classes, *count_by_class(slice(None)), *by_seed)
 
-    def error_contributions(
-        self, matched_rows: _RowsBySeed, defined: npt.NDArray[np.bool_]
-    ) -> Floats:
+    def error_terms(self, matched_rows: _RowsBySeed, defined: npt.NDArray[np.bool_]) -> Floats:
         """Return each datapoint's contribution to the error of its class's matched accuracy.
 
-        As `error_terms`, with weights that sum to 1 in every class. `defined`, of shape (n_seeds,
-        n_classes), says which matched gaps are.
+        As `standard_errors.error_terms`, with weights that sum to 1 in every class.
         """
         weights = np.zeros(len(self.classes))
         n_seeds = np.maximum(defined.sum(axis=0), 1)
@@ -123,9 +120,7 @@ def measure_classes(
             np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
             for values in vars(terms).values()
         ]
-    errors = ErrorTerms(
-        source.error_contributions(sources, defined), -target.error_contributions(targets, defined)
-    )
+    errors = ErrorTerms(source.error_terms(sources, defined), -target.error_terms(targets, defined))
     return ClassMeasures(source, target, GapTerms(*means), fraction_unmatched, errors)
 
 
@@ -135,8 +130,8 @@ ALL = -1  # stands for all classes together
 _NAN = float("nan")
 
 
-def _rows_with_matched_gap(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with a matched gap, and `p` corrected (Holm), except of all classes."""
+def _rows_to_show(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of classes with a matched gap, with Holm's p, and those of all classes."""
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     return shown.assign(p=shown["p_holm"].fillna(shown["p"]))
 
@@ -168,7 +163,7 @@ SCHEMA = TableSchema(
     fraction("class_mix", "part of gap from other shares of the classes; of all only"),
     fraction("within_class", "the rest of it, at equal shares of the classes; of all only"),
     text("reason", "why values are NaN; empty if none is"),
-    summary=_rows_with_matched_gap,
+    summary=_rows_to_show,
     shown={
         "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
         "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
@@ -310,8 +305,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
         axes = panels(figure, len(keys), _COLUMNS)
         for number, (panel, (matching, kind)) in enumerate(zip(axes, keys, strict=True)):
             rows = shown[(shown["matching"] == matching) & (shown["kind"] == kind)]
-            means = _means_over_models(rows, has_several_models=n_models > 1)
-            intervals(panel, means.reindex(classes), series)
+            intervals(panel, _class_means(rows, several=n_models > 1).reindex(classes), series)
             style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
@@ -322,11 +316,11 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     return figure
 
 
-def _means_over_models(table: pd.DataFrame, *, has_several_models: bool) -> pd.DataFrame:
-    """Return mean gaps by class, with the models' range, or the interval of a single model."""
+def _class_means(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
+    """Return each class's mean gaps, with the range of several models or one model's interval."""
     groups, columns = table.groupby("class"), ["gap", "matched_gap"]
     rows = groups[columns].mean()
-    if not has_several_models:
+    if not several:
         return rows.join(groups[["matched_gap_low", "matched_gap_high"]].first())
     low, high = groups[columns].min(), groups[columns].max()
     return rows.join([low.add_suffix("_low"), high.add_suffix("_high")])

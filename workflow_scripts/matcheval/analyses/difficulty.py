@@ -97,10 +97,7 @@ def skills(accuracy: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
 
 
 def fitted_difficulty(slope: float, offset: float, original: Difficulties) -> Difficulties:
-    """Compute the difficulties of the replication from the probit fit and those of the original.
-
-    Raises `InputError` if the slope is too large for σ on the original, or not positive.
-    """
+    """Compute the difficulties of the replication from the probit fit and those of the original."""
     variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
     if variance < 0:
         least = "" if slope <= 0 else f": above {np.sqrt(max(slope**2 - 1, 0)):.3g}"
@@ -126,11 +123,7 @@ def simulate_correct(
 def fit_difficulty(
     results: pd.DataFrame, fit: pd.Series, sigma: float = 1.0, seed: int = 0
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Fit the model of difficulty to a pair; return its row of `DIFFICULTY` and models' `SKILLS`.
-
-    `fit` is the row of the probit fit; `sigma` that of the original, a free choice. Accuracies on
-    sets of the same sizes are simulated.
-    """
+    """Fit the model of difficulty to a pair; return its row of `DIFFICULTY` and table `SKILLS`."""
     original = Difficulties(0.0, sigma)
     replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
     finite = results[results["accuracy_original"].between(0, 1, inclusive="neither")]

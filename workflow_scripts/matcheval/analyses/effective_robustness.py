@@ -102,9 +102,10 @@ def tabulate(
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Plot accuracies on a new set and the fit on the first scale, and the largest ρ.
+    """Plot accuracies on a new set with their fit, and beside it the ρ that are farthest from 0.
 
-    Accuracies are drawn against those on the base or, of several bases, those that the fit expects.
+    The scale is the first. Accuracies are drawn against those on the base or, of several bases,
+    against those that the fit expects.
     """
     first, y = table.iloc[0], "accuracy_new"
     scale, bases = Scale(first["scale"]), first["bases"].split()
@@ -169,7 +170,7 @@ def read_sets(
     *, accuracies: Mapping[str, Path], models: Sequence[str], specs: Mapping[str, DatasetSpec],
     predictions: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, pa.Table], Sequence[str], dict[str, Correctness]]:  # fmt: skip
-    """Read the accuracies on a new set and its bases, and single predictions where they exist."""
+    """Read accuracies on a new set and its bases, and predictions of images where they exist."""
     images = {s: dataset_correctness(specs[s], models, predictions[s]) for s in specs}
     return {name: ACCURACIES.read(path) for name, path in accuracies.items()}, models, images
 
@@ -215,7 +216,7 @@ class EffectiveRobustness(TableAnalysis):
         return list(self.settings.sets)
 
     def _new_and_base_sets(self, wildcards: Wildcards) -> tuple[list[str], list[str]]:
-        """Return the names of a new set and its bases, and of those with single predictions."""
+        """Return the names of a new set and its bases, and of those with predictions of images."""
         names = [wildcards.dataset, *self.settings.sets[wildcards.dataset]]
         return names, [n for n in names if self.study.datasets[n].kind_class.has_correctness]
 

@@ -45,7 +45,7 @@ def read_groups(path: str | Path) -> pd.Series:
 def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate each model's accuracy within every group of datapoints that a file names."""
+    """Tabulate each model's accuracy within every group of datapoints that a CSV file defines."""
     groups = read_groups(file)
     rows = correctness.rows_of(groups.index.tolist(), file=file)
     table = [

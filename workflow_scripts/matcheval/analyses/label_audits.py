@@ -80,12 +80,11 @@ def read_audit(
 ) -> AuditedLabels:
     """Read from an audit file which classes are right for each datapoint of `predictions`.
 
-    `names` are the names of all images of the dataset, by position.
-
     A `.npy` file says how many annotators chose each class, a row per image; classes with the most
     are right. A `.json` file lists the classes of each image, or images that five people compared
     with their label and another. A `.csv` file has columns `label`, and `index` or `name`: a row
-    per class of an image, and an empty label if it shows none; others keep their label.
+    per class of an image, and an empty label if it shows none; others keep their label. `names` are
+    those of all images, by position.
     """
     errors = (*UNREADABLE, LookupError, AttributeError)
     with readable(path, f"an audit as {path.suffix}", *errors, remedy=_FORMATS):
@@ -115,10 +114,7 @@ def read_audit(
 def _right_class_mask(
     predictions: Predictions, classes: Mapping[int, Sequence[int]], keeps_label: bool
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of the right classes, shape (n, n_classes).
-
-    A datapoint without an entry in `classes` keeps its label, if `keeps_label`, or is an error.
-    """
+    """Return a mask of right classes; a datapoint without entry keeps its label, or is an error."""
     labels = _labels_by_index(predictions)
     missing = [at for at in labels if at not in classes]
     if missing and (not keeps_label or len(missing) == len(labels)):
@@ -161,10 +157,7 @@ def _listed_classes(class_lists: Sequence[Sequence[int]], names: Sequence[str] |
 def _voted_classes(
     images: Sequence[dict[str, Any]], predictions: Predictions
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield the class that most of an image's five annotators chose; none without a majority.
-
-    Northcutt et al. (2021), section 4.
-    """
+    """Yield the class that a majority of five people chose, if any (Northcutt et al. 2021, § 4)."""
     labels = _labels_by_index(predictions)
     for entry in images:
         votes, label = entry["mturk"], entry["given_original_label"]
@@ -289,8 +282,8 @@ def _gap_columns(
         for origin, rows_by_seed in picked.items()
     }  # fmt: skip
     if paired:
-        both = [a & b for a, b in zip(*kept.values(), strict=True)]
-        kept = dict.fromkeys(kept, both)
+        both_decided = [a & b for a, b in zip(*kept.values(), strict=True)]
+        kept = dict.fromkeys(kept, both_decided)
     n = {origin: float(np.mean([mask.sum() for mask in masks])) for origin, masks in kept.items()}
     row: dict[str, Any] = {f"n_{origin}": size for origin, size in n.items()}
     if min(n.values()) < MIN_PAIRS:

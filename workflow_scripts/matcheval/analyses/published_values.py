@@ -58,9 +58,7 @@ class PublishedValue:
 def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     """Read from a CSV file the values published for a study, each quantity once."""
     rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
-    values = [
-        _parse_row(row, f"{path}, line {line}") for line, row in rows if row["study"] == study
-    ]
+    values = [_parse(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
     if not values:
         raise InputError(f"no values of study '{study}'", file=path, field="study")
     places: dict[tuple[str, str, str], str] = {}
@@ -78,7 +76,7 @@ def compared_tables(values: Sequence[PublishedValue]) -> list[str]:
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 
-def _parse_row(row: dict[str, str], place: str) -> PublishedValue:
+def _parse(row: dict[str, str], place: str) -> PublishedValue:
     """Check and convert a row of the CSV file; `place` names the line in errors."""
     wrong = partial(InputError, file=place)
     if None in row:  # the key of csv.DictReader for cells without a column
@@ -110,11 +108,8 @@ def _parse_row(row: dict[str, str], place: str) -> PublishedValue:
     )  # fmt: skip
 
 
-def find_computed(table: pa.Table, value: PublishedValue, column: str) -> float:
-    """Return the number in a column of a table that a published value is compared with.
-
-    Fractions become percent.
-    """
+def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
+    """Return the number in a table to compare a published value with; fractions in percent."""
     frame = table.to_pandas()
 
     def existing_column(name: str, field: str) -> pd.Series:
@@ -187,9 +182,7 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
             tables[value.table] = read_parquet(folder / f"{value.table}.parquet")
         for part, printed in zip(_PARTS, value.published, strict=False):
             column = value.column if part == "value" else f"{value.column}_{part}"
-            computed = (
-                find_computed(tables[value.table], value, column) if value.table else math.nan
-            )
+            computed = look_up(tables[value.table], value, column) if value.table else math.nan
             digits = max(0, -int(printed.as_tuple().exponent))
             agrees = not math.isnan(computed) and printed in _roundings(computed, digits, part)
             rows.append(
@@ -225,10 +218,7 @@ def format_page(compared: pd.DataFrame, study: str) -> str:
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
-    """Return all roundings of a computed number that a printed one may equal to agree.
-
-    Bounds, of `part` low or high, may also be rounded outward.
-    """
+    """Return the roundings of a computed number that agree with a printed one; bounds, outward."""
     outward = {"value": ROUND_HALF_EVEN, "low": ROUND_FLOOR, "high": ROUND_CEILING}[part]
     rounded = Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward)
     return {*_round_to_nearest(computed, digits), rounded}
