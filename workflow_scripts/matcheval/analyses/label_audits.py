@@ -203,7 +203,7 @@ def _classes_from_csv(path: Path, names: Sequence[str] | None) -> Entries:
 
 # --- the analysis
 
-_OF_SET = {
+_COUNTS = {
     "n": "datapoints whose class the audits decide, mean over seeds, as the next two",
     "undecided": "datapoints that are left out",
     "relabelled": "datapoints, of the n, whose given class is not among those of the audit",
@@ -215,7 +215,7 @@ SCHEMA = TableSchema(
     *MATCHED_MODEL,
     *(
         Column(f"{name}_{origin}", pa.float64(), "datapoints", meaning)
-        for name, meaning in _OF_SET.items() for origin in style.SETS
+        for name, meaning in _COUNTS.items() for origin in style.SETS
     ),
     *(
         fraction(f"{name}_{origin}", meaning)

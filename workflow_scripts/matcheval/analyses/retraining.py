@@ -89,6 +89,7 @@ class Experiment:
     """A checked experiment: the datasets to derive, the models to train, and the trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
+        """Design the experiment for each of its models; `place` names its settings in errors."""
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")

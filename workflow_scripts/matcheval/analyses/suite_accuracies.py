@@ -38,6 +38,7 @@ class SuiteCorrectness:
     _same_models: SameModels = field(default_factory=SameModels)
 
     def __post_init__(self) -> None:
+        """Find out the classes of every set, where they are known."""
         self._classes = {
             name: tuple(read_description(self.files.folders[name])["classes"])
             if name in self.files.folders

@@ -132,6 +132,7 @@ def _notebook_figure_class() -> "type[Figure]":
 
 
 def _empty_figure() -> "Figure":
+    """Return a figure that is not initialised, to be filled by unpickling."""
     kind = _notebook_figure_class()
     return kind.__new__(kind)
 

@@ -255,7 +255,7 @@ def _template_environment() -> "Environment":
 
 PACKAGES = ("jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "scipy")
 _UNKNOWN = "–"
-_OF_MODEL = {
+_METADATA = {  # headings by key of the metadata of prediction files
     "weights_sha256": "SHA-256 of the weights", "transform": "Transform", "dtype": "Precision",
     "device": "Device", "torch": "torch",
 }  # fmt: skip
@@ -277,16 +277,16 @@ def table_of_columns(
 
 def _table_of_models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
     """Make a table of models: their sources, and what the metadata of their predictions say."""
-    of_files = []
+    stored_metadata = []
     for model in models.values():
         path = model["predictions"]
         stored = pq.read_schema(path).metadata if path.endswith(".parquet") else None
-        of_files.append(
+        stored_metadata.append(
             {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
         )
     columns = {
-        head: [metadata.get(key, _UNKNOWN) for metadata in of_files]
-        for key, head in _OF_MODEL.items()
+        head: [metadata.get(key, _UNKNOWN) for metadata in stored_metadata]
+        for key, head in _METADATA.items()
     }
     filled = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
     sources = [model["source"] for model in models.values()]

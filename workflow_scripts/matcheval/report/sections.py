@@ -71,7 +71,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Content:
-    """What the module `report` of a package makes of a section's data.
+    """Headlines, template variables and notes that a module `report` makes of a section's data.
 
     `notes` say what was left out and why, and what looks wrong. A section with a `heading` is shown
     under it, and not in a drawer.

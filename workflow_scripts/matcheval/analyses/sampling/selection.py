@@ -68,7 +68,7 @@ POOL = "pool"
 
 @dataclass(frozen=True)
 class PoolMetadata:
-    """What is known about the candidates and the images of the original set."""
+    """Selection frequencies, keywords, blacklist and near duplicates of the images of a pool."""
 
     frequencies: pd.DataFrame | None = None
     keywords: Mapping[str, Mapping[str, str]] | None = None  # by origin and image
