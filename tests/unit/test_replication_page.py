@@ -9,8 +9,8 @@ from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
 from matcheval.analyses.published_values import (
     COMPARED,
     compare_published,
+    compared_tables,
     read_published,
-    tables_of,
 )
 from matcheval.datasets.suites import Pair
 from matcheval.io.tables import write_table
@@ -77,7 +77,7 @@ class Results:
 
     def compared(self):
         values = read_published(ROOT / "studies" / "recht-published.csv", self.study.name)
-        for path in tables_of(values):
+        for path in compared_tables(values):
             table, schema = self.table(path)
             write_table(schema.from_frame(table), self.folder / f"{path}.parquet")
         return compare_published(values, self.folder)
