@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PREDICTED
 from matcheval.accuracy_prediction.scores import AnyScore
-from matcheval.accuracy_prediction.scores.features import Features, features_of
+from matcheval.accuracy_prediction.scores.features import Features, checked_features
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
@@ -239,7 +239,7 @@ def plot_outputs(
 
 def _some(outputs: Outputs, label: int, name: str) -> Features:
     """Return the features of at most 500 images of a class, drawn by the name of the set."""
-    features = features_of(outputs)
+    features = checked_features(outputs)
     if outputs.labels is None:
         return features[:0]
     own = np.flatnonzero((outputs.label_rows == label).any(axis=1))
