@@ -138,14 +138,14 @@ class AccuracyPrediction(CheckedPrediction):
         return [*self._base_and_reference(suite), *self.study.suites[suite].datasets]
 
     def _sets_with_description(self, suite: str) -> list[str]:
-        """Return the names of the sets of a suite of which jobs read the description."""
+        """Return the names of the sets of a suite whose description files jobs read."""
         # The base, for its class names, and sets with several labels per image.
         base = self.settings.suites[suite].base
         names = [base] if self.study.datasets[base].has_images else []
         return names + [m.dataset for m in self.study.suites[suite].members if m.all_labels]
 
     def inputs(self, suite: str, models: list[str]) -> list[str]:
-        """Return the files that jobs need which read models' outputs on a suite."""
+        """Return the input files of jobs that read models' outputs on a suite."""
         outputs = self.study.suite_inputs(suite, models, self._base_and_reference(suite))
         described = self._sets_with_description(suite)
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
@@ -255,7 +255,7 @@ class AccuracyPrediction(CheckedPrediction):
         return json.dumps([recipe, model.train], sort_keys=True)
 
     def _noted_settings(self, suite: str) -> dict[str, Any]:
-        """Return the settings that notes below the tables of a suite name, by what to call them."""
+        """Return the settings to state in notes below the tables of a suite, by label."""
         of_suite, settings = self.settings.suites[suite], self.settings
         noted = {
             "base": of_suite.base,

@@ -39,7 +39,7 @@ Flags = npt.NDArray[np.bool_]
 def error_intervals(
     error: Floats, is_known: Flags, units: npt.NDArray[np.intp], confidence: float, resamples: int
 ) -> list[dict[str, float]]:
-    """Return each method's bootstrap bounds, by column, of its mean error over each of `DRAWN`."""
+    """Return bootstrap bounds of each method's mean error over sets, subgroups, models and rows."""
     n_methods, n_models, n_sets = error.shape
     intervals: list[dict[str, float]] = [{} for _ in range(n_methods)]
     weight, has_any = is_known.astype(np.float64), np.asarray(is_known.any(axis=2))

@@ -71,7 +71,7 @@ ESTIMATES = TableSchema(
 
 
 def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> list[Score]:
-    """Return the scores of these names; by default direct ones, and regressed if `calibrated`."""
+    """Return the named scores; by default direct ones, and regressed ones if `calibrated`."""
     check_known("method", names, SCORES, file=None, field=None)
     regressed = [
         score.name
@@ -152,7 +152,7 @@ class _FittedMethod:
     def fit(
         cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int
     ) -> "_FittedMethod":
-        """Fit a score to the base, and compute it on the sets to calibrate on."""
+        """Fit a score to the base, and its regression to the sets to calibrate on."""
         state = score.fitted(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
             return cls(score, state, np.empty(0), np.empty(0), np.zeros(0, np.bool_))
@@ -261,7 +261,7 @@ class _Estimator:
     def _fit(
         self, score: Score, resample: int, base: Outputs, calibration: Sequence[Sides]
     ) -> _FittedMethod:
-        """Fit a method to a resample, or return the earlier fit, which is that of all targets."""
+        """Fit a method to a resample, or return its cached fit, which all targets share."""
         key = (score.name, resample)
         if key not in self._fitted:
             self._fitted[key] = _FittedMethod.fit(score, base, calibration, self._seed)
@@ -270,10 +270,7 @@ class _Estimator:
     def _bootstrap_intervals(
         self, name: str, sides: Sides, methods: Sequence[Score]
     ) -> dict[str, tuple[float, float]]:
-        """Return 95 % bootstrap bounds of the predictions by name of the method.
-
-        Methods that need features have none.
-        """
+        """Return 95 % bootstrap bounds of the predictions of methods that need no features."""
         stream, target = 1 + crc32(name.encode()), sides.target
         values = {
             score.name: self._predict_means(score, sides, stream)

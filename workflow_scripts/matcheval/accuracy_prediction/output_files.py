@@ -154,13 +154,13 @@ class OutputFiles:
     def reader(self, members: Sequence[str], ensemble: str) -> Callable[[str], Outputs]:
         """Return a function that reads a model's or ensemble's outputs on datasets joined by +."""
 
-        def read(name: str) -> Outputs:
-            of_members = {member: self.read(name, member) for member in members}
+        def read(dataset: str) -> Outputs:
+            of_members = {member: self.read(dataset, member) for member in members}
             if len(of_members) == 1:
                 return of_members[members[0]]
-            return average(of_members, ensemble, name)
+            return average(of_members, ensemble, dataset)
 
-        return lambda names: joined([read(name) for name in names.split("+")])
+        return lambda datasets: joined([read(dataset) for dataset in datasets.split("+")])
 
 
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:

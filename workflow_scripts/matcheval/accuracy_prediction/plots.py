@@ -53,7 +53,7 @@ class Results:
         return colors_and_markers(dict.fromkeys(self.predicted["group"]))
 
     def of_model(self, table: pd.DataFrame, model: str = "") -> pd.DataFrame:
-        """Return the rows of one model, or without a name of all models in means."""
+        """Return the rows of one model, or if none is named, of all models that enter means."""
         models = table["model"]
         return table[models == model if model else ~models.isin(self.excluded_from_mean)]
 
@@ -228,6 +228,7 @@ def _select_default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _default_how(rows: pd.DataFrame) -> str:
+    """Return in words how the predictions by the default procedure were made."""
     return _how(_select_default_procedure(rows)[PROCEDURE].iloc[0].tolist())
 
 
@@ -303,6 +304,7 @@ def plot_scores(results: Results, model: str = "") -> "style.Figure":
     rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
+        """Draw the fitted line, and return the correlations as a text."""
         draw_line(axes, x, y)
         return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
@@ -322,6 +324,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
     )
 
     def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
+        """Draw the diagonal and the fitted line, and return error, R² and r² as a text."""
         axes.axline((0, 0), slope=1, **style.REFERENCE)
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2

@@ -224,7 +224,7 @@ def mlp(
 
     centre, scale = (x.mean(), x.std() if varies(x) else 1.0) if standardise else (0.0, 1.0)
 
-    def column(values: Floats) -> "torch.Tensor":
+    def as_column(values: Floats) -> "torch.Tensor":
         return torch.from_numpy(np.asarray(values, np.float32))[:, None]
 
     with torch.random.fork_rng(devices=[]):
@@ -233,7 +233,7 @@ def mlp(
         for width, following in pairwise(LAYERS):
             parts += [nn.Linear(width, following), nn.ReLU()]
         network = nn.Sequential(*parts[:-1])
-        points, values = column((x - centre) / scale), column(y)
+        points, values = as_column((x - centre) / scale), as_column(y)
         optimizer = torch.optim.SGD(network.parameters(), 1e-4, momentum=0.9, weight_decay=1e-3)
         lowest, since = np.inf, 0
         for _ in range(epochs):
@@ -248,7 +248,7 @@ def mlp(
             if since >= 500:
                 break
         with torch.no_grad():
-            predicted = network(column((new - centre) / scale))[:, 0]
+            predicted = network(as_column((new - centre) / scale))[:, 0]
     return np.asarray(predicted.double().numpy(), np.float64)
 
 
@@ -318,7 +318,7 @@ _Prediction = dict[str, Any]
 
 
 def _rows_by_case(scores: pd.DataFrame) -> Iterator[_Rows]:
-    """Yield the columns of the rows of each model, method, variant, seed and view, as arrays."""
+    """Yield the rows of each model, method, variant, seed and view, as arrays by column."""
     columns = {str(name): values.to_numpy() for name, values in scores.items()}
     columns |= {"row": np.arange(len(scores)), "unit": subgroup_numbers(scores)}
     case = scores.groupby(_CASE, sort=False).ngroup().to_numpy()

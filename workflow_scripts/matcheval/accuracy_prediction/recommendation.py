@@ -128,6 +128,7 @@ def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> R
 
 
 def _recommend_labels(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
+    """Recommend to label random datapoints, as no prediction can be relied on for a reason."""
     nan = float("nan")
     return Recommendation(
         target, "", nan, nan, nan, Strength.OPEN,
@@ -185,6 +186,7 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
 
 
 def _target_lines(target: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+    """Yield the lines of a target's table of predictions."""
     has_truth = not math.isnan(rows[0]["accuracy"])
     truth = f"accuracy {_format_percent(rows[0]['accuracy'])}" if has_truth else "no labels"
     yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"

@@ -46,12 +46,14 @@ def _rows_over_all_sets(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _format_error(row: Row) -> str:
+    """Format a mean absolute error in points, with its interval."""
     low, high = sections.bounds_in_percent(row, "mae_sets")
     interval = "" if pd.isna(low) else f" [{low:.1f}, {high:.1f}]"
     return f"{100 * row['mae']:.1f}{interval}"
 
 
 def _headline(suite: str, rows: Sequence[Row]) -> sections.Headline:
+    """State the errors of base accuracy, AC and DoC on a suite, and how many labels are better."""
     said = []
     for method in (_BASE, *_COMPARED):
         if own := [row for row in rows if row["method"] == method and not row["variant"]]:
@@ -80,6 +82,7 @@ def _headline(suite: str, rows: Sequence[Row]) -> sections.Headline:
 
 
 def _chart(rows: Sequence[Row]) -> sections.Chart:
+    """Chart the mean absolute errors of methods, a series per procedure."""
     points: dict[str, list[sections.Point]] = {}
     for i, row in enumerate(rows):
         values = (

@@ -105,6 +105,7 @@ class _RotatedPasses:
         return logits
 
     def _digest(self, dataset: str) -> str:
+        """Return a digest of all that decides the model's outputs on a dataset."""
         description = read_description(self.job.datasets / dataset)
         return inputs_digest(self._identity, description, deciding(self._config))
 

@@ -358,10 +358,10 @@ def write_agreement(
     """Write the scores that are computed from the agreement of models, on all sets of a suite."""
     in_parts = {member.dataset for member in stored.suite.members if member.counting}
 
-    def read(name: str, model: str) -> Outputs:
+    def read(dataset: str, model: str) -> Outputs:
         # Predicted classes are enough, except where the argmax is restricted to some of them.
-        whole = not in_parts if name == stored.base else name not in in_parts
-        return stored.files.read(name, model, wanted=() if whole else ("logits",))
+        whole = not in_parts if dataset == stored.base else dataset not in in_parts
+        return stored.files.read(dataset, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
     table = score_pool(stored, models, chosen, read, single, subsets, recipes)

@@ -144,7 +144,7 @@ class AccuracyPredictionSettings(settings.Settings):
     )
 
     @model_validator(mode="after")
-    def _ensembles_are_of_several(self) -> "AccuracyPredictionSettings":
+    def _check_ensemble_sizes(self) -> "AccuracyPredictionSettings":
         for name, members in self.ensembles.items():
             if len(members) < 2:
                 raise ValueError(f"ensembles.{name}: has one model, not several")
@@ -165,7 +165,7 @@ class CheckedPrediction(Analysis):
 
     @property
     def pool(self) -> list[str]:
-        """Names of the models that agree and enter means over models: all but `single`."""
+        """Names of the models that agreement and means over models include: all but `single`."""
         return [name for name in self.models if name not in self.settings.single]
 
     @property
@@ -250,6 +250,7 @@ class CheckedPrediction(Analysis):
                     self._refuse(problem, self.field("methods"), remedy)
 
     def _check_suite(self, name: str, settings: SuitePredictionSettings) -> None:
+        """Check the settings of one suite, and that anything is predicted on it."""
         study, field, suite = self.study, self.field("suites", name), self.study.suites[name]
         for member in suite.members:
             self._check_member(name, settings.base, member)

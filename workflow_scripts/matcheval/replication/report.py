@@ -29,11 +29,13 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sec
 
 
 def _title(results: pd.DataFrame) -> str:
+    """Return the name of the pair, with k for top-k accuracies other than top-1."""
     top = results["top"].iloc[0]
     return f"{results['pair'].iloc[0]}{f', top {top}' if top > 1 else ''}"
 
 
 def _headline(results: pd.DataFrame) -> sections.Headline:
+    """State the mean gap, its range, and how many gaps exceed twice their standard error."""
     gaps = 100 * results["gap"]
     n, first = len(results), results.iloc[0]
     certain = int((results["z"].abs() > 2).sum())
@@ -63,6 +65,7 @@ def _fitted_lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[sections.Li
 
 
 def _chart(results: pd.DataFrame, lines: Sequence[sections.Line]) -> sections.Chart:
+    """Chart accuracies on the replication by those on the original, a point per model."""
     rows = [row for _, row in results.iterrows()]
     points = [
         sections.Point(

@@ -277,6 +277,7 @@ def _base_threshold(score_of: _ScoreOf, choose: _Choose, base: Outputs) -> float
 
 
 def _share_above_base_threshold(score_of: _ScoreOf, choose: _Choose, sides: Sides) -> float:
+    """Return ATC: the share of the target's scores that reach the threshold chosen on the base."""
     limit = _base_threshold(score_of, choose, sides.base)
     share = float((score_of(sides.target) >= limit).mean())
     return Noted(share, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
@@ -303,7 +304,7 @@ for _variant, _choose, _sources in (
     source="atc.py of the baselines that P2 refers to", of_confidences=True,
 )  # fmt: skip
 def share_below(sides: Sides) -> float:
-    """Return the share of the target's -entropies below `accuracy_quantile`; NaN without errors."""
+    """Return the share of the target's -entropies below the base's quantile; NaN without errors."""
     limit = _base_threshold(_negative_entropies, accuracy_quantile, sides.base)
     below = float((_negative_entropies(sides.target) < limit).mean())
     return np.nan if np.isnan(limit) else below

@@ -321,6 +321,7 @@ def mlp(sides: Sides) -> Discrimination:
 def _discrimination_measure(
     discriminate: Callable[[Sides], Discrimination], measure: str, sides: Sides
 ) -> float:
+    """Return the attribute `measure` of a discriminator's result, which is cached."""
     return float(getattr(sides.once(discriminate), measure))
 
 
@@ -345,14 +346,14 @@ _K_MEANS = {"max_iter": 100, "random_state": 2022, "n_init": 10}
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """K-means centroids of a reference set's features, and the share that is nearest to each."""
+    """K-means centroids of a reference set, and the share of its features nearest to each."""
 
     prototypes: Features
     histogram: Floats
 
 
 def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
-    """Fit prototypes to features by k-means, and count the share that is nearest to each."""
+    """Fit prototypes to features by k-means, with the share of features nearest to each."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -490,6 +491,7 @@ def orientation_auc(logits: npt.NDArray[Any]) -> float:
 
 
 def _measure_orientations(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+    """Return a measure of the logits of the target's orientations; raise if none are usable."""
     logits = sides.target.orientations
     assert logits is not None  # as `missing_inputs` makes sure
     if not len(logits):

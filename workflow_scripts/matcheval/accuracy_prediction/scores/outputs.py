@@ -257,7 +257,7 @@ def class_rule(
     base: Sequence[str], target: Sequence[str] | Mapping[str, Sequence[str]],
     rule: ClassRule = ClassRule(),
 ) -> ClassRule:  # fmt: skip
-    """Return the rule by which only classes of base and target, or the target's groups, count."""
+    """Return the rule that counts only classes of base and target, or groups of the base's."""
     position = {name: k for k, name in enumerate(base)}
     if isinstance(target, Mapping):
         for name in (name for group in target.values() for name in group):
@@ -394,4 +394,5 @@ def _column_lookup(rule: ClassRule, others: Classes) -> Classes:
 
 
 def _all_columns(n_classes: int) -> tuple[tuple[int, ...], ...]:
+    """Return the columns of a rule by which every class counts by itself."""
     return tuple((k,) for k in range(n_classes))

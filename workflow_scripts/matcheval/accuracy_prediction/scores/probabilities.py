@@ -128,6 +128,7 @@ def _choose_normalisation(sources: Sources) -> Normalisation:
 
 
 def _target_mano(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
+    """Return MaNo of the target, with a remark if it would by itself be normalised otherwise."""
     logits = usable(counted_logits(sides.target))
     norm = mano(logits, taylor=taylor, normalisation=normalisation)
     differs = (norm.criterion > ETA) != (normalisation == "softmax")
@@ -177,10 +178,10 @@ def _fit_shift(logits: npt.NDArray[Any], correct: Flags) -> float:
     if accuracy in (0, 1):
         return high if accuracy else low
 
-    def excess(shift: float) -> float:
+    def excess_over_accuracy(shift: float) -> float:
         return float((confidences + shift).clip(0, 1).mean() - accuracy)
 
-    return float(brentq(excess, low, high, xtol=1e-14))
+    return float(brentq(excess_over_accuracy, low, high, xtol=1e-14))
 
 
 def _shift_confidences(logits: npt.NDArray[Any], shift: float) -> Floats:
@@ -191,13 +192,13 @@ def _fit_temperature(logits: npt.NDArray[Any], correct: Flags) -> float:
     """Return the temperature, within bounds, at which the mean confidence is the accuracy."""
     from scipy.optimize import brentq
 
-    def excess(log: float) -> float:
+    def excess_over_accuracy(log: float) -> float:
         return float(_confidences(logits, float(np.exp(log))).mean() - correct.mean())
 
     coldest, hottest = np.log(TEMPERATURES)
-    if (is_low := excess(coldest) <= 0) or excess(hottest) >= 0:
+    if (is_low := excess_over_accuracy(coldest) <= 0) or excess_over_accuracy(hottest) >= 0:
         return TEMPERATURES[not is_low]
-    return float(np.exp(brentq(excess, coldest, hottest, xtol=1e-12)))
+    return float(np.exp(brentq(excess_over_accuracy, coldest, hottest, xtol=1e-12)))
 
 
 _Fit = Callable[[npt.NDArray[Any], Flags], float]
@@ -242,6 +243,7 @@ def classwise(
 
 
 def _classwise_accuracy(kind: Kind, sides: Sides, temperature: float) -> float:
+    """Predict the accuracy on the target by `classwise`, from logits over a temperature."""
     base, target = (
         usable(counted_logits(side) / temperature) for side in (sides.base, sides.target)
     )
@@ -333,6 +335,7 @@ class _TransportFit:
 
 
 def _fit_transport(sources: Sources) -> _TransportFit:
+    """Fit the temperature; thresholds are chosen when they are needed."""
     return _TransportFit(confidence.temperature_of_base(sources))
 
 

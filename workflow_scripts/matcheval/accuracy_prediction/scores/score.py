@@ -33,7 +33,7 @@ def usable(values: _Array) -> _Array:
 
 
 def counted_logits(outputs: Outputs) -> npt.NDArray[Any]:
-    """Return the logits of the classes that count; raise if predictions can be of others."""
+    """Return the logits of the classes that count; raise if groups or others can be predicted."""
     assert outputs.logits is not None
     rule = outputs.rule
     if not rule.columns:
