@@ -67,6 +67,7 @@ def tabulate(compared: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) 
 
 
 def _model_row(model: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
+    """Return the row of one model: its gap, matched gap with error, and the limit of that."""
     estimate = compared_models.error_of_model(model, compared.blocks)
     limit, limit_std = matched_gap_limit(model.comparison, model.method)
     return {

@@ -354,6 +354,7 @@ def _format_values(values: dict[str, Any]) -> str:
 
 
 def _format_points(difference: float) -> str:
+    """Format a difference of accuracies, in fractions, as percentage points."""
     return f"{100 * difference:+.1f} points".replace("-", "−")
 
 

@@ -201,7 +201,7 @@ def heat_map(
 
 
 def square(axes: "Axes", low: float, high: float, label: str = "equal accuracy") -> None:
-    """Give both axes the same limits, and draw the line on which both values are equal."""
+    """Give both axes the same limits, and draw the diagonal, on which both values are equal."""
     axes.plot([low, high], [low, high], label=label, zorder=1, **style.REFERENCE)
     axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
 

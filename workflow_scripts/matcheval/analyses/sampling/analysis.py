@@ -63,6 +63,7 @@ class Sampling(Analysis):
             check_one_size(self.study, name, field=field, remedy="Add 'compare_size: 256'")
 
     def _check_sampled(self, name: str, dataset: SampledDataset) -> None:
+        """Check that a dataset's pool exists, and has what its strategy and comparisons need."""
         field, pools = f"datasets.{name}", self.settings.pools
         check_known("pool", [dataset.pool], pools, file="configuration", field=f"{field}.pool")
         pool = pools[dataset.pool]

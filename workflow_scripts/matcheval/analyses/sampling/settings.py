@@ -89,6 +89,7 @@ class PoolSettings(Settings):
 
     @model_validator(mode="after")
     def _check_sets_and_annotations(self) -> "PoolSettings":
+        """Check that candidates are not the original, and annotations not given and simulated."""
         if self.candidates == self.original:
             raise ValueError(f"'{self.original}' is pool and original at once")
         if self.annotations is not None and self.simulate is not None:
