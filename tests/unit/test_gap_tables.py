@@ -158,7 +158,7 @@ class TestUndefined:
 def test_the_digits_page_in_the_documentation():
     """docs/digits/summary.md is what its table gives."""
     means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
-    judged = [make_readme.verdict_of(make_readme.DIGITS)]
+    judged = [make_readme.judge_study(make_readme.DIGITS)]
     page = summary_page("Study `digits`", means, TITLES, judged)
     assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
 

@@ -113,7 +113,7 @@ class TestLimit:
         source = predictions([0.5] * 4, [0] * 4, [0, 0, 0, 1])
         target = predictions([0.5] * 2, [0, 0], [0, 0])
         (comparison,) = compared((source, target)).comparisons
-        mean, std = sweep.limit_at_one(comparison, BOTH["probability"])
+        mean, std = sweep.matched_gap_limit(comparison, BOTH["probability"])
         assert mean == pytest.approx(-0.25)
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from matcheval.api.evaluating import evaluate, pretrained_model
 from matcheval.api.pairs import UNNAMED, PairOptions, read_pair, warnings_of
-from matcheval.errors import InputError, check_known, in_words_of_caller
+from matcheval.errors import InputError, advice_for_caller, check_known
 from matcheval.io.tables import write_table
 from matcheval.io.terminal import tracked
 from matcheval.names import Origin
@@ -306,7 +306,7 @@ def compare(
         replication=compared.pair.replication, source=compared.comparisons[0].source_name,
         models=tuple(comparison.model for comparison in compared.comparisons),
         gaps={gap.criterion: gap for gap in gaps},
-        verdict=replace(verdict, next_step=in_words_of_caller(verdict.next_step)),
+        verdict=replace(verdict, next_step=advice_for_caller(verdict.next_step)),
         warnings=tuple(warnings_of(compared, shares)), notes=compared.notes,
         analyses=tuple(analysis_tables), _compared=compared, _estimates=estimates, _tables=tables,
         _analyses=analysis_tables, _margin=margin,

@@ -26,7 +26,7 @@ from matcheval.predictions.inputs import Models, Shown
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
-from matcheval.predictions.scores import find_scores, values_of
+from matcheval.predictions.scores import find_scores, read_values
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.intervals import check_level
@@ -328,10 +328,10 @@ def _accuracies_of_table(columns: Mapping[str, list[Any]], origin: str, top: int
         raise wrong("a set of 0 datapoints", field="n")
     # What is no number is told as NaN.
     numbers = [Decimal(repr(x) if inputs.is_number(x) else "nan") for x in columns[name]]
-    last, rows = correctness.last_digit(numbers), []
+    last, rows = correctness.last_digit_exponent(numbers), []
     for model, number, size in zip(models, numbers, n, strict=True):
         place = {"file": f"{origin}, model '{model}'", "field": name}
-        counts = correctness.counts_of(number, last, {"unit": unit, "n": size}, place)
+        counts = correctness.find_counts(number, last, {"unit": unit, "n": size}, place)
         rows.append(Accuracy(model, top, *counts))
     return rows
 
@@ -368,7 +368,7 @@ def _read_guesses(source: Path | InMemory, layout: Layout, top: int) -> tuple[Pr
         raise wrong(f"column label missing; found {raw.shown}", remedy=remedy)
     if ranked.ndim > 1 and ranked.dtype.kind not in "iu":
         raise wrong(f"has dtype {ranked.dtype}", field="prediction")
-    columns = {name: values_of(raw, name) for name in ("index", "label") if name in raw.columns}
+    columns = {name: read_values(raw, name) for name in ("index", "label") if name in raw.columns}
     columns["prediction"] = ranked[:, 0] if ranked.ndim > 1 else ranked
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
     counts = filter(None, (layout.n_classes, n_scores, len(layout.classes or ())))
@@ -389,7 +389,7 @@ def _read_guesses(source: Path | InMemory, layout: Layout, top: int) -> tuple[Pr
 
 def _ranked_classes(raw: RawFile, top: int) -> tuple[npt.NDArray[Any], int | None]:
     """Return predicted classes, most probable first, and how many classes have scores, if any."""
-    guesses = values_of(raw, "prediction") if "prediction" in raw.columns else None
+    guesses = read_values(raw, "prediction") if "prediction" in raw.columns else None
     scores = find_scores(raw) if guesses is None or (top > 1 and guesses.ndim == 1) else None
     if scores is not None:
         ranked = np.argsort(-scores.values, axis=1, kind="stable")[:, :top]
