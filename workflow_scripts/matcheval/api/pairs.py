@@ -345,7 +345,7 @@ def set_name(source: Path | InMemory, model: str) -> str:
 
 
 def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
-    """Return what looks wrong, as sentences; `shares` are the means of unmatched targets."""
+    """Return what looks wrong, as sentences; `shares` are mean shares of unmatched targets."""
     is_one = len(compared.comparisons) == 1
     warnings = [
         *compared.warnings,
