@@ -44,7 +44,7 @@ def all_and_matched_rows(
         }  # fmt: skip
         sizes = {origin: len(getattr(comparison, origin)) for origin in style.SETS}
         yield comparison, whole, {origin: [np.arange(n)] for origin, n in sizes.items()}
-        for matched in compared_models.matched_by(comparison, compared.methods, compared.seeds):
+        for matched in compared_models.match_by_all(comparison, compared.methods, compared.seeds):
             targets = [np.flatnonzero(row != UNMATCHED) for row in matched.rows.values()]
             sources = [r[hit] for r, hit in zip(matched.rows.values(), targets, strict=True)]
             picked = dict(zip(style.SETS, (sources, targets)[:: compared.sign], strict=True))

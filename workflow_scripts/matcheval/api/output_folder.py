@@ -28,13 +28,13 @@ def replace_files(folder: Path, write: Callable[[Path], Iterable[Path]]) -> list
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
     try:
         names = [path.relative_to(partial).as_posix() for path in write(partial)]
-        _write_list(folder, [*names, *earlier])
+        _write_file_list(folder, [*names, *earlier])
         for name in {*earlier}.difference(names):
             _delete_file(folder, folder / name)
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (partial / name).replace(folder / name)
-        _write_list(folder, names)
+        _write_file_list(folder, names)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return [folder / name for name in names]
@@ -51,7 +51,7 @@ def _delete_file(folder: Path, path: Path) -> None:
         parent.rmdir()
 
 
-def _write_list(folder: Path, names: Sequence[str]) -> None:
+def _write_file_list(folder: Path, names: Sequence[str]) -> None:
     with atomic_file(folder / _LIST) as partial:
         text = json.dumps({"written_by": _WRITER, "files": names}, indent=1)
         partial.write_text(text, encoding="utf-8")

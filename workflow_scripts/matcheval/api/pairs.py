@@ -90,18 +90,18 @@ class PairOptions:
 def check_names(names: object) -> None:
     """Raise an error unless the names of both sets differ and can be printed."""
     is_pair = isinstance(names, tuple | list) and len(names) == 2 and names[0] != names[1]
-    if not is_pair or not all(map(_is_printable, names)):  # type: ignore[call-overload]
+    if not is_pair or not all(map(_is_valid_name, names)):  # type: ignore[call-overload]
         remedy = "Give the names of the two sets, such as ('a', 'b')"
         raise InputError(f"names is {names!a:.100}", remedy=remedy)
 
 
-def _is_printable(name: object) -> bool:
+def _is_valid_name(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH
 
 
 def checked_model_name(model: str) -> str:
     """Return a model's name unchanged; raise an error if it is too long or not printable."""
-    if not _is_printable(model):
+    if not _is_valid_name(model):
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",
             remedy=f"Give the model a name of up to {MAX_NAME_LENGTH} characters",
@@ -345,7 +345,7 @@ def set_name(source: Path | InMemory, model: str) -> str:
 
 
 def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
-    """Return what looks wrong, as sentences; `shares` are the means of unmatched targets."""
+    """Return what looks wrong, as sentences; `shares` are mean shares of unmatched targets."""
     is_one = len(compared.comparisons) == 1
     warnings = [
         *compared.warnings,

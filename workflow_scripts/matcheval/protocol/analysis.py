@@ -355,7 +355,7 @@ class Matching(Analysis):
             },
         }
 
-    def images(self, pair: str) -> int:
+    def larger_set_size(self, pair: str) -> int:
         """Return the size of the larger set of a pair."""
         datasets = self.study.pairs[pair].datasets.values()
         return max(dataset_size(self.study, name).images for name in datasets)

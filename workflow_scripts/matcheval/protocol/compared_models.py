@@ -179,7 +179,7 @@ class MatchedModel:
         return error_terms(*scored(self.comparison), self.rows)
 
 
-def matched_by(
+def match_by_all(
     comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Sequence[int]
 ) -> Iterator[MatchedModel]:
     """Match a model by one method after the other, with both sets sorted only once."""
@@ -232,7 +232,7 @@ class ComparedModels:
     def matched(self) -> Iterator[MatchedModel]:
         """Match every model by every method; yield all matches of one model before the next."""
         for comparison in self.comparisons:
-            yield from matched_by(comparison, self.methods, self.seeds)
+            yield from match_by_all(comparison, self.methods, self.seeds)
 
 
 def check_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:

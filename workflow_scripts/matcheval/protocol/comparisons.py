@@ -41,7 +41,7 @@ class Comparison:
     replication: Predictions
 
     def __post_init__(self) -> None:
-        """Check that the predictions can be compared."""
+        """Check that the pair's source is one of its sets, and that one model predicts both."""
         _ = self.source_is_original
         check_same_model(
             self.original.metadata,

@@ -157,6 +157,7 @@ def resampled_gaps(
     block_numbers = [side.astype(np.uint32) for side in (chosen.source, chosen.target)]
 
     def fill_gaps(resamples: slice, drawn: Sequence[Draws], first: int) -> None:
+        """Decompose some models' gaps, from the one with number `first`, in some resamples."""
         models = slice(first, first + _MODELS)
         cells_of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
         counts = [

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.protocol.compared_models import PairFiles, matched_by
+from matcheval.protocol.compared_models import PairFiles, match_by_all
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.schemas import (
     CALIBRATION,
@@ -37,7 +37,7 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
     tables: dict[str, list[Any]] = {name: [] for name in files.matchings}
     for comparison in files.comparisons():
         suspicious += [(comparison.model, text) for text in suspicions_of(comparison)]
-        for matched in matched_by(comparison, files.matchings, files.seeds):
+        for matched in match_by_all(comparison, files.matchings, files.seeds):
             tables[matched.name].append(matched.runs())
     for path, parts in zip(runs, tables.values(), strict=True):
         write_table(with_suspicions(join_runs(parts), suspicious), path)
@@ -50,7 +50,7 @@ def save_matched_pairs(*, files: PairFiles, pairs: Sequence[Path]) -> None:
     """Match models by all matchings, and write the matched pairs, a file per matching and model."""
     paths = dict(zip(product(files.matchings, files.models), pairs, strict=True))
     for comparison in files.comparisons():
-        for matched in matched_by(comparison, files.matchings, files.seeds):
+        for matched in match_by_all(comparison, files.matchings, files.seeds):
             write_table(matched.pairs(), paths[matched.name, comparison.model])
 
 

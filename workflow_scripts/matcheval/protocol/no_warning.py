@@ -73,6 +73,7 @@ class NoWarning:
 
 
 def _narrowing(gap: float, matched_gap: float) -> float:
+    """Return by which share a matched gap is smaller than the gap; NaN if that is 0."""
     return 1 - matched_gap / gap if gap else float("nan")
 
 

@@ -96,6 +96,7 @@ def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
 
 
 def _terms_of_mean(values: Floats) -> Floats:
+    """Compute each value's contribution to the sampling error of their mean."""
     return (values - values.mean()) / len(values)
 
 

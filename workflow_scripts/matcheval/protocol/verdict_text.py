@@ -108,6 +108,7 @@ class VerdictText:
         return f"{side} by {self._format_points(difference, unsigned=True)}"
 
     def _confidence_claim(self) -> str:
+        """Say how much of a change of accuracy the change of confidence explains."""
         finding, part = self._finding["confidence"], self._evidence["confidence"][0]
         gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
         whole, seems = self._format_in_points(abs(gap.value)), self._is_suggested("confidence")
@@ -154,6 +155,7 @@ class VerdictText:
         )
 
     def _remaining_claim(self) -> str:
+        """Say whether accuracy differs at equal confidence."""
         matched, binned = self._evidence["left"]
         finding, where = self._finding["left"], f" on {self._new}"
         which = "matched gap"
@@ -240,6 +242,7 @@ class VerdictText:
         return "passes the ordinary test, but not the stricter one for all claims at once"
 
     def _why_inconclusive(self, question: Question) -> str:
+        """Say why data do not answer a question, or which difference they would show."""
         evidence, judged = self._evidence[question], self._judged
         if question == "accuracy":
             if evidence[0].has_few_groups:

@@ -182,6 +182,7 @@ def _format_share(row: pd.Series, name: str) -> str:
 
 
 def _format_excess(row: pd.Series) -> str:
+    """Format the narrowing beyond the no-warning reference, with its spread over splits."""
     excess = _format_share(row, "excess_narrowing").removesuffix(" %")
     spread = "" if excess == UNDEFINED else _format_spread(row)
     return f"{excess} ± {spread}" if spread else excess

@@ -131,7 +131,7 @@ class Requests:
             matching: Any = study.analyses["matching"]
             n_models = times * len(study.models) or len(matching.batches[wildcards.batch])
             n_runs = len(matching.seeds) * len(matching.matchings) + 10
-            images = max(matching.images(wildcards.pair), 50_000) / 50_000
+            images = max(matching.larger_set_size(wildcards.pair), 50_000) / 50_000
             return n_models * n_runs * _MATCHING_SECONDS * images
         return 0.0
 
