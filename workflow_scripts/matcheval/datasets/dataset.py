@@ -261,16 +261,16 @@ def take_images(
     name: str, source: str, provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:  # fmt: skip
     """Build a dataset from the images at some rows of another one, without decoding files."""
-    at = np.asarray(rows, np.int64)
+    indices = np.asarray(rows, np.int64)
     images: Any
     if isinstance(dataset.images, EncodedImages):
-        files = [dataset.images.encoded(i) for i in at]
+        files = [dataset.images.encoded(i) for i in indices]
         offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)[:-1]
         images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     else:
-        images = np.ascontiguousarray(dataset.images[at])
+        images = np.ascontiguousarray(dataset.images[indices])
     return make_dataset(
-        name, images, dataset.labels[at],
+        name, images, dataset.labels[indices],
         classes=dataset.classes, max_value=dataset.max_value, source=source,
-        names=[dataset.names[i] for i in at], provenance=provenance,
+        names=[dataset.names[i] for i in indices], provenance=provenance,
     )  # fmt: skip

@@ -53,15 +53,15 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Return the class names that a configuration sets, as a list or a label space's name."""
+    """Return class names that a configuration lists, or those of the label space that it names."""
     if isinstance(classes, str):
         if classes not in LABEL_SPACES:
             remedy = "Known: cifar10, imagenet; or give a list of class names"
             raise InputError(f"unknown label space '{classes}'", field="classes", remedy=remedy)
         return CIFAR10 if classes == "cifar10" else imagenet_classes()
     names = tuple(map(str, classes))
-    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
-        raise InputError(f"{_quoted(twice)} given twice", field="classes")
+    if repeated := sorted(name for name, n in Counter(names).items() if n > 1):
+        raise InputError(f"{_quoted(repeated)} given twice", field="classes")
     return checked_labels(names)
 
 
@@ -77,24 +77,24 @@ def checked_labels(names: Sequence[str], file: object = None) -> tuple[str, ...]
     return tuple(names)
 
 
-def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
+def check_classes(classes: Sequence[str], expected: Sequence[str], file: object) -> None:
     """Raise an error unless classes are the expected ones, in the expected order."""
-    if problem := compare_classes(found, expected):
+    if problem := compare_classes(classes, expected):
         raise InputError(problem, file=file, field="classes")
 
 
-def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
+def compare_classes(classes: Sequence[str], expected: Sequence[str]) -> str:
     """Describe how classes differ from the expected ones; return '' if they do not."""
     differences = {
-        "missing": [name for name in expected if name not in set(found)],
-        "unknown": [name for name in found if name not in set(expected)],
+        "missing": [name for name in expected if name not in set(classes)],
+        "unknown": [name for name in classes if name not in set(expected)],
     }
     problems = [f"{_quoted(names)} {what}" for what, names in differences.items() if names]
     if problems:
         return f"different classes: {'; '.join(problems)}"
-    pairs = enumerate(zip(found, expected, strict=False))
+    pairs = enumerate(zip(classes, expected, strict=False))
     moved = [f"{i} is '{a}', not '{b}'" for i, (a, b) in pairs if a != b]
-    return f"classes in another order: {listed(moved)}" if list(found) != list(expected) else ""
+    return f"classes in another order: {listed(moved)}" if list(classes) != list(expected) else ""
 
 
 def label_class_folders(

@@ -172,7 +172,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Statistics of one model's pass over one dataset: of features, and of the softmax P."""
+    """Means, covariance of features, and Gram matrix of the softmax P, of a model on a dataset."""
 
     n: int  # datapoints
     feature_mean: Array  # shape (n_features,)

@@ -72,7 +72,7 @@ def inputs_digest(model: str, description: Mapping[str, Any], settings: Mapping[
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
-    """Whether all files of results are readable, and computed from inputs of this digest."""
+    """Whether files of results are readable, of inputs with this digest, and of enough classes."""
     try:
         if any(recorded_inputs(path) != inputs for path in files.values()):
             return False

@@ -43,8 +43,8 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
         path for folder in folders for path in Path(folder).rglob("*") if path.suffix in SUFFIXES
     )
     if len(files) != 1:
-        found = ", ".join(path.name for path in files) or f"none ends with {', '.join(SUFFIXES)}"
-        problem = f"the package '{package}' does not hold exactly one file of weights: {found}"
+        names = ", ".join(path.name for path in files) or f"none ends with {', '.join(SUFFIXES)}"
+        problem = f"the package '{package}' does not hold exactly one file of weights: {names}"
         raise InputError(problem, file=model, field=field)
     return files[0]
 

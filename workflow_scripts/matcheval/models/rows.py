@@ -40,7 +40,7 @@ TEMPLATE_SETS = {"openai": "OPENAI_IMAGENET_TEMPLATES", "simple": "SIMPLE_IMAGEN
 
 
 def split_templates(prompts: str) -> list[str]:
-    """Split the cell of prompts that lists templates, separated by `|`, into these."""
+    """Split a cell of prompts into its templates, which are separated by `|`."""
     return [template.strip() for template in prompts.split("|")]
 
 
