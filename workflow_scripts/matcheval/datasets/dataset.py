@@ -39,7 +39,7 @@ class EncodedImages:
 
 @dataclass(frozen=True, eq=False)
 class MadeImages:
-    """Images that are made whenever they are read by index, as from an array, on any thread."""
+    """Images that are computed at each access by index, as of an array; threads may share them."""
 
     shape: tuple[int, int, int, int]
     recipe: str  # all that the pixels depend on

@@ -23,7 +23,7 @@ def _check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
 
 
 def _digits_as_number(value: Any) -> Any:
-    """Convert digits, as a suite's placeholder is replaced by, to a number; keep other values."""
+    """Convert the digits that replace a suite's placeholder to a number; keep other values."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 

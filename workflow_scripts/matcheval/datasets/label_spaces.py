@@ -24,7 +24,7 @@ SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
 
 
 def imagenet_classes() -> tuple[str, ...]:
-    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted, as published models order labels."""
+    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models."""
     return _timm_classes("imagenet", 1000)
 
 
@@ -34,13 +34,13 @@ def are_wnids(classes: Iterable[str]) -> bool:
 
 
 def class_subset(name: str) -> tuple[str, ...]:
-    """Return the classes of ImageNet-A or ImageNet-R, a subset of ImageNet's, by its name."""
+    """Return the classes of a named subset of ImageNet's: those of ImageNet-A or ImageNet-R."""
     return _timm_classes(name.replace("-", "_"), SUBSETS[name])
 
 
 @cache
 def _timm_classes(name: str, number: int) -> tuple[str, ...]:
-    """Read the sorted WordNet ids in a list of timm, which has to have a number of them."""
+    """Read a list of sorted WordNet ids that timm contains; check that it has `number` of them."""
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
         problem = "timm, which contains the list of ImageNet's classes, is not installed"

@@ -144,6 +144,7 @@ class AllLabels:
         return np.array(list(rows))
 
     def _read_labels_by_image(self, names: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return the labels of each image in the file; `names` numbers the classes and groups."""
         labels_of: dict[str, list[int]] = {}
         for row in read_csv_rows(self.file, ("name", "labels")):
             image = row["name"]

@@ -176,6 +176,7 @@ class _Download:
                 sleep(wait)
 
     def _transfer(self, address: str) -> None:
+        """Transfer the missing bytes from a server, or all of a local file, in one attempt."""
         parts = urlsplit(address)
         if parts.scheme in ("http", "https"):
             try:
@@ -234,6 +235,7 @@ class _Download:
         return start, total
 
     def _append(self, response: requests.Response, start: int, total: int) -> None:
+        """Write a response to the partial file, from offset `start` on; refuse a wrong length."""
         bar = tqdm(
             total=total or None, initial=start, desc=self.partial.stem, unit="B",
             unit_scale=True, disable=not self.progress,

@@ -172,7 +172,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Means, covariance of features, and Gram matrix of the softmax P, of a model on a dataset."""
+    """Statistics of a model on a dataset: means, covariance of features, Gram matrix of softmax."""
 
     n: int  # datapoints
     feature_mean: Array  # shape (n_features,)

@@ -72,7 +72,7 @@ def inputs_digest(model: str, description: Mapping[str, Any], settings: Mapping[
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
-    """Whether files of results are readable, of inputs with this digest, and of enough classes."""
+    """Whether result files are readable, come from these inputs, and keep enough top classes."""
     try:
         if any(recorded_inputs(path) != inputs for path in files.values()):
             return False
@@ -86,7 +86,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
 
 
 def recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs that a file's metadata has; None if it is missing or damaged."""
+    """Return the digest of inputs that a file records; None if it is missing or damaged."""
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:

@@ -102,7 +102,7 @@ def _blend_with_white(images: Images, white_shares: _Array) -> Images:
 
 
 def _ray_brightness(side: int, centre: _Array, lengths: _Array, power: float) -> _Array:
-    """Return each pixel's brightness, in [0, 1], by rays from a centre (row, column)."""
+    """Return each pixel's brightness, in [0, 1], by rays of some lengths from a centre."""
     row, column = (np.arange(side) - middle for middle in centre)
     squared = (row**2)[:, None] + column**2
     place = (np.arctan2(column, row[:, None]) + np.pi) * (len(lengths) / (2 * np.pi))
