@@ -249,7 +249,7 @@ def check_alike(datasets: Sequence[Dataset], file: object) -> None:
 
 
 def stored_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Return height, width and channels as stored of all images or, of files, the first one."""
+    """Return height, width and channels of all stored images or, if they are files, the first."""
     if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)

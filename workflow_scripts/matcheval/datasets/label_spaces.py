@@ -136,7 +136,7 @@ def check_letter_case(folders: Iterable[str], file: object) -> None:
 
 
 def classes_from_folders(folders: Collection[str], file: object) -> tuple[str, ...]:
-    """Return folder names as classes, sorted as text; refuse numbers if that order differs."""
+    """Return folder names as classes, sorted as text; refuse numbers that would sort otherwise."""
     classes = sorted(folders)
     if all(name.isdecimal() for name in classes) and classes != sorted(classes, key=int):
         raise InputError(

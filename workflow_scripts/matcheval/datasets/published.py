@@ -92,7 +92,7 @@ _SHEETS = (0, 130, 256, 386, 516, 646, 776, 906, 1029, 1157, 1287, 1415, 1545, 1
 
 
 def writers(names: Sequence[str]) -> list[str]:
-    """Return the sheet of each image of a handwritten digit, which stands for its writer."""
+    """Return the sheet that each image of a digit is from, as a stand-in for its writer."""
     return [f"sheet {bisect_right(_SHEETS, int(name.split('/')[1]))}" for name in names]
 
 

@@ -181,7 +181,7 @@ def right_predictions(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two similar-but-non-identical sets to compare, and the confidence level of intervals."""
+    """Two similar-but-non-identical sets, and how they are compared."""
 
     name: str
     original: str

@@ -111,7 +111,7 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare the size and checksum of a file with the expected ones, and return its SHA-256."""
+    """Raise an error if a file's size or checksum is not as expected; return its SHA-256."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)

@@ -46,7 +46,7 @@ def resolved(config: InferenceConfig) -> InferenceConfig:
 
 @contextmanager
 def arithmetic(config: InferenceConfig) -> Iterator[None]:
-    """Compute reproducibly, and in the set precision, within the block."""
+    """Make torch compute reproducibly, and in the set precision, within the block."""
     precision, device = config.precision, config.device
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:

@@ -73,7 +73,7 @@ class DecodingReader(_ThreadedReader):
 
 
 class MakingReader(_ThreadedReader):
-    """Makes images (see `MadeImages`) on threads."""
+    """Computes the images of a dataset of `MadeImages` on threads."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Make, resize and crop images."""

@@ -58,7 +58,7 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Task:
-    """A model's results on a dataset that are to be computed: their files, and inputs' digest."""
+    """Results of a model on a dataset to compute: the model, files to write, inputs' digest."""
 
     model: ModelFiles
     files: Mapping[str, Path]
@@ -104,5 +104,5 @@ def output_files(
 
 
 def files_at(stem: str, outputs: Sequence[str]) -> dict[str, Path]:
-    """Return the files of results, by output, whose paths begin with `stem`; predictions last."""
+    """Return each output's file, the predictions last: `stem` with the output's suffix."""
     return {name: Path(stem + OUTPUT_SUFFIXES[name]) for name in (*outputs, "predictions")}

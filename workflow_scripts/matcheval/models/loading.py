@@ -220,7 +220,7 @@ def rename_weights(
     expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Return weights under a network's tensor names, matched by name or else by position."""
+    """Rename weights to a network's tensor names, by name or else position; drop `without`."""
     remedy = "Name the architecture that the weights are of"
     if len(state) != len(expected):
         problem = f"holds {len(state)} tensors, but {architecture} has {len(expected)}"

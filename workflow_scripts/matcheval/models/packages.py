@@ -32,7 +32,7 @@ def pretrained_weights(pretrained: str, model: object) -> Path:
 
 
 def package_weights(package: str, *, model: object = None, field: str = "source") -> Path:
-    """Return the file of weights in an installed package, which has to hold exactly one."""
+    """Return the only file of weights in an installed package; refuse none or several."""
     spec = find_spec(package)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders:
@@ -53,7 +53,7 @@ HUB_PREFIX = "hf-hub:"  # timm's; people write hf://
 
 
 def timm_name(source: str) -> str:
-    """Return the name of a model of timm, or on the Hugging Face hub, as timm writes it."""
+    """Return a model's name as timm writes it: with `hf-hub:` in place of `hf://`."""
     return source.replace("hf://", HUB_PREFIX, 1)
 
 

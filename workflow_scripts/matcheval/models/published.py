@@ -108,7 +108,7 @@ def _read_cache(file: Path) -> dict[str, Published]:
 
 
 def describe_timm(source: str) -> Published:
-    """Describe a pretrained model of timm."""
+    """Describe a pretrained model of timm: address of the weights, classes, transform."""
     timm = load_timm()
     if timm_name(source).startswith(HUB_PREFIX):
         return _describe_hub(source)
@@ -163,7 +163,7 @@ def _timm_address(config: Any) -> tuple[str, str]:
 
 
 def describe_torchvision(source: str) -> Published:
-    """Describe pretrained weights of torchvision."""
+    """Describe pretrained weights of torchvision: address, classes, transform."""
     import torchvision
     from torchvision import models
 

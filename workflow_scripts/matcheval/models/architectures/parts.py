@@ -91,7 +91,7 @@ def normed(
     inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1, *,
     active: bool = True,
 ) -> nn.Sequential:  # fmt: skip
-    """Build a convolution as `convolution` does, with batch norm and, if `active`, ReLU."""
+    """Build a padded convolution without bias, with batch norm and, if `active`, ReLU."""
     layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
 
