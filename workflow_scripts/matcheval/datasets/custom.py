@@ -29,12 +29,12 @@ ClassNames = (
 _CLASSES = "A label space by name, or the class names in label order"
 
 
-def _as_text(value: Any) -> Any:
+def _integer_as_text(value: Any) -> Any:
     """Convert an integer, as labels often are, to text, as keys of JSON are; keep other values."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_Label = Annotated[str, BeforeValidator(_as_text)]
+_Label = Annotated[str, BeforeValidator(_integer_as_text)]
 
 
 class _UserImages(Subset):

@@ -39,7 +39,7 @@ class EncodedImages:
 
 @dataclass(frozen=True, eq=False)
 class MadeImages:
-    """Images that are made whenever they are read by index, as from an array, on any thread."""
+    """Images that are computed at each access by index, as of an array; threads may share them."""
 
     shape: tuple[int, int, int, int]
     recipe: str  # all that the pixels depend on
@@ -249,7 +249,7 @@ def check_alike(datasets: Sequence[Dataset], file: object) -> None:
 
 
 def stored_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Return height, width and channels as stored of all images or, of files, the first one."""
+    """Return height, width and channels of all stored images or, if they are files, the first."""
     if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)
@@ -261,16 +261,16 @@ def take_images(
     name: str, source: str, provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:  # fmt: skip
     """Build a dataset from the images at some rows of another one, without decoding files."""
-    at = np.asarray(rows, np.int64)
+    indices = np.asarray(rows, np.int64)
     images: Any
     if isinstance(dataset.images, EncodedImages):
-        files = [dataset.images.encoded(i) for i in at]
+        files = [dataset.images.encoded(i) for i in indices]
         offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)[:-1]
         images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     else:
-        images = np.ascontiguousarray(dataset.images[at])
+        images = np.ascontiguousarray(dataset.images[indices])
     return make_dataset(
-        name, images, dataset.labels[at],
+        name, images, dataset.labels[indices],
         classes=dataset.classes, max_value=dataset.max_value, source=source,
-        names=[dataset.names[i] for i in at], provenance=provenance,
+        names=[dataset.names[i] for i in indices], provenance=provenance,
     )  # fmt: skip

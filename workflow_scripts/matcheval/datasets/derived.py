@@ -91,8 +91,8 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
         per_class, chosen = _rows_by_origin(derivation, sources)
         labels = np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen])
         classes = derivation.of
-        of = " and ".join(derivation.of)
-        text = f"{per_class} images of each class of {of}, the {options['role']} part, "
+        names = " and ".join(derivation.of)
+        text = f"{per_class} images of each class of {names}, the {options['role']} part, "
         text += "labelled by origin"
     parts = list(zip(sources, chosen, strict=True))
     return make_dataset(
@@ -104,7 +104,7 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Return each image's part, from 0, of random parts with equally many images of each class."""
+    """Divide a set into class-balanced random parts; return the part, from 0, of each image."""
     part_of = np.empty(len(source), dtype=np.int64)
     _check_class_sizes(source, parts, f"{parts} parts")
     start = 0
@@ -118,7 +118,7 @@ def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> npt
 def _rows_by_origin(
     derivation: Derivation, sources: Sequence[Dataset]
 ) -> tuple[int, list[npt.NDArray[np.int64]]]:
-    """Draw equally many images per class from each set: how many, and rows of the wanted part."""
+    """Return the number of images drawn per class of each set, and each set's rows in the part."""
     options, n_classes = derivation.options, sources[0].n_classes
     per_class = options["per_set"] // n_classes
     n_test = round(per_class * options["test_fraction"])

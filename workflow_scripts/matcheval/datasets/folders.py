@@ -57,7 +57,7 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
 
 
 def remove_description(folder: Path) -> None:
-    """Mark a dataset's folder as incomplete, before its images are replaced."""
+    """Delete `dataset.json` before images are replaced: without it, a folder is incomplete."""
     (folder / DESCRIPTION).unlink(missing_ok=True)
 
 
@@ -82,7 +82,7 @@ def write_datapoints(
     names: Sequence[str],
     offsets: npt.NDArray[np.int64] | None = None,
 ) -> None:
-    """Write `datapoints.parquet`."""
+    """Write `datapoints.parquet`: indices, labels, names and, of image files, their offsets."""
     columns = {
         "index": np.arange(len(labels), dtype=np.int32),
         "label": labels.astype(np.int16),
@@ -93,7 +93,7 @@ def write_datapoints(
 
 
 def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset:
-    """Read and check a dataset."""
+    """Read a dataset from its folder, and check it; if `verify`, also the digest of its images."""
     folder = Path(folder)
     description = read_description(folder)
     for name in (DATAPOINTS, *([] if description["stored"] == "made" else [IMAGES])):
@@ -135,8 +135,9 @@ def _restore_made_images(folder: Path, provenance: dict[str, Any], verify: bool)
 
 
 def _check_exists(path: Path) -> None:
-    """Raise an error if a file is missing: no job makes a file that none has as its input."""
+    """Raise an error, with the command that makes it, if a file of a dataset is missing."""
     if not path.is_file():
+        # Running again is not enough: no job makes a file that none has as its input.
         remedy = f"Make it: snakemake --cores all {path} all, with the other options of the run"
         raise InputError("no such file", file=path, remedy=remedy)
 

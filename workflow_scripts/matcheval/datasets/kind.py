@@ -23,7 +23,7 @@ def _check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
 
 
 def _digits_as_number(value: Any) -> Any:
-    """Convert digits, as a suite's placeholder is replaced by, to a number; keep other values."""
+    """Convert the digits that replace a suite's placeholder to a number; keep other values."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
@@ -152,7 +152,7 @@ def dataset_kind(kind: type[Kind]) -> type[Kind]:
 
 
 class Subset(DatasetKind):
-    """Base class of datasets of which only some images can be taken, by row or class."""
+    """Base class of datasets with options that select images, by row and number per class."""
 
     rows: Annotated[tuple[Seed, Seed], AfterValidator(_check_row_range)] | None = Field(
         None, description="First and last image to take, counted from 0, the last one excluded"

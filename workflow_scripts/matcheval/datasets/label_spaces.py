@@ -24,7 +24,7 @@ SUBSETS = {"imagenet-a": 200, "imagenet-r": 200}
 
 
 def imagenet_classes() -> tuple[str, ...]:
-    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted, as published models order labels."""
+    """Return the 1,000 WordNet ids of ILSVRC 2012, sorted: the label order of published models."""
     return _timm_classes("imagenet", 1000)
 
 
@@ -34,13 +34,13 @@ def are_wnids(classes: Iterable[str]) -> bool:
 
 
 def class_subset(name: str) -> tuple[str, ...]:
-    """Return the classes of ImageNet-A or ImageNet-R, a subset of ImageNet's, by its name."""
+    """Return the classes of a named subset of ImageNet's: those of ImageNet-A or ImageNet-R."""
     return _timm_classes(name.replace("-", "_"), SUBSETS[name])
 
 
 @cache
 def _timm_classes(name: str, number: int) -> tuple[str, ...]:
-    """Read the sorted WordNet ids in a list of timm, which has to have a number of them."""
+    """Read a list of sorted WordNet ids that timm contains; check that it has `number` of them."""
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
         problem = "timm, which contains the list of ImageNet's classes, is not installed"
@@ -53,15 +53,15 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Return the class names that a configuration sets, as a list or a label space's name."""
+    """Return class names that a configuration lists, or those of the label space that it names."""
     if isinstance(classes, str):
         if classes not in LABEL_SPACES:
             remedy = "Known: cifar10, imagenet; or give a list of class names"
             raise InputError(f"unknown label space '{classes}'", field="classes", remedy=remedy)
         return CIFAR10 if classes == "cifar10" else imagenet_classes()
     names = tuple(map(str, classes))
-    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
-        raise InputError(f"{_quoted(twice)} given twice", field="classes")
+    if repeated := sorted(name for name, n in Counter(names).items() if n > 1):
+        raise InputError(f"{_quoted(repeated)} given twice", field="classes")
     return checked_labels(names)
 
 
@@ -77,24 +77,24 @@ def checked_labels(names: Sequence[str], file: object = None) -> tuple[str, ...]
     return tuple(names)
 
 
-def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
+def check_classes(classes: Sequence[str], expected: Sequence[str], file: object) -> None:
     """Raise an error unless classes are the expected ones, in the expected order."""
-    if problem := compare_classes(found, expected):
+    if problem := compare_classes(classes, expected):
         raise InputError(problem, file=file, field="classes")
 
 
-def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
+def compare_classes(classes: Sequence[str], expected: Sequence[str]) -> str:
     """Describe how classes differ from the expected ones; return '' if they do not."""
     differences = {
-        "missing": [name for name in expected if name not in set(found)],
-        "unknown": [name for name in found if name not in set(expected)],
+        "missing": [name for name in expected if name not in set(classes)],
+        "unknown": [name for name in classes if name not in set(expected)],
     }
     problems = [f"{_quoted(names)} {what}" for what, names in differences.items() if names]
     if problems:
         return f"different classes: {'; '.join(problems)}"
-    pairs = enumerate(zip(found, expected, strict=False))
+    pairs = enumerate(zip(classes, expected, strict=False))
     moved = [f"{i} is '{a}', not '{b}'" for i, (a, b) in pairs if a != b]
-    return f"classes in another order: {listed(moved)}" if list(found) != list(expected) else ""
+    return f"classes in another order: {listed(moved)}" if list(classes) != list(expected) else ""
 
 
 def label_class_folders(
@@ -136,7 +136,7 @@ def check_letter_case(folders: Iterable[str], file: object) -> None:
 
 
 def classes_from_folders(folders: Collection[str], file: object) -> tuple[str, ...]:
-    """Return folder names as classes, sorted as text; refuse numbers if that order differs."""
+    """Return folder names as classes, sorted as text; refuse numbers that would sort otherwise."""
     classes = sorted(folders)
     if all(name.isdecimal() for name in classes) and classes != sorted(classes, key=int):
         raise InputError(

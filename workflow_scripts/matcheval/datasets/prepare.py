@@ -83,6 +83,7 @@ def prepare_dataset(
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
+    """Whether a folder has a complete dataset of the requested kind, options and version."""
     try:
         provenance = folders.read_description(folder)["provenance"]
     except InputError:
@@ -136,7 +137,7 @@ def _select(
 
 @dataclass
 class _WrittenFiles:
-    """What is known about image files once those that are readable are written."""
+    """Names, labels, offsets and properties of written image files, and the unreadable ones."""
 
     names: list[str] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)

@@ -92,7 +92,7 @@ _SHEETS = (0, 130, 256, 386, 516, 646, 776, 906, 1029, 1157, 1287, 1415, 1545, 1
 
 
 def writers(names: Sequence[str]) -> list[str]:
-    """Return the sheet of each handwritten digit, which stands for its writer, by image name."""
+    """Return the sheet that each image of a digit is from, as a stand-in for its writer."""
     return [f"sheet {bisect_right(_SHEETS, int(name.split('/')[1]))}" for name in names]
 
 
@@ -111,6 +111,7 @@ class _Cifar(Subset):
 def _cifar_dataset(
     name: str, images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str], source: str
 ) -> Dataset:
+    """Build a dataset of CIFAR-10's classes; refuse images that are not 32 × 32 × 3."""
     if images.shape[1:] != (32, 32, 3):
         problem = f"images have the shape {images.shape[1:]}, not 32 × 32 × 3"
         raise InputError(problem, file=name, field="images")

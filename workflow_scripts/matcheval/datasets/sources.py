@@ -52,7 +52,7 @@ class ImageStream:
 
 @dataclass(frozen=True)
 class Tree:
-    """The wanted files of a folder or archive, but hidden ones, by relative path with "/"."""
+    """The wanted files of a folder or archive, except hidden ones, by relative path with "/"."""
 
     file: Path
     paths: Sequence[str]
@@ -134,7 +134,7 @@ def _archive_tree(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) ->
 
 @contextmanager
 def _open_uncompressed(path: Path) -> Iterator[IO[bytes]]:
-    """Open an archive; unpack a compressed one first, to its end, where its checksum is."""
+    """Open an archive; a compressed one is unpacked first, up to the checksum at its end."""
     if _is_uncompressed(path):
         with path.open("rb") as file:
             yield file
@@ -278,7 +278,7 @@ class _Function:
 
 
 def _require(condition: object, content: str) -> None:
-    """Raise an error that a pickle contains something, unless a condition is met."""
+    """Raise an error that names a pickle's content, unless a condition is met."""
     if not condition:
         raise pickle.UnpicklingError(f"it contains {content}")
 

@@ -82,9 +82,9 @@ def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> No
             labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
             chosen = [classes.index(name) for name in member.counting]
             if chosen and not np.isin(labels, chosen).any():
-                of = ", ".join(member.counting)
+                names = ", ".join(member.counting)
                 raise configuration_error(
-                    f"dataset '{member.dataset}' has no images of the classes {of}",
+                    f"dataset '{member.dataset}' has no images of the classes {names}",
                     field=f"suites.{suite.name}", remedy="Correct 'classes', or leave the set out",
                 )  # fmt: skip
             digests[member.dataset] = description["sha256"]
@@ -144,6 +144,7 @@ class AllLabels:
         return np.array(list(rows))
 
     def _read_labels_by_image(self, names: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return the labels of each image in the file; `names` numbers the classes and groups."""
         labels_of: dict[str, list[int]] = {}
         for row in read_csv_rows(self.file, ("name", "labels")):
             image = row["name"]
@@ -169,7 +170,7 @@ def right_predictions(
     groups: Groups,
     classes: Sequence[str],
 ) -> npt.NDArray[np.bool_]:
-    """Tell which predictions are, or are in a group with, a label, shape (n,) or (n, k)."""
+    """Tell which predictions are a label of their image, (n,) or (n, k), or in a group with one."""
     lookup = np.arange(len(classes) + 1)
     lookup[-1] = -1
     for label, first in first_class_of_group(groups, {n: k for k, n in enumerate(classes)}).items():
@@ -180,7 +181,7 @@ def right_predictions(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two similar-but-non-identical sets, and the level of the intervals of their gaps."""
+    """Two similar-but-non-identical sets, and how they are compared."""
 
     name: str
     original: str
@@ -196,7 +197,7 @@ class Pair:
         return {"original": self.original, "replication": self.replication}
 
     def source_is_original(self, n_original: int, n_replication: int) -> bool:
-        """Tell whether the original set is the source: as set or, by default, if not smaller."""
+        """Tell whether the original set is the source: as configured, else if it is not smaller."""
         if self.source is None:
             return n_original >= n_replication
         if self.source not in (self.original, self.replication):

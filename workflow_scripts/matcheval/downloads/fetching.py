@@ -160,15 +160,15 @@ class _Download:
 
     def _transfer_with_retries(self, address: str) -> None:
         """Transfer the file in several attempts, whose count restarts after any progress."""
-        failed, most = 0, self._size
+        failed, most = 0, self._partial_size
         while True:
             try:
                 return self._transfer(address)
             except TransferError as error:
                 # A server that answers ranges wrongly sends the same bytes again and again.
-                is_progress = self._size > most and not isinstance(error, SlowError)
+                is_progress = self._partial_size > most and not isinstance(error, SlowError)
                 failed = 1 if is_progress else failed + 1
-                most = max(most, self._size)
+                most = max(most, self._partial_size)
                 wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
                 if failed >= ATTEMPTS or monotonic() + wait > self.end:
                     raise
@@ -176,6 +176,7 @@ class _Download:
                 sleep(wait)
 
     def _transfer(self, address: str) -> None:
+        """Transfer the missing bytes from a server, or all of a local file, in one attempt."""
         parts = urlsplit(address)
         if parts.scheme in ("http", "https"):
             try:
@@ -191,7 +192,7 @@ class _Download:
 
     def _transfer_from_server(self, url: str) -> None:
         version = self._read_version(url)
-        start = self._size if version else 0
+        start = self._partial_size if version else 0
         headers = {"Accept-Encoding": "identity"}
         if version and start:
             headers["Range"] = f"bytes={start}-"
@@ -234,6 +235,7 @@ class _Download:
         return start, total
 
     def _append(self, response: requests.Response, start: int, total: int) -> None:
+        """Write a response to the partial file, from offset `start` on; refuse a wrong length."""
         bar = tqdm(
             total=total or None, initial=start, desc=self.partial.stem, unit="B",
             unit_scale=True, disable=not self.progress,
@@ -267,7 +269,7 @@ class _Download:
                 began, received = now, 0
 
     @property
-    def _size(self) -> int:
+    def _partial_size(self) -> int:
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     @property
@@ -280,8 +282,8 @@ class _Download:
             version = _FileVersion(**json.loads(self._version_file.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             version = None
-        known = self.expected.has_checksum or (version and version.url == url and version.validator)
-        if version is None or not self.partial.is_file() or not known:
+        safe = self.expected.has_checksum or (version and version.url == url and version.validator)
+        if version is None or not self.partial.is_file() or not safe:
             self.discard()  # it might be continued with bytes of another version
             return None
         # Tags and dates of different servers are not comparable; only the size is.

@@ -77,7 +77,7 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)
-    of_digest, files_of, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
+    by_digest, by_model, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
     for line, cells in rows:
         row = {name: cells[name] or "" for name in _LISTED}
         place, shown = f"{path}, line {line}", f"{row['model']} on {row['dataset']}"
@@ -88,17 +88,17 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
         }  # fmt: skip
         for field in [name for name, is_valid in valid.items() if not is_valid]:
             raise InputError(f"'{row[field]}' is not valid", file=place, field=field)
-        if other := of_digest.get(row["sha256"]):
+        if other := by_digest.get(row["sha256"]):
             raise InputError(
                 f"{shown} is the same file as {other}", file=place, field="sha256",
                 remedy="One of the two was published in place of the other: leave out that model",
             )  # fmt: skip
-        of_digest[row["sha256"]] = shown
+        by_digest[row["sha256"]] = shown
         if row["dataset"] == dataset:
-            if row["model"] in files_of:
+            if row["model"] in by_model:
                 raise InputError(f"{shown} is listed twice", file=place)
             suffixes.add(suffix := Path(row["path"]).suffix)
-            files_of[row["model"]] = PublishedFile(
+            by_model[row["model"]] = PublishedFile(
                 f"{path.stem}/{dataset}/{row['model']}{suffix}",
                 (f"{address.rstrip('/')}/{quote(row['path'])}",),
                 Expected(row["sha256"], size=int(row["bytes"])),
@@ -107,11 +107,11 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     if len(suffixes) != 1:
         problem = f"files of dataset '{dataset}' of {len(suffixes)} formats"
         raise InputError(problem, file=path, field="path", remedy="Formats do not mix in a dataset")
-    return files_of
+    return by_model
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare the size and checksum of a file with the expected ones, and return its SHA-256."""
+    """Raise an error if a file's size or checksum is not as expected; return its SHA-256."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)

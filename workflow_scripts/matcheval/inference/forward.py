@@ -46,7 +46,7 @@ def resolved(config: InferenceConfig) -> InferenceConfig:
 
 @contextmanager
 def arithmetic(config: InferenceConfig) -> Iterator[None]:
-    """Compute reproducibly, and in the set precision, within the block."""
+    """Make torch compute reproducibly, and in the set precision, within the block."""
     precision, device = config.precision, config.device
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
@@ -81,7 +81,7 @@ class ForwardModel:
             self.module = module.to(self.device).eval()
 
     def network(self, *, features: bool) -> Network:
-        """Return the model as a function of images to logits and features, compiled if set so."""
+        """Return the model as a function from images to logits and features, compiled if set so."""
         if features not in self._networks:
             network = as_network(self.module, features=features, name=self.name)
             self._networks[features] = torch.compile(network) if self._compile else network
@@ -104,12 +104,12 @@ class ForwardModel:
                 if not devices.is_out_of_memory(error):
                     raise
                 image = f"image {first + done} of {dataset}"
-                self._shrink(size, image, str(error).splitlines()[0])
+                self._halve_batch_size(size, image, str(error).splitlines()[0])
                 continue
             yield done, result
             done += size
 
-    def _shrink(self, size: int, image: str, why: str) -> None:
+    def _halve_batch_size(self, size: int, image: str, why: str) -> None:
         """Halve the batch size after a batch of `size` images did not fit in memory."""
         if size == 1:
             where = f"the memory of the {self.device.type} device ({why})"
@@ -167,7 +167,7 @@ class ModelPass:
             writer.discard()
 
     def _write_oldest(self) -> None:
-        """Check the oldest batch that waits, and hand it to the writers."""
+        """Check the oldest waiting batch, and hand it to the writers."""
         batch, event = self._waiting.popleft()
         if event is not None:
             event.synchronize()

@@ -172,7 +172,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Statistics of one model's pass over one dataset: of features, and of the softmax P."""
+    """Statistics of a model on a dataset: means, covariance of features, Gram matrix of softmax."""
 
     n: int  # datapoints
     feature_mean: Array  # shape (n_features,)

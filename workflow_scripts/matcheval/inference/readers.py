@@ -58,7 +58,7 @@ class DecodingReader(_ThreadedReader):
         """Decode, resize and crop images."""
         dataset = self._dataset
 
-        def fill(row: int) -> None:
+        def decode(row: int) -> None:
             pixels = np.asarray(self._geometry.apply(dataset.image(start + row)))
             if pixels.shape != self.shape:
                 size, first = (f"{shape[0]} × {shape[1]}" for shape in (pixels.shape, self.shape))
@@ -68,12 +68,12 @@ class DecodingReader(_ThreadedReader):
                 raise InputError(problem, file=dataset.name, remedy=remedy)
             out[row] = pixels
 
-        list(self._pool.map(fill, range(stop - start)))
+        list(self._pool.map(decode, range(stop - start)))
         release(dataset.images)
 
 
 class MakingReader(_ThreadedReader):
-    """Makes images (see `MadeImages`) on threads."""
+    """Computes the images of a dataset of `MadeImages` on threads."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Make, resize and crop images."""
@@ -81,7 +81,7 @@ class MakingReader(_ThreadedReader):
         assert isinstance(images, MadeImages), self._dataset.name
         step = min(images.per_block, -(-len(out) // self._n_threads))
 
-        def fill(first: int) -> None:
+        def make(first: int) -> None:
             last = min(first + step, len(out))
             made = images[start + first : start + last]
             if not self._is_resized:
@@ -90,7 +90,7 @@ class MakingReader(_ThreadedReader):
             for row, pixels in enumerate(made, first):
                 out[row] = np.asarray(self._geometry.apply(array_image(pixels, largest)))
 
-        list(self._pool.map(fill, range(0, len(out), step)))
+        list(self._pool.map(make, range(0, len(out), step)))
 
 
 ORIENTATIONS = 4

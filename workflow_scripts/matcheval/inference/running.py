@@ -69,7 +69,7 @@ class ModelRunner:
         run_inference(passes, source, rotated, self._config, progress=self._progress)
 
     def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
-        """Return the model; load it unless it is loaded for such images and classes already."""
+        """Return a loaded model; load it again only for a dataset with other images or classes."""
         name, requirements = files.source.name, [dataset.n_classes, dataset.classes]
         if files.source.kind not in PUBLISHED:  # these accept images of all sizes
             requirements += [dataset.stored, stored_shape(dataset), dataset.max_value]

@@ -73,7 +73,7 @@ class InferenceSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _tf32_is_for_cuda(self) -> "InferenceSettings":
+    def _check_tf32_device(self) -> "InferenceSettings":
         if self.precision == "tf32" and self.device in ("cpu", "mps"):
             problem = f"precision: device {self.device} has no tf32. Use fp32, or device cuda"
             raise ValueError(problem)

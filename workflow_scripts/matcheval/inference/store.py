@@ -58,7 +58,7 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Task:
-    """A model's results on a dataset that are to be computed: their files, and inputs' digest."""
+    """Results of a model on a dataset to compute: the model, files to write, inputs' digest."""
 
     model: ModelFiles
     files: Mapping[str, Path]
@@ -72,7 +72,7 @@ def inputs_digest(model: str, description: Mapping[str, Any], settings: Mapping[
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
-    """Whether all files of results are readable, and computed from inputs of this digest."""
+    """Whether result files are readable, come from these inputs, and keep enough top classes."""
     try:
         if any(recorded_inputs(path) != inputs for path in files.values()):
             return False
@@ -86,7 +86,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
 
 
 def recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs that a file's metadata has; None if it is missing or damaged."""
+    """Return the digest of inputs that a file records; None if it is missing or damaged."""
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
@@ -104,5 +104,5 @@ def output_files(
 
 
 def files_at(stem: str, outputs: Sequence[str]) -> dict[str, Path]:
-    """Return the files of results, by output, whose paths begin with `stem`; predictions last."""
+    """Return each output's file, the predictions last: `stem` with the output's suffix."""
     return {name: Path(stem + OUTPUT_SUFFIXES[name]) for name in (*outputs, "predictions")}

@@ -107,6 +107,7 @@ def _read_checkpoint(
 
 
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:
+    """Read the description of a checkpoint from its JSON text; refuse any but a complete one."""
     if text is None:
         problem = "a safetensors file, but not a checkpoint of this workflow"
         raise InputError(problem, file=path, remedy=_REMEDY)

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve_device(name: str) -> torch.device:
-    """Return the torch device of a name, or the best one for `auto`; refuse one not usable."""
+    """Return the torch device of a name, or the best one for `auto`; refuse an unusable one."""
     if name not in DEVICES:
         raise unknown_name_error("device", name, DEVICES, field="device")
     available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()

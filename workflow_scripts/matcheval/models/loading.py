@@ -66,7 +66,7 @@ def state_digest(state: Mapping[str, Tensor]) -> str:
 
 
 def load_callable_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Call the user's function, which returns a module, or a module and its transform."""
+    """Load a model from the user's function, which returns a module, or also its transform."""
     module_name, _, name = source.source.partition(":")
     folder = os.getcwd()  # noqa: PTH109
     if folder not in sys.path:  # Python does not add it for the installed command
@@ -150,7 +150,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
 def _published_model(
     module: nn.Module, transform: Transform, n_classes: int, description: str
 ) -> LoadedModel:
-    """Return a published model as loaded; 1,000 classes are taken to be ImageNet's."""
+    """Wrap a published model as `LoadedModel`; 1,000 classes are taken to be ImageNet's."""
     classes = imagenet_classes() if n_classes == 1000 else None
     return LoadedModel(module, transform, n_classes, classes, description)
 
@@ -220,7 +220,7 @@ def rename_weights(
     expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Return weights by a network's names: as they are if these are equal, else by position."""
+    """Rename weights to a network's tensor names, by name or else position; drop `without`."""
     remedy = "Name the architecture that the weights are of"
     if len(state) != len(expected):
         problem = f"holds {len(state)} tensors, but {architecture} has {len(expected)}"
@@ -364,7 +364,7 @@ def _first_lines(error: Exception) -> str:
 def load_model(
     source: ModelSource, weights: Path | None, dataset: Dataset, device: str = "cpu"
 ) -> LoadedModel:
-    """Load a model to predict a dataset, and check its classes; `device` embeds prompts."""
+    """Load a model of any kind to predict a dataset; refuse one of other classes."""
     if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
         remedy = "Train or download the model first"
         raise InputError("no such weights file", file=weights, remedy=remedy)

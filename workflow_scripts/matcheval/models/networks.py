@@ -68,7 +68,7 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
 
 
 def last_linear(model: nn.Module, name: str) -> nn.Linear:
-    """Return the linear layer of a model that was registered last; refuse one without any."""
+    """Return the linear layer that a model registered last; raise an error if it has none."""
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if linears:
         return linears[-1]
@@ -79,15 +79,15 @@ def last_linear(model: nn.Module, name: str) -> nn.Linear:
 def as_trained_network(
     model: nn.Module, name: str
 ) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
-    """Return a function of images to logits and features, both with gradients, and the head."""
+    """Return a function from images to logits and features with gradients, and the last layer."""
     head = last_linear(model, name)
     calls: list[tuple[Tensor, Tensor]] = []
 
-    def keep(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
+    def record_call(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
         if module.training:
             calls.append((inputs[0], output))
 
-    head.register_forward_hook(keep)
+    head.register_forward_hook(record_call)
 
     def network(images: Tensor) -> tuple[Tensor, Tensor]:
         calls.clear()

@@ -57,23 +57,23 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
         if not wanted:
             continue
         file = Path(folder) / f"{kind}-{_installed_version(kind)}.json"
-        known, problems = _read_cache(file), ErrorCollector()
-        new = {model.source: model.name for model in wanted if model.source not in known}
+        descriptions, problems = _read_cache(file), ErrorCollector()
+        new = {model.source: model.name for model in wanted if model.source not in descriptions}
         describe = {TIMM: describe_timm, OPEN_CLIP: describe_open_clip}.get(
             kind, describe_torchvision
         )
         for source, name in sorted(new.items()):
             with problems.collected():
                 try:
-                    known[source] = describe(source)
+                    descriptions[source] = describe(source)
                 except InputError as error:
                     raise InputError(str(error), file=f"model '{name}'") from error
         problems.raise_any()
         if new:
             with atomic_file(file) as temporary:
-                text = json.dumps({k: asdict(v) for k, v in sorted(known.items())}, indent=1)
+                text = json.dumps({k: asdict(v) for k, v in sorted(descriptions.items())}, indent=1)
                 temporary.write_text(text, encoding="utf-8")
-        published |= {model.name: known[model.source] for model in wanted}
+        published |= {model.name: descriptions[model.source] for model in wanted}
     return published
 
 
@@ -108,7 +108,7 @@ def _read_cache(file: Path) -> dict[str, Published]:
 
 
 def describe_timm(source: str) -> Published:
-    """Describe a pretrained model of timm."""
+    """Describe a pretrained model of timm: address of the weights, classes, transform."""
     timm = load_timm()
     if timm_name(source).startswith(HUB_PREFIX):
         return _describe_hub(source)
@@ -163,7 +163,7 @@ def _timm_address(config: Any) -> tuple[str, str]:
 
 
 def describe_torchvision(source: str) -> Published:
-    """Describe pretrained weights of torchvision."""
+    """Describe pretrained weights of torchvision: address, classes, transform."""
     import torchvision
     from torchvision import models
 

@@ -40,7 +40,7 @@ TEMPLATE_SETS = {"openai": "OPENAI_IMAGENET_TEMPLATES", "simple": "SIMPLE_IMAGEN
 
 
 def split_templates(prompts: str) -> list[str]:
-    """Split the cell of prompts that lists templates, separated by `|`, into these."""
+    """Split a cell of prompts into its templates, which are separated by `|`."""
     return [template.strip() for template in prompts.split("|")]
 
 
@@ -121,7 +121,7 @@ class ModelSource:
 
     @property
     def code_file(self) -> Path | None:
-        """The file of a callable's code, of a package's weights, or of class names; else None."""
+        """The file of a callable's code, a package's weights or class names, if there is one."""
         if class_names := self.options.get("class_names"):
             if not Path(class_names).is_file():
                 problem, remedy = f"no such file: {class_names}", "Put it there, or say where it is"

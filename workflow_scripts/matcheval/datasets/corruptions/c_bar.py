@@ -102,7 +102,7 @@ def _blend_with_white(images: Images, white_shares: _Array) -> Images:
 
 
 def _ray_brightness(side: int, centre: _Array, lengths: _Array, power: float) -> _Array:
-    """Return each pixel's brightness, in [0, 1], by rays from a centre (row, column)."""
+    """Return each pixel's brightness, in [0, 1], by rays of some lengths from a centre."""
     row, column = (np.arange(side) - middle for middle in centre)
     squared = (row**2)[:, None] + column**2
     place = (np.arctan2(column, row[:, None]) + np.pi) * (len(lengths) / (2 * np.pi))
@@ -125,8 +125,8 @@ def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
     length = max(1, np.hypot(height, width))
     y, x = np.nonzero(np.abs(cross) < length)
     share = 1 - np.abs(cross[y, x, None]) / length
-    at = (rows[y], columns[x])
-    image[at] = (1 - share) * image[at] + share * _GREY + 1e-9
+    pixels = (rows[y], columns[x])
+    image[pixels] = (1 - share) * image[pixels] + share * _GREY + 1e-9
 
 
 @corruption((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6))

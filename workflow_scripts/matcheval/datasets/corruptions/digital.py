@@ -81,19 +81,17 @@ def shrunk_side(side: int, scale: float) -> int:
     return max(1, int(side * scale))
 
 
-def _elastic_parameters(
-    side: int, *severities: tuple[float, float, float]
-) -> tuple[tuple[float, ...], ...]:
+def _scaled(side: int, *severities: tuple[float, float, float]) -> tuple[tuple[float, ...], ...]:
     """Convert the parameters of severities from fractions of a side to pixels."""
     return tuple(tuple(side * fraction for fraction in fractions) for fractions in severities)
 
 
 @corruption(
-    _elastic_parameters(
+    _scaled(
         32, (0, 0, 0.08), (0.05, 0.2, 0.07), (0.08, 0.06, 0.06), (0.1, 0.04, 0.05),
         (0.1, 0.03, 0.03),
     ),
-    _elastic_parameters(  # 244, not 224, in the authors' program
+    _scaled(  # 244, not 224, in the authors' program
         244, (2, 0.7, 0.1), (2, 0.08, 0.2), (0.05, 0.01, 0.02), (0.07, 0.01, 0.02),
         (0.12, 0.01, 0.02),
     ),

@@ -29,10 +29,10 @@ _AFTER = np.arange(255.0)  # largest grey level of the noisy image, a column eac
 
 @lru_cache(maxsize=32)
 def _level_tables(noise: Noise, parameter: float) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """Return tables for `_draw_levels`: the largest words of noisy levels, and where to start.
+    """Return the largest random word of each noisy level, and a level to try first, by grey level.
 
     Both have a row per grey level of the image. A column of the first is a noisy level; one of the
-    second, the leading byte of a word, for which it has the lowest noisy level to try.
+    second is the leading byte of a word.
     """
     probabilities = np.pad(noise(parameter), ((0, 0), (0, 1)), constant_values=1)
     bounds = (np.ceil(probabilities * _WORD) - 1).clip(0).astype(np.uint32)
@@ -55,9 +55,7 @@ def _draw_levels(
         corrupted[i] = level
 
 
-def _noise_corruption(
-    small: tuple[float, ...], large: tuple[float, ...]
-) -> Callable[[Noise], Noise]:
+def _as_corruption(small: tuple[float, ...], large: tuple[float, ...]) -> Callable[[Noise], Noise]:
     """Return a decorator that registers noise, given by its probabilities, as a corruption."""
 
     def register(noise: Noise) -> Noise:
@@ -76,26 +74,26 @@ def _noise_corruption(
     return register
 
 
-@_noise_corruption((0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))
+@_as_corruption((0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))
 def gaussian_noise(sigma: float) -> Probabilities:
     """Return P(noisy level ≤ k) by grey level and k, for normal noise of deviation sigma."""
     return ndtr((_AFTER + 1 - _BEFORE) / (255 * sigma))
 
 
-@_noise_corruption((0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60))
+@_as_corruption((0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60))
 def speckle_noise(sigma: float) -> Probabilities:
     """Return P(noisy level ≤ k) by grey level and k, for noise of deviation sigma · value."""
     with np.errstate(divide="ignore"):
         return ndtr((_AFTER + 1 - _BEFORE) / (sigma * _BEFORE))
 
 
-@_noise_corruption((0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27))
+@_as_corruption((0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27))
 def impulse_noise(amount: float) -> Probabilities:
     """Return P(noisy level ≤ k) by grey level and k, if a share turns black or white, half each."""
     return np.where(_AFTER < _BEFORE, amount / 2, 1 - amount / 2)
 
 
-@_noise_corruption((500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
+@_as_corruption((500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
 def shot_noise(scale: float) -> Probabilities:
     """Return P(noisy level ≤ k) by grey level and k, for Poisson counts of mean value · scale."""
     largest = np.ceil((_AFTER + 1) / 255 * scale) - 1  # the largest count below the next level

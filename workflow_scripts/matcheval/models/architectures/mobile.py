@@ -30,7 +30,7 @@ _STAGES_V2 = (
 
 
 class _InvertedResidual(nn.Module):
-    """Expansion, depthwise convolution and projection; a shortcut wherever the stride is 1."""
+    """MobileNetV2 block: expansion, depthwise convolution, projection; shortcut at stride 1."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()

@@ -91,7 +91,7 @@ def normed(
     inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1, *,
     active: bool = True,
 ) -> nn.Sequential:  # fmt: skip
-    """Build a convolution as `convolution` does, with batch norm and, if `active`, ReLU."""
+    """Build a padded convolution without bias, with batch norm and, if `active`, ReLU."""
     layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
 
@@ -106,7 +106,7 @@ def bottleneck(inputs: int, inner: int, outputs: int, stride: int, groups: int) 
 
 
 def shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """Build a residual block's shortcut: identity, or 1 × 1 convolution and norm for new shapes."""
+    """Build a residual shortcut: identity or, if the shape changes, a normed 1 × 1 convolution."""
     if stride == 1 and inputs == outputs:
         return nn.Identity()
     return normed(inputs, outputs, 1, stride, active=False)
@@ -120,7 +120,7 @@ def classifier(inputs: int, config: NetworkConfig) -> tuple[nn.Module, nn.Module
 def stage_shapes(
     first: int, outputs: Sequence[int], blocks: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield each block's inputs, outputs and stride; stages but the first halve the feature map."""
+    """Yield each block's input and output channels and stride; later stages halve the map."""
     inputs = first
     for stage, channels in enumerate(outputs):
         for block in range(blocks[stage]):

@@ -153,7 +153,7 @@ def _three_stage_resnet(
 def resnet_imagenet(
     config: NetworkConfig, *, squeezed: bool = False, small_stem: bool = True
 ) -> nn.Module:
-    """Build a four-stage ResNet; by default, with a 3 × 3 stem of stride 1 and no pooling there."""
+    """Build a four-stage ResNet, by default with a 3 × 3 stem of stride 1, no pooling after it."""
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
@@ -252,7 +252,7 @@ def _build_preact(
     config: NetworkConfig, blocks: Sequence[int], expansion: int = 1, *, normed: bool = True,
     squeezed: bool = False,
 ) -> nn.Module:  # fmt: skip
-    """Build a pre-activation ResNet of stages of `blocks` blocks; `normed`: last norm and ReLU."""
+    """Build a pre-activation ResNet of `blocks` per stage; with `normed`, a last norm and ReLU."""
     stem = (parts.normed if squeezed else parts.convolution)(config.channels, config.width)
     outputs = [expansion * width for width in config.widths(len(blocks))]
     shapes = parts.stage_shapes(config.width, outputs, blocks)
