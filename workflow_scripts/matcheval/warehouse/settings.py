@@ -24,10 +24,10 @@ _MOST_PIXELS = 178_956_970
 Colours = types.UniqueTuple[Annotated[str, Field(min_length=1)]]
 
 
-def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
+def _check_placeholders(text: str, valid: tuple[str, ...]) -> None:
     for name in _PLACEHOLDER.findall(text):
-        if name not in known:
-            raise ValueError(f"'{{{name}}}' is not a placeholder. {suggest(name, known)}")
+        if name not in valid:
+            raise ValueError(f"'{{{name}}}' is not a placeholder. {suggest(name, valid)}")
 
 
 class PlannedGroup(Settings):
