@@ -33,13 +33,7 @@ DECIMALS = 6
 
 
 def copy_results(study: str) -> None:
-    """Copy a study's errors of predicted accuracies, by group, from results to docs/accuracy/.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Copy a study's errors of predicted accuracies, by group, from results to docs/accuracy/."""
     results = ROOT / "results" / study
     table = pd.read_parquet(results / "accuracy_prediction" / "errors" / f"{SUITE}.parquet")
     # Of parts of sets, the means over the corruptions that the page shows.

@@ -24,13 +24,7 @@ DECIMALS = 6
 
 
 def copy_results(study: str) -> None:
-    """Copy a study's results to docs/domains/, and count after which steps weights were kept.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Copy a study's results to docs/domains/, and count after which steps weights were kept."""
     folder = ROOT / "results" / study / "domain_generalization"
     table = RESULTS.read(folder / "results.parquet").to_pandas()
     table.round(DECIMALS).to_csv(KEPT / f"{study}.csv", index=False)
@@ -41,13 +35,7 @@ def copy_results(study: str) -> None:
 
 
 def read_results(study: str) -> pd.DataFrame:
-    """Read a study's results from docs/domains/.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Read a study's results from docs/domains/."""
     table = pd.read_csv(KEPT / f"{study}.csv")
     table["design"] = table["design"].astype(object).fillna("")
     return table

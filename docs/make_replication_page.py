@@ -44,13 +44,7 @@ def csv_text(tables: list[pd.DataFrame]) -> str:
 
 
 def copy_results(study: str) -> None:
-    """Copy a study's tables (`TABLES`) from its results to docs/replication/.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Copy a study's tables (`TABLES`) from its results to docs/replication/."""
     for name, paths in TABLES[study].items():
         files = [ROOT / "results" / study / f"{path}.parquet" for path in paths]
         text = csv_text([pd.read_parquet(file) for file in files])

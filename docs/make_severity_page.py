@@ -26,13 +26,7 @@ MATCHING = "label_probability"
 
 
 def copy_results(study: str, suite: str) -> None:
-    """Copy a study's means over models and its figure from results to docs/severity/.
-
-    Parameters
-    ----------
-    study, suite : str
-        Their names.
-    """
+    """Copy a study's means over models and its figure from results to docs/severity/."""
     results = ROOT / "results" / study
     found = SCHEMA.read(results / "severity" / f"{suite}.parquet").to_pandas()
     means = found[(found["model"] == MEAN) & found["severity"].notna()]
@@ -43,13 +37,7 @@ def copy_results(study: str, suite: str) -> None:
 
 
 def read_results(study: str) -> pd.DataFrame:
-    """Read the parts of the gap of each set in percentage points, with the first matched gap.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Read the parts of the gap of each set in percentage points, with the first matched gap."""
     found = pd.read_csv(KEPT / f"{study}.csv")
     key = ["severity", "subgroup"]
     found["subgroup"] = found["subgroup"].astype(object).fillna("")
@@ -62,13 +50,7 @@ def read_results(study: str) -> pd.DataFrame:
 
 
 def severity_table(study: str) -> str:
-    """Return a table of means over the kinds of corruption, a row per severity of `SHOWN`.
-
-    Parameters
-    ----------
-    study : str
-        Its name.
-    """
+    """Return a table of means over the kinds of corruption, a row per severity of `SHOWN`."""
     found = read_results(study)
     names = ["gap", "confidence_part", "share", "first"]
     head = "severity, gap, explained by confidence, share (%), matched gap, unmatched (%)"

@@ -39,12 +39,5 @@ def replace_blocks(page: str, read: Callable[[str], str]) -> str:
 
 
 def update_page(page: Path, read: Callable[[str], str]) -> None:
-    """Replace the content of every block of a page on file.
-
-    Parameters
-    ----------
-    page : Path
-    read : callable
-        As for `replace_blocks`.
-    """
+    """Replace the content of every block of a page on file, as `replace_blocks` does."""
     page.write_text(replace_blocks(page.read_text(encoding="utf-8"), read), encoding="utf-8")

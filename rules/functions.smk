@@ -74,7 +74,7 @@ def suite_files():
 
 
 def predictions(datasets, models=None, suffixes=(".parquet",)):
-    """Return `<study>/predictions/{dataset}/{model}{suffix}`, or files of the user's.
+    """Return prediction files, `<study>/predictions/{dataset}/{model}{suffix}` or the user's.
 
     For a set that only suites have, it is the folder `<study>/predictions/{suite}/{model}`.
     """

@@ -95,10 +95,10 @@ def check_packages() -> Iterator[Finding]:
         message = "this library is used from its folder, and not installed"
         yield Finding("packages", NOTE, message, "pip install -e . in the repository")
         return
-    others = declared
+    remaining = declared
     for extra, purpose in _EXTRAS.items():
-        wanted = [r for r in others if not r.marker or r.marker.evaluate({"extra": extra})]
-        others = [requirement for requirement in others if requirement not in wanted]
+        wanted = [r for r in remaining if not r.marker or r.marker.evaluate({"extra": extra})]
+        remaining = [requirement for requirement in remaining if requirement not in wanted]
         yield _check_requirements(extra, purpose, wanted)
 
 

@@ -188,17 +188,17 @@ def _key_path(
 ) -> tuple[list[int | str], int | str | None]:
     """Return the keys and indices that lead to a violation, and the last part of its location."""
     path: list[int | str] = []
-    here, after_kind = values, False
+    value, after_kind = values, False
     for part in location:
-        is_block = isinstance(here, Mapping)
+        is_block = isinstance(value, Mapping)
         # Below a block with alternatives comes the kind's name, which may be one of its keys, too.
-        if is_block and here is not values and not after_kind and part == here.get("kind"):
+        if is_block and value is not values and not after_kind and part == value.get("kind"):
             after_kind = True
             continue
-        is_item = isinstance(here, list | tuple) and isinstance(part, int) and part < len(here)
-        if is_item or (is_block and part in here):
+        is_item = isinstance(value, list | tuple) and isinstance(part, int) and part < len(value)
+        if is_item or (is_block and part in value):
             path.append(part)
-            here, after_kind = here[part], False
+            value, after_kind = value[part], False
     return path, location[-1] if location else None
 
 
@@ -225,15 +225,15 @@ def _class_at(
     kind: type[BaseModel], path: Sequence[int | str], values: Any
 ) -> type[BaseModel] | None:
     """Find the settings class at a path; among alternatives, the one of the given `kind`."""
-    candidates, here = [kind], values
+    candidates, value = [kind], values
     for part in path:
-        here = here[part]
+        value = value[part]
         inside = (
             model.model_fields[part].annotation if part in model.model_fields else model
             for model in candidates
         )  # fmt: skip
         candidates = [model for annotation in inside for model in models_in(annotation)]
-    tag = here.get("kind") if isinstance(here, Mapping) else None
+    tag = value.get("kind") if isinstance(value, Mapping) else None
 
     def fits(candidate: type[BaseModel]) -> bool:
         field = candidate.model_fields.get("kind")

@@ -106,7 +106,7 @@ def _check_status_command(settings: Mapping[str, Any]) -> Finding:
 def _check_partition(
     key: str, default: Mapping[str, Any], limits: Mapping[str, float], results: Path
 ) -> Iterator[Finding]:
-    """Submit trial jobs to a partition: check its time limit, options, and view of the results."""
+    """Check a partition's time limit, whether it takes a trial job, and what its nodes see."""
     name = str(default[key])
     if name not in limits:
         message = f"the cluster has no partition '{name}'"

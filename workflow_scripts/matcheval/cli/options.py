@@ -96,11 +96,11 @@ class NamesAction(argparse.Action):
     """An option that takes names between spaces or commas, and adds up those of all its uses."""
 
     def __init__(
-        self, option_strings: Sequence[str], dest: str, known: Sequence[str] | None = None,
+        self, option_strings: Sequence[str], dest: str, valid: Sequence[str] | None = None,
         **options: Any,
     ) -> None:  # fmt: skip
         super().__init__(option_strings, dest, nargs="+", **{"default": []} | options)
-        self.known = known
+        self.valid = valid
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
@@ -109,8 +109,8 @@ class NamesAction(argparse.Action):
         """Append names to those of the option so far; refuse unknown ones."""
         names = [name for value in values for name in value.split(",") if name]
         for name in names:
-            if self.known is not None and name not in self.known:
-                problem = f"unknown name '{name}'. {suggest(name, self.known)}"
+            if self.valid is not None and name not in self.valid:
+                problem = f"unknown name '{name}'. {suggest(name, self.valid)}"
                 raise argparse.ArgumentError(self, problem)
         setattr(namespace, self.dest, [*getattr(namespace, self.dest, []), *names])
 
@@ -197,7 +197,7 @@ def _argument_keywords(kind: str) -> dict[str, Any]:
     listed = re.match(r"\{(.+)\}", kind)
     choices = ast.literal_eval(f"[{listed[1]}]") if listed else None
     if re.match(r"((str|\{.+\}) or )?sequence", kind):
-        return {"action": NamesAction, "known": choices, "metavar": "NAME"}
+        return {"action": NamesAction, "valid": choices, "metavar": "NAME"}
     if choices:
         return {"choices": choices, "type": type(choices[0])}
     value_type = _TYPES.get(kind.partition(",")[0], str)
@@ -316,16 +316,16 @@ class Condition:
     limit: float
 
     @classmethod
-    def parse(cls, text: str, known: Collection[str]) -> "Condition":
+    def parse(cls, text: str, valid: Collection[str]) -> "Condition":
         """Parse a condition of a command line, whose quantity must be known."""
         parts = _CONDITION.fullmatch(text)
         if parts is None:
             problem = f"'{text}' is not of the form 'gap > 5': a quantity, <, <=, > or >=, a number"
             raise argparse.ArgumentTypeError(problem)
         quantity, comparison, limit = parts.groups()
-        if quantity not in known:
+        if quantity not in valid:
             raise argparse.ArgumentTypeError(
-                f"unknown quantity '{quantity}' in '{text}'. {suggest(quantity, known)}"
+                f"unknown quantity '{quantity}' in '{text}'. {suggest(quantity, valid)}"
             )
         return cls(" ".join(parts.groups()), quantity, comparison, float(limit))
 
@@ -341,15 +341,15 @@ def with_bounds(*names: str) -> list[str]:
 
 
 def add_fail_if(
-    parser: argparse.ArgumentParser, known: Collection[str], help_end: str = ""
+    parser: argparse.ArgumentParser, quantities: Collection[str], help_end: str = ""
 ) -> None:
-    """Add the option `--fail-if`, which takes conditions on known quantities."""
+    """Add the option `--fail-if`, which takes conditions on these quantities."""
     parser.add_argument(
-        "--fail-if", type=partial(Condition.parse, known=known), nargs="+", action="extend",
+        "--fail-if", type=partial(Condition.parse, valid=quantities), nargs="+", action="extend",
         default=[], metavar="'QUANTITY > NUMBER'",
         help=f"end with exit code {EXIT_CODE} if a quantity, in percent or percentage points, "
         "is as given (<, <=, > or >=) or not defined, of any model. "
-        f"Quantities: {', '.join(name for name in known if ':' not in name)}{help_end}",
+        f"Quantities: {', '.join(name for name in quantities if ':' not in name)}{help_end}",
     )  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     options.add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
     parser.add_argument(
-        "--figures", action=NamesAction, known=("pdf", "png"), metavar="FORMAT",
+        "--figures", action=NamesAction, valid=("pdf", "png"), metavar="FORMAT",
         help="formats of the figures in DIR beside SVG: pdf, png",
     )  # fmt: skip
     options.add_fail_if(

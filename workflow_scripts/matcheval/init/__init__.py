@@ -74,8 +74,8 @@ def _read_template(name: str) -> str:
 
 def draft_images(study: str, original: str, replication: str, *, trains: bool) -> Draft:
     """Draft a study of two image folders; `trains` leaves half of the original for training."""
-    images, others = _images_by_class(original), _images_by_class(replication)
-    if different := sorted({*images} ^ {*others}):
+    images, new_images = _images_by_class(original), _images_by_class(replication)
+    if different := sorted({*images} ^ {*new_images}):
         problem = f"has other classes than {original}: {listed(different)}"
         remedy = "Rename or remove folders; or use `label_map` (docs/datasets.md)"
         raise InputError(problem, file=replication, remedy=remedy)
@@ -108,8 +108,8 @@ def _images_by_class(folder: str) -> dict[str, list[Path]]:
 
 def draft_predictions(study: str, patterns: tuple[str, str], layout: Mapping[str, Any]) -> Draft:
     """Draft a study of the prediction files of two patterns, of the same models and layout."""
-    models, others = (set(find_prediction_files(pattern)) for pattern in patterns)
-    if different := sorted(models ^ others):
+    models, new_models = (set(find_prediction_files(pattern)) for pattern in patterns)
+    if different := sorted(models ^ new_models):
         problem = f"models without files on both sets: {listed(different)}"
         remedy = "Add these files, or narrow the patterns; a model has one name on both sides"
         raise InputError(problem, remedy=remedy)
@@ -229,7 +229,7 @@ def write_example(example: str, folder: Path) -> tuple[str, str]:
     return f"{known}/{MODEL}.csv", f"{new}/{MODEL}.csv"
 
 
-def _write_example_predictions(known: Path, new: Path) -> None:
+def _write_example_predictions(known_writers: Path, new_writers: Path) -> None:
     """Write the predictions of three classifiers for digits of known and of new writers."""
     import pandas as pd
     from sklearn.datasets import load_digits
@@ -245,7 +245,7 @@ def _write_example_predictions(known: Path, new: Path) -> None:
         "random-forest": RandomForestClassifier(50, min_samples_leaf=3, random_state=0),
     }.items():
         classifier.fit(scans[train], labels[train])
-        for folder, part in ((known, "known"), (new, "new-writers")):
+        for folder, part in ((known_writers, "known"), (new_writers, "new-writers")):
             rows = digits_rows(part)
             scores = classifier.predict_proba(scans[rows])
             predictions = pd.DataFrame({

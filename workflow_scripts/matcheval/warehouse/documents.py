@@ -156,12 +156,13 @@ def tabulate(
     settings = warehouse.settings
     kept = images[images["status"] == KEPT]
     sets = _tabulate_sets(warehouse, images)
+    by_origin = sets.groupby(["source", "style"], sort=False)["n"]
     tables = {
         "overview": _tabulate_overview(settings, kept),
         "prompts": tabulate_prompts(kept),
         "sets": sets,
         "classes": _tabulate_classes(warehouse, kept),
-        "origins": _tabulate_origins(sets),
+        "origins": by_origin.agg(n_sets="size", n="sum").reset_index(),
         "steps": _tabulate_steps(images, duplicates, list(settings.against)),
         "warnings": _tabulate_warnings(sets, settings),
         "noise": _tabulate_noise(images),
@@ -234,12 +235,6 @@ def _tabulate_classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
         for class_name in warehouse.settings.class_names
     ]
     return pd.DataFrame(rows, columns=SCHEMAS["classes"].names)
-
-
-def _tabulate_origins(sets: pd.DataFrame) -> pd.DataFrame:
-    """Count the sets and kept images of each source and style."""
-    grouped = sets.groupby(["source", "style"], sort=False)["n"]
-    return grouped.agg(n_sets="size", n="sum").reset_index()
 
 
 def _tabulate_steps(

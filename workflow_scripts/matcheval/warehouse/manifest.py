@@ -179,7 +179,7 @@ class Warehouse:
                 where = f"{path}, line {number}"
                 with problems.collected():
                     name = cells["image_id"].rpartition("/")[0]
-                    check_known("set", [name], self.sets, file=where, field=None)
+                    check_known("set", [name], self.sets, file=where)
                     rows = by_set.setdefault(name, {}).setdefault(cells["image_id"], [])
                     rows.append(parse(cells, where))
         problems.raise_any()
@@ -192,7 +192,7 @@ def _parse_decision(classes: Sequence[str], row: Mapping[str, str], where: str) 
         row["reviewer"],
     )  # fmt: skip
     decisions = (KEEP, REJECT, RELABEL)
-    check_known("decision", [decision.decision], decisions, file=where, field=None)
+    check_known("decision", [decision.decision], decisions, file=where)
     for key, value, allowed in (
         ("reason", decision.reason, REASONS),
         ("class", decision.class_name, classes),

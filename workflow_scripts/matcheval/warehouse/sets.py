@@ -203,7 +203,7 @@ def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet
             with problems.collected():
                 present = [class_folder.name for class_folder in _subfolders(folder, problems)]
                 _check_set_name(folder.name, sets, folder)
-                check_known("class", present, classes, file=folder, field=None)
+                check_known("class", present, classes, file=folder)
                 ordered = tuple(name for name in classes if name in present)
                 source = SourceSet(folder.name, group.name, classes=ordered, folder=folder)
                 sets[folder.name] = source
@@ -251,7 +251,7 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
                     problem = f"set '{name}' has '{value}', and '{first}' in its first row"
                     remedy = "A set has one source, style and colour"
                     raise InputError(problem, file=where, field=key, remedy=remedy)
-            check_known("class", [row["class"]], classes, file=where, field=None)
+            check_known("class", [row["class"]], classes, file=where)
             file = Path(row["file"])
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
             if place in files[name]:
@@ -299,9 +299,9 @@ def _read_descriptions(sets: Mapping[str, SourceSet], path: Path) -> dict[str, S
     columns = ("set", *_SET_FIELDS, *_IMAGE_FIELDS, *_SYNONYMS)
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
-            check_known("column", map(str, row), columns, file=path, field=None)
+            check_known("column", map(str, row), columns, file=path)
             name = row["set"]
-            check_known("set", [name], sets, file=path, field=None)
+            check_known("set", [name], sets, file=path)
             if name in described:
                 raise InputError(f"set '{name}' occurs twice", file=path)
             cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}

@@ -24,10 +24,10 @@ _MOST_PIXELS = 178_956_970
 Colours = types.UniqueTuple[Annotated[str, Field(min_length=1)]]
 
 
-def _check_placeholders(text: str, known: tuple[str, ...]) -> None:
+def _check_placeholders(text: str, valid: tuple[str, ...]) -> None:
     for name in _PLACEHOLDER.findall(text):
-        if name not in known:
-            raise ValueError(f"'{{{name}}}' is not a placeholder. {suggest(name, known)}")
+        if name not in valid:
+            raise ValueError(f"'{{{name}}}' is not a placeholder. {suggest(name, valid)}")
 
 
 class PlannedGroup(Settings):
@@ -99,7 +99,7 @@ class DuplicateSettings(Settings):
 
 
 class ReviewSettings(Settings):
-    """What people have decided about images."""
+    """Reviewers' decisions, and what becomes of images without one."""
 
     decisions: Texts | None = Field(None, description="CSV files of decisions (docs/datasets.md)")
     unreviewed: Literal["keep", "pending"] = Field(
@@ -141,7 +141,7 @@ class WarningSettings(Settings):
 
 
 class WarehouseSettings(Settings):
-    """A warehouse of sets."""
+    """A warehouse: its classes, query plan and images, and how these are checked and exported."""
 
     warehouse: types.Name = Field(description="Its name")
     classes: ClassNames = Field(description="A label space by name, or the class names in order")
