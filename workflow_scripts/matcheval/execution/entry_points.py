@@ -180,7 +180,7 @@ def set_up_logging() -> None:
     """Send messages of level INFO and above to standard error, unless logging is configured."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("%(message)s"))
-    # The Hugging Face hub's client tells each of its requests.
+    # The Hugging Face hub's client logs each of its requests.
     handler.addFilter(lambda record: not record.name.startswith("httpx"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 

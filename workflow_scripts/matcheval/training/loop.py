@@ -55,16 +55,14 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
         with readable(path, "a state", RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
             verify_file(path)
             content = torch.load(path, map_location="cpu", weights_only=True)
-            recorded, state = json.loads(content["identity"]), content["state"]
+            old, state = json.loads(content["identity"]), content["state"]
     except InputError as error:
         log.warning("not readable (%s); training starts from the beginning", error)
         return None
     wanted = json.loads(json.dumps(identity, sort_keys=True))
-    if recorded != wanted:
-        keys = sorted(
-            key for key in recorded.keys() | wanted.keys() if recorded.get(key) != wanted.get(key)
-        )
-        changes = ", ".join(f"{key} {recorded.get(key)} -> {wanted.get(key)}" for key in keys)
+    if old != wanted:
+        keys = sorted(k for k in old.keys() | wanted.keys() if old.get(k) != wanted.get(k))
+        changes = ", ".join(f"{key} {old.get(key)} -> {wanted.get(key)}" for key in keys)
         log.warning(
             "%s: belongs to another training run (%s); training starts from the beginning",
             path, changes,
