@@ -27,10 +27,10 @@ _WORKFLOW_PACKAGES = (
 Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
 
 
-def import_function(name: str) -> Callable[..., None]:
+def import_function(name: str) -> Callable[..., Any]:
     """Import a function that is named as `module:name`."""
     module, _, function = name.partition(":")
-    imported: Callable[..., None] = getattr(import_module(module), function)
+    imported: Callable[..., Any] = getattr(import_module(module), function)
     return imported
 
 
@@ -47,10 +47,10 @@ def convert_arguments(
     }
 
 
-def run_call(call: Call) -> None:
-    """Import and run the function that a call names, with the call's arguments."""
+def run_call(call: Call) -> Any:
+    """Run the function that a call names, with the call's arguments; return its result."""
     function = import_function(call["function"])
-    function(**convert_arguments(function, call["arguments"]))
+    return function(**convert_arguments(function, call["arguments"]))
 
 
 # --- commands and scripts

@@ -196,13 +196,9 @@ def describe_data(
 
 
 def is_trained(
-    name: str,
-    recipe: str,
-    train: Sequence[Path],
-    validation: Sequence[Path],
-    output: Path,
+    name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path,
-) -> bool:
+) -> bool:  # fmt: skip
     """Return whether the checkpoint and history of this recipe and these data exist, undamaged."""
     if not (output.is_file() and history.is_file()):
         return False
