@@ -182,8 +182,9 @@ def train_to_checkpoint(
 
 
 def describe_data(
-    recipe: Recipe, name: str, train: Sequence[Any], validation: Sequence[Any]
-) -> dict[str, str]:
+    recipe: Recipe, name: str, train: Sequence[tuple[str, str]],
+    validation: Sequence[tuple[str, str]],
+) -> dict[str, str]:  # fmt: skip
     """Describe the data as checkpoints record them: names and digests of sets and start weights."""
     data = {
         part: ", ".join(f"{set_name} {sha256}" for set_name, sha256 in sets)
