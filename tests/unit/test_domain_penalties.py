@@ -98,13 +98,11 @@ class TestLiteralLoops:
     def test_moving_averages(self):
         """The first are the variances themselves; the gradient in the variances is always 1."""
         first, second = drawn(2, 3).square().requires_grad_(), drawn(2, 3, seed=1).square()
-        penalised, averages = algorithms.update_moving_variances(
-            torch.zeros(2, 3).double(), first, 0.95
-        )
+        penalised, averages = algorithms.update_variances(torch.zeros(2, 3).double(), first, 0.95)
         assert torch.allclose(penalised, first)
         assert not averages.requires_grad
         assert torch.allclose(averages, 0.05 * first)
-        penalised, averages = algorithms.update_moving_variances(averages, second, 0.95)
+        penalised, averages = algorithms.update_variances(averages, second, 0.95)
         assert torch.allclose(penalised, (0.95 * 0.05 * first + 0.05 * second) / 0.05)
         assert torch.allclose(averages, 0.05 * penalised)
 

@@ -118,7 +118,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested_on_targets(self) -> dict[str, TestedModels]:
-        """Models and targets to test them on, in one job for each sources and algorithm."""
+        """Models and targets to test them on, a job for those of the same sources and algorithm."""
         batches: dict[str, list[Run]] = {}
         for run in self.plan.trained.values():
             batches.setdefault(run.batch, []).append(run)

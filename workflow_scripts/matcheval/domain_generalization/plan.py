@@ -199,16 +199,15 @@ def build_groups(
     groups: dict[str, Group] = {}
     for number, drawn in enumerate(hyper_parameter_groups(algorithm, n)):
         options = {**defaults, **drawn}
-        options |= {
-            name: _scale_value(options[name], scale[name]) for name in options.keys() & scale
-        }
+        options |= {name: _scale(options[name], scale[name]) for name in options.keys() & scale}
         options |= fixed
         changed = {name: options[name] for name in defaults if options[name] != defaults[name]}
         groups.setdefault(repr(changed), Group(algorithm, number, changed))
     return tuple(groups.values())
 
 
-def _scale_value(value: float, factor: float) -> float | int:
+def _scale(value: float, factor: float) -> float | int:
+    """Multiply a value, rounded to an integer if it was one, else to four significant digits."""
     if isinstance(value, int):
         return round(value * factor)
     return float(f"{value * factor:.{_DIGITS}g}")

@@ -27,10 +27,10 @@ _WORKFLOW_PACKAGES = (
 Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
 
 
-def import_function(name: str) -> Callable[..., None]:
+def import_function(name: str) -> Callable[..., Any]:
     """Import a function that is named as `module:name`."""
     module, _, function = name.partition(":")
-    imported: Callable[..., None] = getattr(import_module(module), function)
+    imported: Callable[..., Any] = getattr(import_module(module), function)
     return imported
 
 
@@ -47,10 +47,10 @@ def convert_arguments(
     }
 
 
-def run_call(call: Call) -> None:
-    """Import and run the function that a call names, with the call's arguments."""
+def run_call(call: Call) -> Any:
+    """Run the function that a call names, with the call's arguments; return its result."""
     function = import_function(call["function"])
-    function(**convert_arguments(function, call["arguments"]))
+    return function(**convert_arguments(function, call["arguments"]))
 
 
 # --- commands and scripts
@@ -180,7 +180,7 @@ def set_up_logging() -> None:
     """Send messages of level INFO and above to standard error, unless logging is configured."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("%(message)s"))
-    # The Hugging Face hub's client tells each of its requests.
+    # The Hugging Face hub's client logs each of its requests.
     handler.addFilter(lambda record: not record.name.startswith("httpx"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 

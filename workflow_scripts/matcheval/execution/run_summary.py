@@ -92,7 +92,7 @@ def _error_fields(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _pop_status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None:
-    """Remove and return the status of a command, or of a script if it is empty; None if missing."""
+    """Remove and return a command's exit status; an empty command stands for any script."""
     for status in statuses:
         if (command or "/.snakemake/scripts/") in status["command"]:
             statuses.remove(status)

@@ -140,7 +140,7 @@ def _missing_weights(study: Study) -> list[tuple[str, Path]]:
 
 
 def _check_class_folders(name: str, settings: DatasetKind) -> None:
-    """Check the names of class folders, as far as that needs no archive to be read."""
+    """Check that the class folders of an image folder are classes; archives are not read."""
     if isinstance(settings, ImageFolder) and (folder := settings.custom_paths["path"][0]).is_dir():
         visible = (path for path in folder.iterdir() if not path.name.startswith("."))
         filled = [path.name for path in visible if path.is_dir() and any(path.iterdir())]

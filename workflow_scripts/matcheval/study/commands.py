@@ -56,7 +56,7 @@ class Commands:
         return [spec.settings.builder_version, self._study.dataset_state(spec.name)]
 
     def made_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that prepares a batch of `made` datasets."""
+        """Return the arguments of a job that prepares datasets whose images are made when read."""
         study = self._study
         sets = []
         for name in study.made_batches[wildcards.batch]:
@@ -67,7 +67,7 @@ class Commands:
         return ["--sets", pack_argument(sets), "--results", f"{study.results}/"]
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
-        """Return digests of the user's files that a batch of `made` datasets is made from."""
+        """Return digests of the user's files behind a batch of datasets that are made when read."""
         names = self._study.made_batches[wildcards.batch]
         return sorted({self._study.dataset_state(name) for name in names})
 
@@ -169,7 +169,7 @@ class Commands:
         return self._inference_arguments(tested.models, [place])
 
     def _inference_arguments(self, models: Iterable[str], places: list[Any]) -> list[str]:
-        """Return the arguments of a job; a place names datasets, and where their outputs lie."""
+        """Return the arguments of a job that runs models on the sets that `places` name."""
         study, settings = self._study, self._study.inference
         run = [[asdict(self._model_source(name)), study.weights_file(name)] for name in models]
         return [

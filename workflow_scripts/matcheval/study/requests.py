@@ -77,9 +77,8 @@ class Requests:
             return min(attempt, 3) * 100 * math.ceil((request.mem_mb + files) / 100)
 
         def runtime(wildcards: Wildcards, attempt: int) -> Any:
-            working = (
-                _START_MINUTES + _TIME_MARGIN * self._work_seconds(rule, wildcards, models) / 60
-            )
+            seconds = self._work_seconds(rule, wildcards, models)
+            working = _START_MINUTES + _TIME_MARGIN * seconds / 60
             minutes = _STEP_MINUTES * math.ceil(max(request.minutes, working) / _STEP_MINUTES)
             return min(min(attempt, 3) * minutes, longest)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matcheval.study.analysis import Analysis
 
 AnAnalysis = TypeVar("AnAnalysis", bound="Analysis")
-STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+STUDIES_FOLDER = "studies"  # what the names of each study stand for (`study.stored`)
 # Folders of the results that studies share; no study can have their names.
 SHARED_FOLDERS = (
     "benchmarks", "checkpoints", "datasets", "downloads", "logs", "pools", "predictions",
@@ -239,23 +239,20 @@ class Study:
         return f"{self.folder}/datasets/{batch}"
 
     @cached_property
-    def _batch_of_made(self) -> dict[str, str]:
+    def _made_batch(self) -> dict[str, str]:
         """The batch that each `made` dataset is in."""
         return {name: batch for batch, names in self.made_batches.items() for name in names}
 
     def dataset_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset."""
         if dataset in self.made:
-            return [
-                self.made_folder(self._batch_of_made[dataset]),
-                *self.preparation_inputs(dataset),
-            ]
+            return [self.made_folder(self._made_batch[dataset]), *self.preparation_inputs(dataset)]
         return self.dataset_files(dataset)
 
     def description_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset's labels and classes."""
         if dataset in self.made:
-            return [self.made_folder(self._batch_of_made[dataset])]
+            return [self.made_folder(self._made_batch[dataset])]
         return self.description_files(dataset)
 
     def preparation_inputs(self, dataset: str) -> list[str]:

@@ -331,11 +331,9 @@ class _Expansion:
             yield _build_member(member, member.dataset, place)
         else:
             for values in placeholder_values(member, place):
-                yield self._define_dataset(member, values, place)
+                yield self._define(member, values, place)
 
-    def _define_dataset(
-        self, member: SuiteMember, values: Mapping[str, str], place: Place
-    ) -> Member:
+    def _define(self, member: SuiteMember, values: Mapping[str, str], place: Place) -> Member:
         """Define the dataset of a block with filled placeholders, and return its member."""
         name = fill_placeholders(member.name or "-".join(values.values()), values)
         if not is_name(name):

@@ -18,7 +18,7 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
-from matcheval.execution.entry_points import Call, convert_arguments, import_function
+from matcheval.execution.entry_points import Call, run_call
 from matcheval.figures.style import save_figure
 from matcheval.io.tables import TableSchema
 from matcheval.names import MODEL
@@ -114,8 +114,8 @@ def make_table(
     outputs: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
     """Read an analysis's files, tabulate, write the table, and plot it if a figure is named."""
-    module, function = import_module(analysis), import_function(read["function"])
-    files: Any = function(**convert_arguments(function, read["arguments"]))
+    module = import_module(analysis)
+    files = run_call(read)
     table = module.tabulate(*files, **options)
     write_page = getattr(module, "write_page", lambda *_: "")
     schema: TableSchema = module.SCHEMA.at_level(confidence)

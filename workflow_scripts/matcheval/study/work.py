@@ -167,9 +167,8 @@ def training_work(study: "Study", model: str) -> Work:
     images = recipe.epochs * (drawn or sum(size.images for size in sizes))
     passes = recipe.typed_options[0].forward_passes
     operations = 2.0 * passes * images * multiply_adds(study, model, sizes[0])
-    return Work(
-        operations, sum(s.reading_seconds * (1 if s.made else recipe.epochs) for s in sizes)
-    )
+    reading_seconds = sum(s.reading_seconds * (1 if s.made else recipe.epochs) for s in sizes)
+    return Work(operations, reading_seconds)
 
 
 def inference_work(study: "Study", models: Iterable[str], sizes: Sequence[ImageSet]) -> Work:
@@ -284,11 +283,8 @@ class Predicting:
             geometry = self._study.inference_plan.geometry(name).name
             by_geometry.setdefault(geometry, []).append(name)
         groups = by_geometry.values()
-        return [
-            batch
-            for names in groups
-            for batch in group_into_batches(names, self._seconds, INFERENCE_SECONDS)
-        ]
+        batches = (group_into_batches(names, self._seconds, INFERENCE_SECONDS) for names in groups)
+        return list(chain.from_iterable(batches))
 
     def _seconds(self, model: str) -> float:
         """Estimate how long a slow core takes to run a model on all datasets."""

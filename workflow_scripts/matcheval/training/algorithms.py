@@ -297,9 +297,7 @@ def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) ->
     return torch.cat([variances[:, :-1].flatten(), variances[:, -1]])
 
 
-def update_moving_variances(
-    previous: Tensor, variances: Tensor, decay: float
-) -> tuple[Tensor, Tensor]:
+def update_variances(previous: Tensor, variances: Tensor, decay: float) -> tuple[Tensor, Tensor]:
     """Update moving averages of variances; return them over 1 - decay, and without gradient."""
     averages = decay * previous.detach() + (1 - decay) * variances
     return averages / (1 - decay), averages.detach()
@@ -331,7 +329,7 @@ class Fishr(Algorithm):
                 [head_gradient_variance(domain.logits, domain.targets, domain.features)
                  for domain in domains]
             )  # fmt: skip
-            penalised, self.averages = update_moving_variances(
+            penalised, self.averages = update_variances(
                 self.averages, variances, self.options.decay
             )
         loss = super().objective(domains)

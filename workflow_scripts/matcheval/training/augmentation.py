@@ -92,19 +92,17 @@ def _cutout(images: Tensor, targets: Tensor, generator: Generator, parameter: fl
 def _mixup(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
     """Mix each image and target with another's, with one uniform weight for the batch."""
     weight = torch.rand((), generator=generator, dtype=images.dtype)
-    return _mix_with_others(images, targets, weight, generator)
+    return _mix_images(images, targets, weight, generator)
 
 
 def _basic_mixup(images: Tensor, targets: Tensor, generator: Generator, alpha: float) -> Batch:
     """Crop and mirror; then mix each image with another, with one Beta weight for the batch."""
     images, targets = _basic(images, targets, generator, 0.0)
     weight = torch.tensor(draw_beta(alpha, 1, generator)[0], dtype=images.dtype)
-    return _mix_with_others(images, targets, weight, generator)
+    return _mix_images(images, targets, weight, generator)
 
 
-def _mix_with_others(
-    images: Tensor, targets: Tensor, weight: Tensor, generator: Generator
-) -> Batch:
+def _mix_images(images: Tensor, targets: Tensor, weight: Tensor, generator: Generator) -> Batch:
     """Mix each image and target with those of a random image of the batch."""
     other = torch.randperm(len(images), generator=generator).to(images.device)
     weight = weight.to(images.device)

@@ -55,16 +55,14 @@ def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, A
         with readable(path, "a state", RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
             verify_file(path)
             content = torch.load(path, map_location="cpu", weights_only=True)
-            recorded, state = json.loads(content["identity"]), content["state"]
+            old, state = json.loads(content["identity"]), content["state"]
     except InputError as error:
         log.warning("not readable (%s); training starts from the beginning", error)
         return None
     wanted = json.loads(json.dumps(identity, sort_keys=True))
-    if recorded != wanted:
-        keys = sorted(
-            key for key in recorded.keys() | wanted.keys() if recorded.get(key) != wanted.get(key)
-        )
-        changes = ", ".join(f"{key} {recorded.get(key)} -> {wanted.get(key)}" for key in keys)
+    if old != wanted:
+        keys = sorted(k for k in old.keys() | wanted.keys() if old.get(k) != wanted.get(k))
+        changes = ", ".join(f"{key} {old.get(key)} -> {wanted.get(key)}" for key in keys)
         log.warning(
             "%s: belongs to another training run (%s); training starts from the beginning",
             path, changes,
@@ -184,8 +182,9 @@ def train_to_checkpoint(
 
 
 def describe_data(
-    recipe: Recipe, name: str, train: Sequence[Any], validation: Sequence[Any]
-) -> dict[str, str]:
+    recipe: Recipe, name: str, train: Sequence[tuple[str, str]],
+    validation: Sequence[tuple[str, str]],
+) -> dict[str, str]:  # fmt: skip
     """Describe the data as checkpoints record them: names and digests of sets and start weights."""
     data = {
         part: ", ".join(f"{set_name} {sha256}" for set_name, sha256 in sets)
@@ -198,13 +197,9 @@ def describe_data(
 
 
 def is_trained(
-    name: str,
-    recipe: str,
-    train: Sequence[Path],
-    validation: Sequence[Path],
-    output: Path,
+    name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path,
-) -> bool:
+) -> bool:  # fmt: skip
     """Return whether the checkpoint and history of this recipe and these data exist, undamaged."""
     if not (output.is_file() and history.is_file()):
         return False

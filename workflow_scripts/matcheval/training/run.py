@@ -152,9 +152,7 @@ class Run:
         )
         metrics, factor = RunningMetrics(self.device), 0.0
         self.algorithm.train()
-        drawn = [
-            draw_batches(rows, n_batches, recipe.batch_size, self.order) for _, rows in self.domains
-        ]
+        drawn = [draw_batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
         for i, rows in enumerate(zip(*drawn, strict=True)):
             factor = learning_rate_factor(
                 recipe.schedule,
