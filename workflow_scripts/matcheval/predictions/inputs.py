@@ -36,7 +36,7 @@ _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class Shown:
-    """Base of results: notebooks show the first paragraph of their text above a small table."""
+    """Base class of results, which notebooks show as text and a small table."""
 
     def _repr_html_(self) -> str:
         claims, table = self._in_notebook()
@@ -46,7 +46,7 @@ class Shown:
         return text + table.round(4).to_html(index=False, border=0, max_rows=_MAX_ROWS)
 
     def _in_notebook(self) -> "tuple[Sequence[str], pd.DataFrame | None]":
-        """Return the lines of the first paragraph of the text, and the table if there is one."""
+        """Return what notebooks show: the lines of the first paragraph, and the table if any."""
         tables = getattr(self, "to_pandas", None)
         return str(self).partition("\n\n")[0].splitlines(), tables and tables()
 
@@ -57,7 +57,7 @@ def columns_of(table: "pd.DataFrame", names: Sequence[str], *, every: bool) -> "
 
 
 def warn_each(texts: Iterable[str]) -> None:
-    """Issue an `InputWarning` per text, at the line of the caller's caller."""
+    """Issue an `InputWarning` for each text, attributed to the caller's caller."""
     for text in texts:
         warnings.warn(text, InputWarning, stacklevel=3)
 
