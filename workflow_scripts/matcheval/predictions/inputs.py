@@ -79,7 +79,7 @@ class Estimate:
     high: float
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]", name: str) -> "Estimate":
+    def _from_row(cls, row: "pd.Series[float]", name: str) -> "Estimate":
         return cls(*(float(row[name + end]) for end in ("", "_low", "_high")))
 
     def __str__(self) -> str:
@@ -138,9 +138,9 @@ class GapEstimate(Shown):
         )
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+    def _from_row(cls, row: "pd.Series[float]") -> "GapEstimate":
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in GAP_PARTS}
+        values: dict[str, Any] = {name: Estimate._from_row(row, name) for name in GAP_PARTS}
         values |= {name: float(row[name]) for name in numbers}
         return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
@@ -235,8 +235,8 @@ def _decode_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether data map names of models or sets to predictions, rather than being one's arrays."""
+def holds_several(data: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether data map names to the predictions of several models or sets, and hold no arrays."""
     if not isinstance(data, Mapping) or not len(data):
         return False
     if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):
