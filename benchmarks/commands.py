@@ -31,8 +31,8 @@ COMMANDS = {
 STUDIES = ("config.yaml", "studies/digits-shifts.yaml")
 
 
-def simulate(folder: Path) -> None:
-    """Write predictions of models on two sets, and a file without probabilities."""
+def write_predictions(folder: Path) -> None:
+    """Write simulated predictions of models on two sets, and a file without probabilities."""
     generator = np.random.default_rng(0)
     for name, n in SIZES.items():
         labels = generator.integers(0, 10, n)
@@ -48,8 +48,8 @@ def simulate(folder: Path) -> None:
     (folder / "classes.csv").write_text("label,prediction\n0,0\n1,1\n")
 
 
-def measured(folder: Path, *command: str) -> dict[str, object]:
-    """Run a module several times; return medians and the most."""
+def time_command(folder: Path, *command: str) -> dict[str, object]:
+    """Run a module several times; return medians and the most of its processor seconds."""
     variables = os.environ | {"PYTHONPATH": str(ROOT / "workflow_scripts")}
     # Some machines switch it off, and compile every module in every process.
     variables.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -77,13 +77,13 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        simulate(folder)
+        write_predictions(folder)
         copy_workflow(folder)
         for name, arguments in COMMANDS.items():
-            rows.append({"command": name, **measured(folder, "matcheval.cli", *arguments)})
+            rows.append({"command": name, **time_command(folder, "matcheval.cli", *arguments)})
         for study in STUDIES:
             plan = ("snakemake", "-n", "--profile", "profiles/laptop", "--configfile", study)
-            rows.append({"command": f"snakemake -n, {study}", **measured(folder, *plan)})
+            rows.append({"command": f"snakemake -n, {study}", **time_command(folder, *plan)})
     write_results("commands", rows, "numpy", "pandas", "numba", "matplotlib", "snakemake")
 
 

@@ -17,7 +17,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 
 
 def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: str) -> None:
-    """Print rows and keep them in `results/<name>.csv`, with machine and versions."""
+    """Print rows and write them to `results/<name>.csv`, with machine and versions."""
     from matcheval.io.provenance import software_versions
 
     versions = " ".join(f"{k} {v}" for k, v in software_versions(*packages).items())
@@ -33,7 +33,7 @@ def write_results(name: str, rows: Iterable[Mapping[str, object]], *packages: st
 
 
 def peak_mib() -> int:
-    """The most memory this process has held since its program began.
+    """Return the most memory this process has held since its program began.
 
     Not `ru_maxrss`, in which Linux counts what the process that started this one held.
     """
@@ -42,7 +42,7 @@ def peak_mib() -> int:
 
 
 def processor_seconds(function: Callable[[], object]) -> float:
-    """Processor time of one call: other programs of the machine do not count."""
+    """Return the processor time of one call, in which other programs do not count."""
     start = time.process_time()
     function()
     return time.process_time() - start

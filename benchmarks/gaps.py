@@ -25,15 +25,15 @@ METHODS = MatchingSettings().methods
 ALL_MODELS = 286
 
 
-def references(comparisons) -> None:
-    """No-warning references of all models and criteria."""
+def estimate_references(comparisons) -> None:
+    """Compute the no-warning references of all models and criteria."""
     for method in METHODS.values():
         for comparison in comparisons:
             no_warning_reference(comparison, method)
 
 
-def measure(n_models: int) -> list[dict]:
-    """A row per part."""
+def time_parts(n_models: int) -> list[dict]:
+    """Time the parts of the gaps of some models; return a row per part."""
     rng = np.random.default_rng(0)
     labels = [rng.integers(0, 1_000, n) for n in (50_000, 10_000)]  # models share them
     comparisons = [
@@ -46,7 +46,7 @@ def measure(n_models: int) -> list[dict]:
     no_warning_reference(comparisons[0], next(iter(METHODS.values())))  # compiled by now
     parts = {
         "decomposition": lambda: decompose_models([bin_sets(*scored(c)) for c in comparisons]),
-        "references": lambda: references(comparisons),
+        "references": lambda: estimate_references(comparisons),
         "all": lambda: estimate_gaps(
             ComparedModels(comparisons[0].pair, tuple(comparisons), METHODS, tuple(range(10)))
         ),
@@ -65,4 +65,4 @@ def measure(n_models: int) -> list[dict]:
 
 if __name__ == "__main__":
     sizes = [int(text) for text in sys.argv[1:]] or [8, 16]
-    write_results("gaps", [row for n in sizes for row in measure(n)], "numpy", "scipy", "numba")
+    write_results("gaps", [row for n in sizes for row in time_parts(n)], "numpy", "scipy", "numba")

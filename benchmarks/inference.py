@@ -39,8 +39,8 @@ Rates = dict[str, float]
 N_DISTINCT = 500  # photographs; more images are these again
 
 
-def photographs(n: int) -> list[bytes]:
-    """JPEG files of the size and weight of ImageNet's."""
+def make_photographs(n: int) -> list[bytes]:
+    """Generate JPEG files with the size and weight of ImageNet's."""
     files = []
     for i in range(min(n, N_DISTINCT)):
         rng = np.random.default_rng(i)
@@ -54,8 +54,8 @@ def photographs(n: int) -> list[bytes]:
 
 
 def make_dataset_folder(folder: Path, n: int) -> list[bytes]:
-    """Generated photographs as a dataset of the workflow, in `folder/dataset`."""
-    files = photographs(n)
+    """Write generated photographs as a dataset to `folder/dataset`; return the files."""
+    files = make_photographs(n)
     offsets = np.cumsum([0, *map(len, files)])[:-1].astype(np.int64)
     images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     classes = tuple(f"{i:04d}" for i in range(1000))
@@ -67,8 +67,8 @@ def make_dataset_folder(folder: Path, n: int) -> list[bytes]:
     return files
 
 
-def make_inputs(folder: Path, n: int) -> None:
-    """The same images as our dataset and as a tree of class folders."""
+def make_input_folders(folder: Path, n: int) -> None:
+    """Write the same images as a dataset of ours and as a tree of class folders."""
     for i, data in enumerate(make_dataset_folder(folder, n)):
         place = folder / "tree" / f"{i % 1000:04d}"
         place.mkdir(parents=True, exist_ok=True)
@@ -76,22 +76,22 @@ def make_inputs(folder: Path, n: int) -> None:
 
 
 def make_model(name: str) -> tuple[torch.nn.Module, dict[str, object]]:
-    """A model of timm with random weights, and its data configuration."""
+    """Make a model of timm with random weights; return it and its data configuration."""
     timm = load_timm()
     torch.manual_seed(0)
     model = timm.create_model(name).eval()
     return model, timm.data.resolve_data_config(model=model)
 
 
-def seconds_of(settings: InferenceConfig) -> float:
-    """The time now, once the device has done its work."""
+def finished_time(settings: InferenceConfig) -> float:
+    """Return the time in seconds once the device has done its work."""
     if settings.device == "cuda":
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
-def plain_loop(name: str, tree: Path, settings: InferenceConfig, workers: int) -> float:
-    """Images a second of timm's validation style, without its start."""
+def plain_loop_rate(name: str, tree: Path, settings: InferenceConfig, workers: int) -> float:
+    """Return images per second of a loop like timm's validation script, after its start."""
     from torch.utils.data import DataLoader
     from torchvision.datasets import ImageFolder
 
@@ -104,19 +104,19 @@ def plain_loop(name: str, tree: Path, settings: InferenceConfig, workers: int) -
     )
     model.to(settings.device)
     torch.set_num_threads(settings.n_threads)
-    start = seconds_of(settings)
+    start = finished_time(settings)
     predictions = []
     with torch.inference_mode():
         for images, _ in loader:
             p = model(images.to(settings.device, non_blocking=cuda)).float().softmax(1)
             predictions.append(p.max(1).indices.cpu())
-    return len(dataset) / (seconds_of(settings) - start)
+    return len(dataset) / (finished_time(settings) - start)
 
 
-def our_pass(
+def time_pass(
     name: str, reader: Reader, dataset: Dataset, settings: InferenceConfig, n_models: int = 1
 ) -> tuple[float, Any]:
-    """Images a second and model of this workflow, without its start, and the predictions."""
+    """Return images per second and model of this workflow, after its start, and predictions."""
     tasks = []
     for _ in range(n_models):
         model, data = make_model(name)
@@ -124,14 +124,14 @@ def our_pass(
         writer.finish = lambda: None  # type: ignore[method-assign]
         transform = Transform.from_data_config(data)
         tasks.append((ForwardModel(name, model, transform, settings), [writer]))
-    start = seconds_of(settings)
+    start = finished_time(settings)
     run_inference(tasks, reader, dataset, settings)
-    rate = n_models * len(dataset) / (seconds_of(settings) - start)
+    rate = n_models * len(dataset) / (finished_time(settings) - start)
     return rate, tasks[0][1][0].collect()
 
 
-def decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
-    """The images of a dataset as an array, decoded, resized and cropped."""
+def make_decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
+    """Make a reader of a dataset's images as an array: decoded, resized and cropped."""
     images = (geometry.apply(dataset.image(i)) for i in range(len(dataset)))
     pixels = np.stack([np.asarray(image) for image in images])
     return ArrayReader(
@@ -141,8 +141,8 @@ def decoded_reader(dataset: Dataset, geometry: Geometry) -> Reader:
     )
 
 
-def forward_rate(name: str, settings: InferenceConfig, size: int) -> float:
-    """Images a second of the model alone, its input normalised and on the device."""
+def forward_pass_rate(name: str, settings: InferenceConfig, size: int) -> float:
+    """Return images per second of the model alone, with normalised images on the device."""
     model, data = make_model(name)
     model.to(settings.device, memory_format=torch.channels_last)
     batch = settings.images_at_a_time(size, size)
@@ -151,30 +151,30 @@ def forward_rate(name: str, settings: InferenceConfig, size: int) -> float:
     n = 0
     with arithmetic(settings), torch.inference_mode():
         model(images)
-        start = seconds_of(settings)
-        while seconds_of(settings) - start < 5:
+        start = finished_time(settings)
+        while finished_time(settings) - start < 5:
             model(images)
             n += batch
-        return n / (seconds_of(settings) - start)
+        return n / (finished_time(settings) - start)
 
 
 def measure_speed(name: str, folder: Path, settings: InferenceConfig, workers: int) -> Rates:
-    """Images a second of each way, measured one right after the other."""
+    """Return images per second of each way to run a model, and the ratios of these."""
     dataset = read_dataset(folder / "dataset")
     _, data = make_model(name)
     geometry = Transform.from_data_config(data).geometry
-    plain = plain_loop(name, folder / "tree", settings, workers)
+    plain = plain_loop_rate(name, folder / "tree", settings, workers)
 
     def reader() -> Reader:
         return DecodingReader(dataset, geometry, workers)
 
-    alone, fp32 = our_pass(name, reader(), dataset, settings)
-    shared, _ = our_pass(name, reader(), dataset, settings, SHARING)
-    decoded, _ = our_pass(name, decoded_reader(dataset, geometry), dataset, settings)
-    forward = forward_rate(name, settings, geometry.crop[0])
+    alone, fp32 = time_pass(name, reader(), dataset, settings)
+    shared, _ = time_pass(name, reader(), dataset, settings, SHARING)
+    decoded, _ = time_pass(name, make_decoded_reader(dataset, geometry), dataset, settings)
+    forward = forward_pass_rate(name, settings, geometry.crop[0])
     low = replace(settings, precision="bf16")
-    bf16, rounded = our_pass(name, reader(), dataset, low)
-    shared_bf16, _ = our_pass(name, reader(), dataset, low, SHARING)
+    bf16, rounded = time_pass(name, reader(), dataset, low)
+    shared_bf16, _ = time_pass(name, reader(), dataset, low, SHARING)
     return {
         "plain_per_s": plain, "alone_per_s": alone, "shared_per_s": shared,
         "decoded_per_s": decoded, "forward_per_s": forward, "bf16_per_s": bf16,
@@ -185,8 +185,8 @@ def measure_speed(name: str, folder: Path, settings: InferenceConfig, workers: i
     }  # fmt: skip
 
 
-def typical(name: str, folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
-    """One row: medians of the rounds, and the range of the ratios."""
+def measure_model(name: str, folder: Path, arguments: argparse.Namespace) -> dict[str, object]:
+    """Measure a model in several rounds; return a row of medians and ranges of the ratios."""
     settings = InferenceConfig(arguments.device, arguments.batch_size, arguments.threads)
     rounds = [
         measure_speed(name, folder, settings, arguments.workers) for _ in range(arguments.rounds)
@@ -217,8 +217,8 @@ def main() -> None:
     arguments = parser.parse_args()
     name = "inference" if arguments.device == "cpu" else f"inference_{arguments.device}"
     with tempfile.TemporaryDirectory() as place:
-        make_inputs(Path(place), arguments.images)
-        rows = [typical(model, Path(place), arguments) for model in arguments.models]
+        make_input_folders(Path(place), arguments.images)
+        rows = [measure_model(model, Path(place), arguments) for model in arguments.models]
     write_results(name, rows, "torch", "timm", "pillow")
 
 

@@ -33,16 +33,16 @@ SIZES = (
 
 
 def milliseconds(function: Callable[[], object]) -> float:
-    """Wall time of one call."""
+    """Return the wall time of one call, in milliseconds."""
     start = time.perf_counter()
     function()
     return 1e3 * (time.perf_counter() - start)
 
 
-def measure(
+def time_matching(
     name: str, n_source: int, n_target: int, n_classes: int, transcribe: bool
 ) -> list[dict]:
-    """One row per criterion."""
+    """Time plan, runs and transcription of the matching at one size; a row per criterion."""
     source = simulate(n_source, n_classes, 1)
     target = simulate(n_target, n_classes, 2, accuracy=0.8)
     rows = []
@@ -87,5 +87,5 @@ def measure(
 
 
 if __name__ == "__main__":
-    results = [row for size in SIZES for row in measure(*size)]
+    results = [row for size in SIZES for row in time_matching(*size)]
     write_results("matching", results, "numpy", "numba")

@@ -37,27 +37,27 @@ FILE = RESULTS / "mutants.csv"
 LIBRARY = "workflow_scripts/matcheval"
 COVERAGE = ROOT / "results" / "coverage"  # large, and of no use to others
 SECONDS = 300  # a mutant that runs longer is killed by time
-MOST = 40  # tests of one mutant, beyond which their whole files are run
-COMPARED = {
+MAX_TESTS = 40  # tests of one mutant, beyond which their whole files are run
+COMPARISONS = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is,
 }  # fmt: skip
-OPERATED = {
+OPERATORS = {
     ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
     ast.FloorDiv: ast.Mult, ast.Mod: ast.Mult, ast.And: ast.Or, ast.Or: ast.And,
 }  # fmt: skip
 SIMPLE = (ast.Assign, ast.AugAssign, ast.Return, ast.Expr, ast.AnnAssign, ast.Assert)
 
 
-def changes(statement: ast.stmt) -> Iterator[ast.stmt]:
-    """Yield every statement that differs in one place."""
+def mutate(statement: ast.stmt) -> Iterator[ast.stmt]:
+    """Yield copies of a statement, each with one operator, number or boolean changed."""
     for number, node in enumerate(ast.walk(statement)):
         changed = copy.deepcopy(statement)
         twin = list(ast.walk(changed))[number]
-        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARED:
-            twin.ops[0] = COMPARED[type(node.ops[0])]()
-        elif isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OPERATED:
-            twin.op = OPERATED[type(node.op)]()
+        if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
+            twin.ops[0] = COMPARISONS[type(node.ops[0])]()
+        elif isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OPERATORS:
+            twin.op = OPERATORS[type(node.op)]()
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
             twin.value = node.value + 1
         elif isinstance(node, ast.Constant) and type(node.value) is bool:
@@ -67,8 +67,8 @@ def changes(statement: ast.stmt) -> Iterator[ast.stmt]:
         yield changed
 
 
-def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """Yield functions of a file by name, those of classes with the class's name."""
+def list_functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Yield the functions of a file with their names, methods as `Class.method`."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         prefix = f"{node.name}." if isinstance(node, ast.ClassDef) else ""
         for member in node.body if isinstance(node, ast.Module | ast.ClassDef) else ():
@@ -76,7 +76,7 @@ def functions(path: Path) -> Iterator[tuple[str, ast.FunctionDef]]:
                 yield prefix + member.name, member
 
 
-def statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+def list_statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
     """Yield the simple statements of a function, and the conditions of its branches."""
     for node in ast.walk(function):
         if isinstance(node, SIMPLE):
@@ -85,30 +85,30 @@ def statements(function: ast.FunctionDef) -> Iterator[ast.stmt]:
             yield ast.Expr(node.test, lineno=node.test.lineno, end_lineno=node.test.end_lineno)
 
 
-def make(n: int, seed: int) -> None:
-    """Draw mutants, and write what they change."""
-    found = []
+def draw_mutants(n: int, seed: int) -> None:
+    """Draw `n` of all mutants of the library at random, and write them to `FILE`."""
+    mutants = []
     for path in sorted((ROOT / LIBRARY).rglob("*.py")):
-        for name, function in functions(path):
-            for statement in statements(function):
+        for name, function in list_functions(path):
+            for statement in list_statements(function):
                 before = ast.unparse(statement)
-                found += [
+                mutants += [
                     {"file": str(path.relative_to(ROOT)), "function": name, "before": before,
                      "after": ast.unparse(changed)}
-                    for changed in changes(statement)
+                    for changed in mutate(statement)
                 ]  # fmt: skip
-    drawn = random.Random(seed).sample(found, n)
-    write(drawn)
-    print(f"{n} of {len(found)}")
+    drawn = random.Random(seed).sample(mutants, n)
+    write_mutants(drawn)
+    print(f"{n} of {len(mutants)}")
 
 
-def read() -> list[dict[str, str]]:
-    """Read the mutants and what became of them."""
+def read_mutants() -> list[dict[str, str]]:
+    """Read the mutants of `FILE`, with what became of each."""
     return list(csv.DictReader(FILE.open(encoding="utf-8", newline="")))
 
 
-def write(rows: list[dict[str, str]]) -> None:
-    """Keep the mutants and what became of them."""
+def write_mutants(rows: list[dict[str, str]]) -> None:
+    """Write mutants to `FILE`, with what became of each."""
     names = dict.fromkeys(name for row in rows for name in row)
     with FILE.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(names))
@@ -116,26 +116,26 @@ def write(rows: list[dict[str, str]]) -> None:
         writer.writerows(rows)
 
 
-def place(row: dict[str, str], root: Path) -> tuple[Path, ast.stmt] | None:
-    """Find the statement of a mutant: in its file, or wherever its function is now."""
+def find_statement(row: dict[str, str], root: Path) -> tuple[Path, ast.stmt] | None:
+    """Find a mutant's statement in its file, or wherever its function is now, or return None."""
     own = root / row["file"]
     name = row["function"].rpartition(".")[2]
     for path in [own] * own.exists() + sorted((root / LIBRARY).rglob("*.py")):
-        for found, function in functions(path):
-            if found.rpartition(".")[2] == name:
-                for statement in statements(function):
+        for function_name, function in list_functions(path):
+            if function_name.rpartition(".")[2] == name:
+                for statement in list_statements(function):
                     if ast.unparse(statement) == row["before"]:
                         return path, statement
     return None
 
 
-def tests_of(path: Path, statement: ast.stmt, root: Path) -> list[str]:
-    """Tests that execute a statement; if none does, the files that import its package."""
+def find_tests(path: Path, statement: ast.stmt, root: Path) -> list[str]:
+    """Return tests that execute a statement; if none does, files that import its package."""
     place = path.relative_to(root)
     lines = range(statement.lineno, statement.end_lineno + 1)
     tests, files = set(), Counter()
     for line in lines:
-        for context in covered().get(str(place), {}).get(line, ()):
+        for context in tests_by_line().get(str(place), {}).get(line, ()):
             test, _, phase = context.partition("|")
             file = test.partition("::")[0]
             tests.add(test if phase == "run" else file)  # others may share what is set up
@@ -143,7 +143,7 @@ def tests_of(path: Path, statement: ast.stmt, root: Path) -> list[str]:
     if tests:
         whole = {test for test in tests if "::" not in test}
         few = {test for test in tests if test.partition("::")[0] not in whole}
-        return sorted(whole | few) if len(few) <= MOST else sorted(files)
+        return sorted(whole | few) if len(few) <= MAX_TESTS else sorted(files)
     parts = place.relative_to("workflow_scripts").with_suffix("").parts
     part = ".".join(parts[: 3 if parts[1] == "analyses" else 2])
     every = sorted((root / "tests" / "unit").glob("test_*.py"))
@@ -152,8 +152,8 @@ def tests_of(path: Path, statement: ast.stmt, root: Path) -> list[str]:
 
 
 @functools.cache
-def covered() -> dict[str, dict[int, list[str]]]:
-    """Return which tests execute each line, by file."""
+def tests_by_line() -> dict[str, dict[int, list[str]]]:
+    """Return which tests execute each line, by file and line, from the coverage data."""
     from coverage import CoverageData
 
     data = CoverageData(str(COVERAGE))
@@ -167,7 +167,7 @@ def covered() -> dict[str, dict[int, list[str]]]:
     }
 
 
-def cover() -> None:
+def measure_coverage() -> None:
     """Run the unit tests, and write which of them execute each line."""
     settings = COVERAGE.with_name("settings.ini")  # files named `coverage.*` are removed
     settings.parent.mkdir(exist_ok=True)
@@ -181,8 +181,8 @@ def cover() -> None:
     )  # fmt: skip
 
 
-def patched(path: Path, statement: ast.stmt, after: str) -> str:
-    """Return a source file with one statement, or the condition of a branch, in other words."""
+def patch_source(path: Path, statement: ast.stmt, after: str) -> str:
+    """Return a file's source with one statement, or condition of a branch, replaced by a text."""
     lines = path.read_text(encoding="utf-8").split("\n")
     first, last = statement.lineno - 1, statement.end_lineno
     indent = re.match(r"\s*", lines[first])[0]
@@ -195,8 +195,8 @@ def patched(path: Path, statement: ast.stmt, after: str) -> str:
     return "\n".join(lines)
 
 
-def test(root: Path, tests: list[str], output: Path) -> None:
-    """Run tests in this process, which ends with the status of pytest."""
+def run_tests(root: Path, tests: list[str], output: Path) -> None:
+    """Run tests in this process, and end it with the exit status of pytest."""
     import pytest
 
     os.setpgrp()
@@ -209,16 +209,17 @@ def test(root: Path, tests: list[str], output: Path) -> None:
     os._exit(int(status))
 
 
-def run(row: dict[str, str], root: Path) -> str:
-    """Return the test that kills a mutant, `survived` or `gone`."""
-    found = place(row, root)
+def run_mutant(row: dict[str, str], root: Path) -> str:
+    """Run a mutant's tests; return the one that fails, `survived`, `time`, `error` or `gone`."""
+    found = find_statement(row, root)
     if found is None:
         return "gone"
     path, statement = found
-    tests, original = tests_of(path, statement, root), path.read_bytes()
-    path.write_text(patched(path, statement, row["after"]), encoding="utf-8")
+    tests, original = find_tests(path, statement, root), path.read_bytes()
+    path.write_text(patch_source(path, statement, row["after"]), encoding="utf-8")
     output = root.parent / "output"
-    process = multiprocessing.get_context("fork").Process(target=test, args=(root, tests, output))
+    fork = multiprocessing.get_context("fork")
+    process = fork.Process(target=run_tests, args=(root, tests, output))
     process.start()
     process.join(SECONDS)
     try:
@@ -233,35 +234,35 @@ def run(row: dict[str, str], root: Path) -> str:
 
 
 def main() -> None:
-    """Read the command line."""
+    """Read the command line, and draw or run mutants."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=["cover", "make", "run"])
     parser.add_argument("--n", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", help="numbers of mutants, such as 0-49")
-    given = parser.parse_args()
-    if given.what == "make":
-        make(given.n, given.seed)
+    arguments = parser.parse_args()
+    if arguments.what == "make":
+        draw_mutants(arguments.n, arguments.seed)
         return
-    if given.what == "cover":
-        cover()
+    if arguments.what == "cover":
+        measure_coverage()
         return
     # Processes that are forked from this one need not import these again.
     for module in ("matplotlib.pyplot", "pandas", "pyarrow", "pytest", "sklearn", "torch"):
         importlib.import_module(module)
 
-    rows = read()
+    rows = read_mutants()
     commit = subprocess.check_output(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, text=True)
-    low, high = map(int, given.only.split("-")) if given.only else (0, len(rows) - 1)
+    low, high = map(int, arguments.only.split("-")) if arguments.only else (0, len(rows) - 1)
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder, "tree")
         subprocess.run(["git", "clone", "-q", ROOT, root], check=True)
         Path(folder, "shared").symlink_to(ROOT.parent / "shared")  # real data, where they are
         for number, row in enumerate(rows):
             if low <= number <= high and not row.get(commit.strip()):
-                row[commit.strip()] = run(row, root)
+                row[commit.strip()] = run_mutant(row, root)
                 print(number, row["function"], row[commit.strip()], flush=True)
-                write(rows)
+                write_mutants(rows)
 
 
 if __name__ == "__main__":

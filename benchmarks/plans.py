@@ -25,8 +25,8 @@ STUDIES = ("config.yaml", "studies/cifar10.yaml", "studies/imagenet.yaml")
 SIZES = ((70, 400), (10_000, 200))  # models, sets
 
 
-def dry_run(folder: Path, study: str, target: str = "all") -> tuple[float, float, int]:
-    """Seconds, peak memory in MiB, and number of jobs of a dry run."""
+def time_plan(folder: Path, study: str, target: str = "all") -> tuple[float, float, int]:
+    """Run `snakemake -n`; return its seconds, peak memory in MiB, and number of jobs."""
     output = folder / "output.txt"
     start = time.perf_counter()
     with output.open("wb") as stream:
@@ -47,8 +47,8 @@ def dry_run(folder: Path, study: str, target: str = "all") -> tuple[float, float
     return seconds, usage.ru_maxrss / 1024, int(jobs[1].replace(",", ""))
 
 
-def make_study(folder: Path, n_models: int, n_sets: int) -> str:
-    """A catalogue of checkpoints, a suite of arrays, and files in place of weights and images."""
+def write_study(folder: Path, n_models: int, n_sets: int) -> str:
+    """Write a study of checkpoints and a suite of arrays, with empty files; return its name."""
     name = f"plan-{n_models}x{n_sets}"
     weights = folder / f"{name}-weights"
     weights.mkdir()
@@ -72,8 +72,8 @@ def make_study(folder: Path, n_models: int, n_sets: int) -> str:
     return name
 
 
-def make_predictions(folder: Path, name: str, n_sets: int) -> None:
-    """Stubs of prepared sets, of all predictions on them, and of the links to these."""
+def write_stubs(folder: Path, name: str, n_sets: int) -> None:
+    """Write stubs of prepared sets, of all predictions on them, and of the links to these."""
     from matcheval.io.provenance import publish
     from matcheval.io.user_files import read_yaml
     from matcheval.study.configuration import load_study
@@ -102,8 +102,8 @@ def make_predictions(folder: Path, name: str, n_sets: int) -> None:
     suite.write_text(json.dumps({f"set{i}": "0" * 64 for i in range(n_sets)}))
 
 
-def row(study: str, state: str, runs: list[tuple[float, float, int]]) -> dict[str, object]:
-    """What is written of the dry runs of one study in one state."""
+def summarize(study: str, state: str, runs: list[tuple[float, float, int]]) -> dict[str, object]:
+    """Return a row of results: the dry runs of one study in one state."""
     return {
         "study": study, "state": state, "jobs": runs[0][2], "repeats": len(runs),
         "seconds": round(statistics.median(run[0] for run in runs), 2),
@@ -112,22 +112,23 @@ def row(study: str, state: str, runs: list[tuple[float, float, int]]) -> dict[st
 
 
 def main() -> None:
-    """Time the plans, each study's in a fresh copy of the workflow."""
+    """Time the dry runs, each study's in a fresh copy of the workflow."""
     rows = []
     for study in (*STUDIES, *SIZES):
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             copy_workflow(folder)
             if isinstance(study, str):
-                rows.append(row(study, "nothing", [dry_run(folder, study) for _ in range(REPEATS)]))
+                runs = [time_plan(folder, study) for _ in range(REPEATS)]
+                rows.append(summarize(study, "nothing", runs))
                 continue
             os.chdir(folder)
-            name, (n_models, n_sets) = make_study(folder, *study), study
-            suite = f"{n_models} models on {n_sets} sets"
-            rows.append(row(suite, "weights", [dry_run(folder, f"{name}.yaml", "predictions")]))
+            name, (n_models, n_sets) = write_study(folder, *study), study
+            suite, file = f"{n_models} models on {n_sets} sets", f"{name}.yaml"
+            rows.append(summarize(suite, "weights", [time_plan(folder, file, "predictions")]))
             if study == SIZES[0]:
-                make_predictions(folder, name, n_sets)
-                rows.append(row(suite, "all", [dry_run(folder, f"{name}.yaml", "predictions")]))
+                write_stubs(folder, name, n_sets)
+                rows.append(summarize(suite, "all", [time_plan(folder, file, "predictions")]))
             os.chdir(RESULTS.parent)
     write_results("plans", rows, "snakemake")
 

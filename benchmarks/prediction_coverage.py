@@ -24,7 +24,7 @@ CASES = {  # images of the target, shift, share changed
 
 
 def draw(rng: np.random.Generator, n: int, shift: float, changed: float) -> dict[str, np.ndarray]:
-    """Draw a set: logits and labels."""
+    """Draw logits and labels of a set, with a shift of one class or a share of labels changed."""
     logits = 1.5 * rng.normal(size=(n, CLASSES))
     logits[np.arange(n), rng.integers(0, CLASSES, n)] += 6 - shift
     labels = (softmax(logits, axis=1).cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
@@ -32,25 +32,26 @@ def draw(rng: np.random.Generator, n: int, shift: float, changed: float) -> dict
     return {"logits": logits, "labels": labels % CLASSES}
 
 
-def measure(seed: int, name: str, n: int, *change: float) -> dict[str, object]:
-    """A row of results."""
+def measure_coverage(seed: int, name: str, n: int, *change: float) -> dict[str, object]:
+    """Return how often intervals of recommended predictions hold the accuracy in one case."""
     many = draw(np.random.default_rng(seed), 1_000_000, *change)
     true = (many["logits"].argmax(axis=1) == many["labels"]).mean()
-    found = []
+    results = []
     for report in range(REPORTS):
         rng = np.random.default_rng([seed, report])
         base, target = draw(rng, N_BASE, 0, 0), draw(rng, n, *change)["logits"]
-        given = me.predict_accuracy(base, {"target": {"logits": target}}, methods=METHODS)
-        (one,) = given.recommendations
-        if one.method:
-            held = 100 * (one.low <= true <= one.high)
-            found.append((held, 100 * abs(one.predicted - true), 50 * (one.high - one.low)))
-    values = *np.mean(found, axis=0), np.std(found, axis=0)[0] / len(found) ** 0.5
-    shares = {"accuracy": 100 * true, "recommended": 100 * len(found) / REPORTS}
+        predicted = me.predict_accuracy(base, {"target": {"logits": target}}, methods=METHODS)
+        (advice,) = predicted.recommendations
+        if advice.method:
+            held = 100 * (advice.low <= true <= advice.high)
+            width = advice.high - advice.low
+            results.append((held, 100 * abs(advice.predicted - true), 50 * width))
+    values = *np.mean(results, axis=0), np.std(results, axis=0)[0] / len(results) ** 0.5
+    shares = {"accuracy": 100 * true, "recommended": 100 * len(results) / REPORTS}
     shares |= zip(("coverage", "error", "half_width", "coverage_se"), values, strict=True)
     return {"case": name, "n": n, "reports": REPORTS} | {k: round(v, 1) for k, v in shares.items()}
 
 
 if __name__ == "__main__":
-    rows = [measure(seed, name, *case) for seed, (name, case) in enumerate(CASES.items())]
+    rows = [measure_coverage(seed, name, *case) for seed, (name, case) in enumerate(CASES.items())]
     write_results("prediction_coverage", rows, "numpy")

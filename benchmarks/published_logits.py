@@ -25,7 +25,7 @@ STUDY = STUDIES / "cifar10.1-published.yaml"
 
 
 def write_published(data: Path, output: Path) -> Path:
-    """Write the files of all networks, and return the study file that uses them."""
+    """Write the logits of all networks as published files; return a study file that uses them."""
     study = read_yaml(STUDY)
     listed = STUDIES / Path(study["datasets"]["cifar10"]["download"]["files"]).name
     with (STUDIES / Path(study["models"]).name).open(newline="") as file:
@@ -57,7 +57,7 @@ def write_published(data: Path, output: Path) -> Path:
 
 
 def write_file(path: Path, logits: np.ndarray, truth: np.ndarray) -> None:
-    """Write a file in the published format, in which `labels` are the predicted classes."""
+    """Write logits in the published format, whose `labels` are the predicted classes."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     probabilities = shifted / shifted.sum(axis=1, keepdims=True)
     predicted = logits.argmax(axis=1)

@@ -33,35 +33,35 @@ REPETITIONS, HALF_WIDTH = 500, 0.02
 Arrays = Mapping[str, np.ndarray]
 
 
-def catalogue() -> list[dict[str, str]]:
-    """The rows of the study's catalogue."""
+def read_catalogue() -> list[dict[str, str]]:
+    """Read the rows of the study's catalogue of networks."""
     file = ROOT / "studies" / "cifar10.1-published-models.csv"
     with file.open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
 
 
-def predictions(dataset: str, model: str) -> Predictions:
-    """A network's predictions on a set."""
+def read_network(dataset: str, model: str) -> Predictions:
+    """Read a network's published predictions on a set."""
     layout = Layout(columns={"logits": "preds"}, labels_file=str(FILES / LABELS[dataset]))
     return read_predictions(FILES / LISTED.stem / dataset / f"{model}.npz", layout=layout)
 
 
-def arrays(found: Predictions, rows: np.ndarray | slice = slice(None)) -> Arrays:
-    """Some rows of predictions, as the Python interface takes them."""
+def select_rows(predictions: Predictions, rows: np.ndarray | slice = slice(None)) -> Arrays:
+    """Return labels, predictions and probabilities of some rows, as `compare` takes them."""
     return {
-        "labels": found.label[rows], "prediction": found.prediction[rows],
-        "probability": found.probability[rows],
+        "labels": predictions.label[rows], "prediction": predictions.prediction[rows],
+        "probability": predictions.probability[rows],
     }  # fmt: skip
 
 
-def groups() -> Iterator[dict]:
-    """Compare the networks of each group, and of each family among the plain ones and refined."""
+def compare_groups() -> Iterator[dict]:
+    """Compare both sets for the networks of each group; yield a row per criterion."""
     members = defaultdict[str, list[str]](list)
-    for row in catalogue():
+    for row in read_catalogue():
         members["all"].append(row["name"])
         members[row["group"]].append(row["name"])
-    old = {name: arrays(predictions("cifar10", name)) for name in members["all"]}
-    new = {name: arrays(predictions("cifar10.1-v6", name)) for name in members["all"]}
+    old = {name: select_rows(read_network("cifar10", name)) for name in members["all"]}
+    new = {name: select_rows(read_network("cifar10.1-v6", name)) for name in members["all"]}
     for group, names in members.items():
         found = me.compare(
             {n: old[n] for n in names}, {n: new[n] for n in names}, seeds=SEEDS, pair="cifar10.1"
@@ -73,49 +73,49 @@ def groups() -> Iterator[dict]:
                 f"{key}_above_0": int((own[f"{key}_low"] > 0).sum())
                 for key in ("gap", "confidence_part", "matched_gap", "conditional_part")
             }
-            yield {"group": group, "models": len(names)} | row_of(found, criterion) | above | {
+            yield {"group": group, "models": len(names)} | mean_row(found, criterion) | above | {
                 "least_matched_gap": own["matched_gap"].min(),
                 "largest_matched_gap": own["matched_gap"].max(),
                 "reference_narrowing": gaps.reference_narrowing,
             }  # fmt: skip
 
 
-def row_of(found: me.ComparisonResult, criterion: str) -> dict:
-    """The mean quantities of a comparison, with the strengths of its claims."""
-    gaps = found.gaps[criterion]
+def mean_row(comparison: me.ComparisonResult, criterion: str) -> dict:
+    """Return a row of a comparison: mean quantities, and the strengths of its claims."""
+    gaps = comparison.gaps[criterion]
     row = {"criterion": criterion}
     for name in ("gap", "confidence_part", "matched_gap", "conditional_part"):
         estimate = getattr(gaps, name)
         row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     row |= {"narrowing": gaps.narrowing, "unmatched": gaps.fraction_unmatched}
-    strengths = [str(claim.strength) for claim in found.verdict.claims]
+    strengths = [str(claim.strength) for claim in comparison.verdict.claims]
     return row | dict(zip(("accuracy", "confidence", "left"), strengths, strict=False))
 
 
-def controls() -> Iterator[dict]:
-    """Compare parts of CIFAR-10, and a part of it with CIFAR-10.1, in random draws of images."""
-    names = [row["name"] for row in catalogue()]
-    old = {name: predictions("cifar10", name) for name in names}
-    new = {name: arrays(predictions("cifar10.1-v6", name)) for name in names}
-    of = {"halves of CIFAR-10": (5000, 5000), "8,000 and 2,000 of CIFAR-10": (8000, 2000)}
+def compare_controls() -> Iterator[dict]:
+    """Compare random parts of CIFAR-10 with each other, and one of them with CIFAR-10.1."""
+    names = [row["name"] for row in read_catalogue()]
+    old = {name: read_network("cifar10", name) for name in names}
+    new = {name: select_rows(read_network("cifar10.1-v6", name)) for name in names}
+    sizes = {"halves of CIFAR-10": (5000, 5000), "8,000 and 2,000 of CIFAR-10": (8000, 2000)}
     for draw in range(DRAWS):
         order = np.random.default_rng(draw).permutation(10_000)
-        for control, (n, m) in of.items():
+        for control, (n, m) in sizes.items():
             parts = order[:n], order[n : n + m]
-            sides = ({k: arrays(p, rows) for k, p in old.items()} for rows in parts)
+            sides = ({k: select_rows(p, rows) for k, p in old.items()} for rows in parts)
             found = me.compare(*sides, seeds=SEEDS, pair="control")
-            yield {"control": control, "draw": draw} | row_of(found, "label_probability")
-        cut = {k: arrays(p, order[:2000]) for k, p in old.items()}
+            yield {"control": control, "draw": draw} | mean_row(found, "label_probability")
+        cut = {k: select_rows(p, order[:2000]) for k, p in old.items()}
         found = me.compare(cut, new, seeds=SEEDS, pair="cut")
         control = "2,000 of CIFAR-10, and CIFAR-10.1"
-        yield {"control": control, "draw": draw} | row_of(found, "label_probability")
+        yield {"control": control, "draw": draw} | mean_row(found, "label_probability")
 
 
-def labels() -> Iterator[dict]:
-    """Draw labels of CIFAR-10.1 at random until an interval is as narrow as asked for."""
-    names = [row["name"] for row in catalogue() if row["group"] == "plain"]
-    right = {name: predictions("cifar10.1-v6", name).correct.astype(float) for name in names}
-    chosen = {name: predictions("cifar10.1-v6", name).prediction for name in names}
+def draw_labels() -> Iterator[dict]:
+    """Count how many random labels of CIFAR-10.1 intervals of ± 2 points need; yield rows."""
+    names = [row["name"] for row in read_catalogue() if row["group"] == "plain"]
+    right = {name: read_network("cifar10.1-v6", name).correct.astype(float) for name in names}
+    chosen = {name: read_network("cifar10.1-v6", name).prediction for name in names}
     for name in names:
         y, needed, held = right[name], [], 0
         for seed in range(REPETITIONS // 5):
@@ -124,7 +124,7 @@ def labels() -> Iterator[dict]:
             narrow = (found.upper - found.lower) / 2 <= HALF_WIDTH
             needed.append(1 + int(narrow.argmax()) if narrow.any() else len(y))
             held += bool(((found.lower <= y.mean()) & (y.mean() <= found.upper)).all())
-        yield result("sequence", name, needed, held)
+        yield labels_row("sequence", name, needed, held)
     best = max(names, key=lambda name: right[name].mean())
     for name in (n for n in names if n != best):
         differ = np.flatnonzero(chosen[best] != chosen[name])
@@ -140,17 +140,17 @@ def labels() -> Iterator[dict]:
             drawn = differ[np.random.default_rng(seed).permutation(len(differ))[:n]]
             found = disagreement_difference(difference[drawn], len(differ), len(difference))
             held += found.lower <= difference.mean() <= found.upper
-        yield result("difference", f"{best} and {name}", [n], held, len(differ))
+        yield labels_row("difference", f"{best} and {name}", [n], held, len(differ))
 
 
 def half_width(difference: np.ndarray, drawn: np.ndarray, differing: int, size: int) -> float:
-    """The half-width of the interval of a difference from these labels."""
+    """Return the half-width of a difference's interval, from the labels drawn."""
     found = disagreement_difference(difference[drawn], differing, size)
     return (found.upper - found.lower) / 2
 
 
-def result(method: str, name: str, needed: list[int], held: int, differing: int = 0) -> dict:
-    """A row: labels needed in the median and range, and how often intervals hold the truth."""
+def labels_row(method: str, name: str, needed: list[int], held: int, differing: int = 0) -> dict:
+    """Return a row: labels needed, median and range, and how often intervals hold the truth."""
     draws = REPETITIONS if method == "difference" else REPETITIONS // 5
     return {
         "method": method, "models": name, "labels": int(np.median(needed)), "fewest": min(needed),
@@ -159,5 +159,5 @@ def result(method: str, name: str, needed: list[int], held: int, differing: int 
 
 
 if __name__ == "__main__":
-    part = {"groups": groups, "controls": controls, "labels": labels}[sys.argv[1]]
-    write_results(f"published_pair_{sys.argv[1]}", part(), "numpy")
+    parts = {"groups": compare_groups, "controls": compare_controls, "labels": draw_labels}
+    write_results(f"published_pair_{sys.argv[1]}", parts[sys.argv[1]](), "numpy")

@@ -34,8 +34,8 @@ LINKS = {"checkpoints", "predictions", "datasets", "tested", "suites", ".kept"}
 IGNORED_KEYS = {"versions", "provenance", "matcheval", "matcheval_file_sha256", "software"}
 
 
-def table(path: Path) -> Any:
-    """Columns of a table by name: type, nulls and bits."""
+def read_table(path: Path) -> Any:
+    """Read the columns of a table by name: type, nulls, and values to the bit."""
     read, columns = pq.read_table(path), {}
     for field, column in zip(read.schema, read.columns, strict=True):
         array = column.combine_chunks()
@@ -48,60 +48,62 @@ def table(path: Path) -> Any:
     return columns
 
 
-def tensors(path: Path) -> Any:
-    """Tensors by name: type, shape and bits."""
+def read_tensors(path: Path) -> Any:
+    """Read tensors by name: type, shape and bits."""
     return {k: (str(v.dtype), v.shape, v.tobytes()) for k, v in load_file(path).items()}
 
 
-def pixels(path: Path) -> Any:
-    """Size and pixels of an image."""
+def read_pixels(path: Path) -> Any:
+    """Read the size and the pixels of an image."""
     with Image.open(path) as image:
         return image.size, np.asarray(image).tobytes()
 
 
-def described(path: Path) -> Any:
-    """A JSON file without what wrote it."""
+def read_json(path: Path) -> Any:
+    """Read a JSON file, without the keys that say what wrote it."""
 
-    def cleaned(value: Any) -> Any:
+    def without_ignored(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: cleaned(v) for k, v in value.items() if k not in IGNORED_KEYS}
-        return list(map(cleaned, value)) if isinstance(value, list) else value
+            return {k: without_ignored(v) for k, v in value.items() if k not in IGNORED_KEYS}
+        return list(map(without_ignored, value)) if isinstance(value, list) else value
 
-    return cleaned(json.loads(path.read_text(encoding="utf-8")))
+    return without_ignored(json.loads(path.read_text(encoding="utf-8")))
 
 
 WHOLE = (".csv", ".tex", ".md", ".npy", ".pdf", ".svg", ".txt", ".yaml")
 READERS: dict[str, Callable[[Path], Any]] = {
-    ".parquet": table, ".safetensors": tensors, ".png": pixels, ".json": described,
+    ".parquet": read_table, ".safetensors": read_tensors, ".png": read_pixels, ".json": read_json,
     **dict.fromkeys(WHOLE, Path.read_bytes),
 }  # fmt: skip
 
 
-def files(results: Path, studies: set[str]) -> dict[str, Path]:
-    """Files to compare, by their paths in a results folder."""
-    found = {}
+def find_files(results: Path, studies: set[str]) -> dict[str, Path]:
+    """Find the files to compare in a results folder, by their paths below it."""
+    paths = {}
     for path in results.rglob("*"):
         parts = path.relative_to(results).parts
-        of_others = studies and parts[0] not in studies | SHARED
+        of_other_study = studies and parts[0] not in studies | SHARED
         is_link = len(parts) > 1 and parts[0] not in SHARED and parts[1] in LINKS
-        ignored = of_others or is_link or not IGNORED_FOLDERS.isdisjoint(parts)
+        ignored = of_other_study or is_link or not IGNORED_FOLDERS.isdisjoint(parts)
         if path.suffix in READERS and not ignored and not path.name.startswith("."):
-            found["/".join(parts)] = path
-    return found
+            paths["/".join(parts)] = path
+    return paths
 
 
 def main() -> None:
-    """Compare the folders, and name what differs."""
+    """Compare two results folders, print what differs, and end with code 1 if anything does."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)
     parser.add_argument("studies", nargs="*")
-    given = parser.parse_args()
-    before, after = (files(one, set(given.studies)) for one in (given.before, given.after))
+    arguments = parser.parse_args()
+    before, after = (
+        find_files(folder, set(arguments.studies)) for folder in (arguments.before, arguments.after)
+    )
     same, wrong = Counter[str](), Counter[str]()
     for name in sorted(before | after):
         suffix = Path(name).suffix
-        if name not in after and given.studies and name.split("/")[0] in SHARED:
+        if name not in after and arguments.studies and name.split("/")[0] in SHARED:
             continue  # of another study
         if name not in before or name not in after:
             problem = f"only {'before' if name in before else 'after'}"

@@ -65,7 +65,7 @@ SIGNALS = {
 
 
 class Soak:
-    """A study that is changed and disturbed, and what came of it."""
+    """A study that is changed at random and whose runs are disturbed, with counts of faults."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
@@ -76,12 +76,12 @@ class Soak:
         self.seconds = 60.0  # of a run from nothing
 
     def choose(self, values: Any) -> Any:
-        """Draw one of some values."""
+        """Draw one of some values at random."""
         values = list(values)
         return values[self.rng.integers(len(values))]
 
     def files(self, folder: Path) -> dict[str, str]:
-        """Digests of all results that should repeat byte for byte, by path."""
+        """Return digests of all results that should repeat byte for byte, by path."""
         return {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(folder.rglob("*"))
@@ -92,7 +92,7 @@ class Soak:
         }
 
     def write(self) -> None:
-        """Write study file and catalogue."""
+        """Write the study file and the catalogue."""
         (self.workflow.folder / "small.yaml").write_text(yaml.safe_dump(self.study))
         with (self.workflow.folder / "studies/small.csv").open("w", newline="") as stream:
             writer = csv.DictWriter(stream, list(self.models[0]))
@@ -102,34 +102,34 @@ class Soak:
     # Events: changes of the study, of its results, and disturbed runs
 
     def change_setting(self) -> None:
-        """Another value of a setting of the matching, the fits or all intervals."""
+        """Change settings of matching and confidence at random."""
         self.study["matching"]["epsilon"] = self.choose([0.005, 0.01, 0.02])
         self.study["matching"]["seeds"] = self.choose([2, 3, 4])
         self.study["confidence"] = self.choose([0.9, 0.95])
 
     def change_recipe(self) -> None:
-        """Another number of epochs of a model."""
+        """Change the number of epochs of a model."""
         self.choose(self.models)["epochs"] = str(self.choose([1, 2, 3]))
 
     def change_data(self) -> None:
-        """Another part of the training set."""
+        """Change which rows are in the training set."""
         self.study["datasets"]["digits-train"]["rows"] = [0, self.choose([300, 400, 500])]
 
     def delete(self) -> None:
-        """Delete some results."""
+        """Delete up to four results."""
         names = list(self.files(self.workflow.results))
         for name in {self.choose(names) for _ in range(4)} if names else ():
             (self.workflow.results / name).unlink(missing_ok=True)
 
     def damage(self) -> None:
-        """Cut off a result."""
+        """Cut a result in half."""
         names = list(self.files(self.workflow.results))
         if names:
             path = self.workflow.results / self.choose(names)
             path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
     def stop(self, number: signal.Signals) -> None:
-        """Send a signal to a run and its jobs at some moment."""
+        """Start a run, and send it and its jobs a signal at some moment."""
         process = self.start()
         try:
             process.wait(float(self.rng.uniform(0.5, 0.7 * self.seconds)))
@@ -138,7 +138,7 @@ class Soak:
             process.wait(600)
 
     def start(self) -> subprocess.Popen[str]:
-        """Start a run, whose output goes to soak.log."""
+        """Start a run as a process of its own, whose output goes to soak.log."""
         with Path("soak.log").open("a") as log:
             return subprocess.Popen(
                 self.workflow.command(), cwd=self.workflow.folder, env=environment(), text=True,
@@ -148,7 +148,7 @@ class Soak:
     # A round
 
     def round(self) -> list[str]:
-        """Have events happen, run to the end, and compare; return what is wrong."""
+        """Change and disturb the study, run it to its end, and return the files that are wrong."""
         changes: list[Callable[[], None]] = [
             self.change_setting, self.change_recipe, self.change_data, self.delete, self.damage,
         ]  # fmt: skip
@@ -170,7 +170,7 @@ class Soak:
         return wrong
 
     def mend(self) -> None:
-        """Run until a run and the check pass, and delete what messages say."""
+        """Run until a run and its check pass, deleting the files that error messages name."""
         for _ in range(20):
             commands = (self.workflow.command(*target) for target in ((), ("check",)))
             for command in commands:
@@ -206,12 +206,12 @@ class Soak:
             start = time.monotonic()
             Workflow(tree, self.workflow.python).run()
             self.seconds = time.monotonic() - start
-            whole, found = self.files(tree / "results"), self.files(self.workflow.results)
-        return [name for name, digest in whole.items() if found.get(name) != digest]
+            expected, actual = self.files(tree / "results"), self.files(self.workflow.results)
+        return [name for name, digest in expected.items() if actual.get(name) != digest]
 
 
 def main() -> None:
-    """Go on for some minutes, and write what came of it."""
+    """Do rounds for some minutes, and write how often files were wrong, by kind of event."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--minutes", type=float, default=90)
     parser.add_argument("--seed", type=int, default=0)
@@ -223,9 +223,9 @@ def main() -> None:
             wrong, rounds = soak.round(), rounds + 1
             print(f"round {rounds}: {wrong or 'nothing wrong'}", flush=True)
     rows = [
-        {"event": kind, "times": of["times"], "wrong": of["wrong"], "rounds": rounds,
+        {"event": kind, "times": count["times"], "wrong": count["wrong"], "rounds": rounds,
          "minutes": arguments.minutes, "seed": arguments.seed}
-        for kind, of in soak.count.items()
+        for kind, count in soak.count.items()
     ]  # fmt: skip
     write_results("soak", rows, "snakemake")
 

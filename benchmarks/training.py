@@ -50,8 +50,8 @@ RECIPE = Recipe(
 NETWORKS = {"resnet-8, width 4": (4, 8), "resnet-8, width 16": (16, 8), "resnet-20": (16, 20)}
 
 
-def generated(n: int) -> Dataset:
-    """Images of noise."""
+def make_noise(n: int) -> Dataset:
+    """Make a dataset of `n` images of noise."""
     rng = np.random.default_rng(0)
     return make_dataset(
         "noise",
@@ -63,8 +63,8 @@ def generated(n: int) -> Dataset:
     )
 
 
-def plain_loop(recipe: Recipe, dataset: Dataset, workers: int) -> Callable[[], object]:
-    """An epoch as tutorials have it."""
+def plain_epoch(recipe: Recipe, dataset: Dataset, workers: int) -> Callable[[], object]:
+    """Return a function that trains an epoch as tutorials do, with a DataLoader."""
     augment = transforms.Compose(
         [
             transforms.RandomCrop(32, padding=4),
@@ -85,7 +85,7 @@ def plain_loop(recipe: Recipe, dataset: Dataset, workers: int) -> Callable[[], o
     loader = DataLoader(
         Pictures(), BATCH, shuffle=True, num_workers=workers, persistent_workers=workers > 0
     )
-    step = step_of(recipe)
+    step = make_step(recipe)
 
     def epoch() -> None:
         for images, labels in loader:
@@ -94,8 +94,8 @@ def plain_loop(recipe: Recipe, dataset: Dataset, workers: int) -> Callable[[], o
     return epoch
 
 
-def step_of(recipe: Recipe, channels_last: bool = False) -> Callable[..., None]:
-    """A plain step of cross entropy."""
+def make_step(recipe: Recipe, channels_last: bool = False) -> Callable[..., None]:
+    """Return a function that does a plain training step with cross entropy."""
     torch.manual_seed(0)
     model = build_model(
         recipe.architecture, width=recipe.width, depth=recipe.depth,
@@ -117,8 +117,8 @@ def step_of(recipe: Recipe, channels_last: bool = False) -> Callable[..., None]:
 
 
 def pure_steps(recipe: Recipe, steps: int, channels_last: bool) -> Callable[[], object]:
-    """Steps on one batch that lies ready."""
-    step, images = step_of(recipe, channels_last), torch.rand(BATCH, 3, 32, 32)
+    """Return a function that does steps on one batch in memory, without loading."""
+    step, images = make_step(recipe, channels_last), torch.rand(BATCH, 3, 32, 32)
     if channels_last:
         images = images.contiguous(memory_format=torch.channels_last)
     labels = torch.arange(BATCH) % 10
@@ -131,7 +131,7 @@ def pure_steps(recipe: Recipe, steps: int, channels_last: bool) -> Callable[[], 
 
 
 def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Callable[[], object]:
-    """An epoch of this project's engine, not validated."""
+    """Return a function that trains an epoch by this project's engine, without validation."""
     engine = Engine(n_threads=THREADS, channels_last=channels_last, validate_every=10**6)
     device = torch.device("cpu")
     run = Run("benchmark", recipe, [dataset], engine, device)
@@ -139,24 +139,24 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
 
     def epoch() -> None:
         with engine.arithmetic(device):
-            run.one_pass(len(run.history), watched)
+            run.train_epoch(len(run.history), watched)
 
     return epoch
 
 
-def on_the_cpu() -> list[dict[str, object]]:
-    """A row per network."""
+def measure_cpu() -> list[dict[str, object]]:
+    """Measure images per second of all ways to train on the CPU; a row per network."""
     torch.set_num_threads(THREADS)
     rows = []
     for name, (width, depth) in NETWORKS.items():
         recipe = replace(RECIPE, width=width, depth=depth)
         steps = 3 if depth > 8 else 8
-        dataset = generated(steps * BATCH)
+        dataset = make_noise(steps * BATCH)
         sides = {
             "engine": engine_epoch(recipe, dataset, channels_last=False),
             "engine_channels_last": engine_epoch(recipe, dataset, channels_last=True),
-            "dataloader": plain_loop(recipe, dataset, workers=0),
-            "dataloader_2_workers": plain_loop(recipe, dataset, workers=2),
+            "dataloader": plain_epoch(recipe, dataset, workers=0),
+            "dataloader_2_workers": plain_epoch(recipe, dataset, workers=2),
             "pure_step": pure_steps(recipe, steps, channels_last=False),
             "pure_step_channels_last": pure_steps(recipe, steps, channels_last=True),
         }
@@ -180,13 +180,13 @@ def on_the_cpu() -> list[dict[str, object]]:
 
 
 class Reached(Exception):  # noqa: N818 - no error
-    """The wanted accuracy."""
+    """Ends a training once it has the wanted accuracy."""
 
 
-def on_a_gpu(device: str, train_set: Dataset | None, test_set: Dataset | None) -> list[dict]:
-    """Epochs per minute of each family, and the time to 94 %."""
+def measure_gpu(device: str, train_set: Dataset | None, test_set: Dataset | None) -> list[dict]:
+    """Measure epochs per minute of each family of networks, and the time to 94 %."""
     engine = Engine(device=device, channels_last=True, deterministic=False, validate_every=10**6)
-    dataset = train_set or generated(50_000)
+    dataset = train_set or make_noise(50_000)
     first = {}
     for model in read_catalogue(ROOT / "studies" / "cifar10-models.csv").values():
         family = SPECIFICATIONS[model.recipe.architecture].family
@@ -208,7 +208,7 @@ def on_a_gpu(device: str, train_set: Dataset | None, test_set: Dataset | None) -
 
 
 def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[str, object]:
-    """Seconds until a ResNet-18 first validates at 94 %."""
+    """Measure the seconds until a ResNet-18 first validates at 94 %."""
     recipe = replace(
         RECIPE, architecture="resnet_imagenet", width=64, depth=18, batch_size=512,
         learning_rate=0.4, loss="label_smoothing", schedule="onecycle", epochs=24,
@@ -216,7 +216,7 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
     )  # fmt: skip
     start, epochs = time.monotonic(), 0
 
-    def watch(history: list) -> None:
+    def stop_at_94(history: list) -> None:
         nonlocal epochs
         epochs = len(history)
         if history[-1].validation_accuracy >= 0.94:
@@ -225,7 +225,7 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
     reached = False
     try:
         train("resnet-18", recipe, [train_set], test_set,
-              engine=replace(engine, validate_every=1), on_epoch=watch)  # fmt: skip
+              engine=replace(engine, validate_every=1), on_epoch=stop_at_94)  # fmt: skip
     except Reached:
         reached = True
     what = f"ResNet-18 to 94 %: {'reached' if reached else 'not reached'} in epoch {epochs}"
@@ -233,17 +233,17 @@ def time_to_94(engine: Engine, train_set: Dataset, test_set: Dataset) -> dict[st
 
 
 def main() -> None:
-    """Measure on the device asked for."""
+    """Measure on the device that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--train", type=Path, help="dataset folder of CIFAR-10's training set")
     parser.add_argument("--test", type=Path, help="dataset folder of its test set")
     arguments = parser.parse_args()
     if arguments.device == "cpu":
-        write_results("training", on_the_cpu(), "torch", "torchvision")
+        write_results("training", measure_cpu(), "torch", "torchvision")
         return
     sets = [read_dataset(path) if path else None for path in (arguments.train, arguments.test)]
-    rows = on_a_gpu(arguments.device, *sets)
+    rows = measure_gpu(arguments.device, *sets)
     full = [{"what": "", "epochs_per_minute": "", "seconds": ""} | row for row in rows]
     gpu = torch.cuda.get_device_name()
     write_results("training_gpu", [row | {"gpu": gpu} for row in full], "torch")

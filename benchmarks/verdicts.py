@@ -48,7 +48,7 @@ CONFIDENT = (200.0, 1.0)  # shape of confidences of errors that nothing warns of
 
 @dataclass(frozen=True)
 class Case:
-    """Pairs of sets, and how each model's confidence and accuracy change on the replication."""
+    """A case to simulate: sizes of sets, and changes of confidence and accuracy between them."""
 
     name: str
     sizes: tuple[int, int] = (2_000, 1_000)
@@ -57,7 +57,7 @@ class Case:
     offset: float = 0.03
     n_pairs: int = 1
     n_groups: tuple[int, int] = (0, 0)  # of each set
-    of_groups: float = 0.4  # correlation of images of a group
+    correlation: float = 0.4  # of images of a group
     paired: bool = False
     original: tuple[float, float] = (8.0, 0.5)  # shape of confidences
     confident_errors: float = 0.0
@@ -67,8 +67,8 @@ class Case:
     copies: int = 1
 
 
-def rounded(p: np.ndarray) -> np.ndarray:
-    """Keep two digits."""
+def to_two_digits(p: np.ndarray) -> np.ndarray:
+    """Round confidences to two digits."""
     return np.round(p, 2)
 
 
@@ -89,10 +89,10 @@ CASES = (
     Case("confidences do not overlap", spans=((0.8, 0.9), (0.6, 0.7))),
     Case("both, 2 points are left", (5_000, 5_000), drops=(0.02,), shape=(6.0, 0.9)),
     Case("confidence alone, two digits, large sets", (20_000, 20_000), logits=(7.0, 5.0),
-         stored=rounded),
+         stored=to_two_digits),
     Case("no change, 99 %, 20 models", (5_000, 500), drops=(0.0,) * 20, original=SURE, shape=SURE,
          offset=0.004),
-    Case("no change, 20 groups in one set", (2_000, 2_000), n_groups=(0, 20), of_groups=0.3),
+    Case("no change, 20 groups in one set", (2_000, 2_000), n_groups=(0, 20), correlation=0.3),
     Case("no change, every image twice", copies=2),
     Case("new calibrated, old underconfident", (5_000, 5_000), drops=(0.03,), offset=-0.03,
          original=(6.0, 2.0), shape=(5.0, 2.5)),
@@ -110,8 +110,8 @@ INTERVALS = (
 )
 
 
-def predictions(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
-    """Draw both sets of a pair: for each, arrays by model."""
+def draw_pair(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
+    """Draw both sets of a pair; return the arrays of each model's predictions for each set."""
     n_images = case.sizes[0]
     shared = rng.normal(size=(2, n_images))
     shapes = case.original, case.shape
@@ -121,8 +121,8 @@ def predictions(case: Case, rng: np.random.Generator) -> list[dict[str, dict]]:
         group = np.arange(n) % n_groups if n_groups else np.arange(n)
         common = shared if case.paired else rng.normal(size=(2, n))
         if n_groups:
-            of_group = rng.normal(size=(2, n_groups))[:, group]
-            common = np.sqrt(case.of_groups) * of_group + np.sqrt(1 - case.of_groups) * common
+            by_group = rng.normal(size=(2, n_groups))[:, group]
+            common = np.sqrt(case.correlation) * by_group + np.sqrt(1 - case.correlation) * common
         confident = rng.random(n) < case.confident_errors * i
         found = {}
         for number, drop in enumerate(case.drops):
@@ -162,8 +162,8 @@ class Truth:
     fall: float  # of mean confidence
 
 
-def truths(case: Case) -> Truth:
-    """Return the true differences."""
+def compute_truth(case: Case) -> Truth:
+    """Compute the true differences between the sets of a case."""
     drop = float(np.mean(case.drops))
     if case.spans:
         before, after = (sum(span) / 2 for span in case.spans)
@@ -192,11 +192,11 @@ def truths(case: Case) -> Truth:
     return Truth(fall + drop, case.offset + drop, fall, drop, fall)
 
 
-def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
-    """Compare all pairs, and judge them as one report."""
+def judge_report(case: Case, rng: np.random.Generator) -> list[Verdict]:
+    """Simulate and compare all pairs of a case, and judge them as one report."""
     means, models = [], {}
     for number in range(case.n_pairs):
-        original, replication = predictions(case, rng)
+        original, replication = draw_pair(case, rng)
         found = me.compare(
             original, replication, criteria=CRITERION, seeds=10, pair=f"p{number}",
             paired=case.paired,
@@ -208,15 +208,15 @@ def judged(case: Case, rng: np.random.Generator) -> list[Verdict]:
 
 
 def is_wrong(verdict: Verdict, case: Case) -> bool:
-    """Whether an established claim is wrong."""
-    truth = truths(case)
+    """Whether an established claim of a verdict contradicts the truth of its case."""
+    truth = compute_truth(case)
     for claim in verdict.claims:
         if claim.strength is not Strength.ESTABLISHED:
             continue
         true, fall = getattr(truth, claim.question), truth.fall
         is_part = claim.question == "confidence"
         base = case.offset if claim.question == "calibration" else 0.0
-        of_truth = {
+        is_true = {
             "loss": true > 1e-12 and (not is_part or fall > 1e-12),
             "gain": true < -1e-12,
             "overconfident": true > 1e-12,
@@ -224,7 +224,7 @@ def is_wrong(verdict: Verdict, case: Case) -> bool:
             "small": abs(true) < MARGIN - 1e-12,
             "mixed": min(case.drops) < -base < max(case.drops),
         }
-        if not of_truth[claim.finding]:
+        if not is_true[claim.finding]:
             return True
         if " all of this loss" in claim.text and not abs(truth.left) < MARGIN:
             return True
@@ -237,26 +237,26 @@ def is_wrong(verdict: Verdict, case: Case) -> bool:
     )
 
 
-def measure(case: Case, n_reports: int) -> dict:
-    """A row: shares of reports and claims."""
+def measure_verdicts(case: Case, n_reports: int) -> dict:
+    """Return a row: how many simulated reports and claims are wrong, established or open."""
     wrong, established, undecided, same, told = 0, 0, 0, 0, np.zeros(3)
     for report in range(n_reports):
         rng = np.random.default_rng([CASES.index(case), report])
-        found = judged(case, rng)
+        found = judge_report(case, rng)
         wrong += any(is_wrong(verdict, case) for verdict in found)
         of_accuracy = [verdict.claims[0].strength for verdict in found]
         told += np.mean(
-            [[c.strength is Strength.ESTABLISHED for c in one.claims[1:]] for one in found], axis=0
+            [[c.strength is Strength.ESTABLISHED for c in v.claims[1:]] for v in found], axis=0
         )
         same += sum(
-            one.claims[0].finding == "small" and one.claims[0].strength is Strength.ESTABLISHED
-            for one in found
+            v.claims[0].finding == "small" and v.claims[0].strength is Strength.ESTABLISHED
+            for v in found
         ) / len(found)
         established += of_accuracy.count(Strength.ESTABLISHED) / len(found)
         undecided += of_accuracy.count(Strength.OPEN) / len(found)
     shares = {"wrong": wrong, "established": established, "open": undecided, "same": same}
     shares |= dict(zip(("calibration", "explained", "left"), told, strict=True))
-    truth = {f"true_{name}": round(100 * value, 2) for name, value in vars(truths(case)).items()}
+    truth = {f"true_{name}": round(100 * v, 2) for name, v in vars(compute_truth(case)).items()}
     return {
         "case": case.name, "n_original": case.sizes[0], "n_replication": case.sizes[1],
         "models": len(case.drops), "pairs": case.n_pairs,
@@ -266,11 +266,11 @@ def measure(case: Case, n_reports: int) -> dict:
     }  # fmt: skip
 
 
-def coverage(case: Case, n_reports: int) -> dict:
-    """A row: shares of intervals that hold the truth."""
-    found, true = [], truths(case)
+def measure_intervals(case: Case, n_reports: int) -> dict:
+    """Return a row: how often 95 % intervals of a case hold the truth."""
+    found, true = [], compute_truth(case)
     for report in range(n_reports):
-        sets = predictions(case, np.random.default_rng([INTERVALS.index(case), report]))
+        sets = draw_pair(case, np.random.default_rng([INTERVALS.index(case), report]))
         found.append(me.compare(*sets, criteria=CRITERION, seeds=10)._estimates.means)
     table, row = pd.concat(found), {"case": case.name, "sizes": case.sizes, "reports": n_reports}
     parts = ("confidence_part", "confidence_part_wide", "conditional_part", "conditional_part_wide")
@@ -292,10 +292,11 @@ if __name__ == "__main__":
     given = parser.parse_args()
     cases = [case for case in CASES if given.only in case.name]
     if given.intervals:
-        rows = [coverage(case, given.reports) for case in INTERVALS]
+        rows = [measure_intervals(case, given.reports) for case in INTERVALS]
         write_results("interval_coverage", rows, "numpy")
     elif given.only:
         for case in cases:
-            print(measure(case, given.reports))
+            print(measure_verdicts(case, given.reports))
     else:
-        write_results("verdicts", [measure(case, given.reports) for case in cases], "numpy")
+        rows = [measure_verdicts(case, given.reports) for case in cases]
+        write_results("verdicts", rows, "numpy")

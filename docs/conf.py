@@ -30,8 +30,8 @@ autodoc_typehints = "none"  # docstrings give types, with shapes
 napoleon_google_docstring = False
 
 
-def lead_outside(source: str, docname: str) -> str:
-    """Replace links to files that are not part of the site.
+def replace_outside_links(source: str, docname: str) -> str:
+    """Point links to files outside the site at the repository, or replace them by names.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def lead_outside(source: str, docname: str) -> str:
         Name of the page, its path below docs/ without suffix.
     """
 
-    def replaced(link: re.Match[str]) -> str:
+    def replace(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""
         path = (DOCS / docname).parent.joinpath(target).resolve()
         if path.is_relative_to(DOCS) and path.suffix == ".md":
@@ -55,18 +55,18 @@ def lead_outside(source: str, docname: str) -> str:
         name = f"`{inside}`"
         return name if text.strip("`") in inside else f"{text} ({name})"
 
-    return LINK.sub(replaced, source)
+    return LINK.sub(replace, source)
 
 
 def setup(app: Any) -> None:
-    """Connect what changes the pages' texts."""
+    """Register the functions that change sources and HTML of pages."""
 
-    def read(_: Any, docname: str, source: list[str]) -> None:
-        source[0] = lead_outside(source[0], docname)
+    def change_source(_: Any, docname: str, source: list[str]) -> None:
+        source[0] = replace_outside_links(source[0], docname)
         if "/" in docname:  # other pages lead to it, not the navigation
             source[0] = f"---\norphan: true\n---\n{source[0]}"
 
-    def mend(_: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
+    def change_html(_: Any, page: str, template: str, context: dict[str, Any], tree: Any) -> None:
         """Give captions the level of a heading, and let keys scroll wide tables."""
         for part in {"body", "furo_navigation_tree"} & context.keys():
             text = context[part].replace('role="heading"', 'role="heading" aria-level="2"')
@@ -75,5 +75,5 @@ def setup(app: Any) -> None:
             )
 
     app.add_lexer("csv", TextLexer)
-    app.connect("source-read", read)
-    app.connect("html-page-context", mend, priority=900)  # after the theme
+    app.connect("source-read", change_source)
+    app.connect("html-page-context", change_html, priority=900)  # after the theme

@@ -9,8 +9,8 @@ import tempfile
 from pathlib import Path
 
 from matcheval.io.provenance import CodeDigests
-from matcheval.stages import FILE, enter
+from matcheval.stages import FILE, record_stages
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        enter(CodeDigests(FILE.parents[1], Path(folder) / "digests.json"))
+        record_stages(CodeDigests(FILE.parents[1], Path(folder) / "digests.json"))

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from make_published_page import predictions
-from take_over import table, update_page
+from make_published_page import predictions_table
+from take_over import markdown_table, update_page
 
 from matcheval.accuracy_prediction.errors import ALL
 from matcheval.accuracy_prediction.predicting import LEAVE_ONE_OUT, titles
@@ -32,8 +32,8 @@ LEFT_OUT = (
 DECIMALS = 6
 
 
-def take(study: str) -> None:
-    """Copy a study's errors by group.
+def copy_results(study: str) -> None:
+    """Copy a study's errors of predicted accuracies, by group, from results to docs/accuracy/.
 
     Parameters
     ----------
@@ -54,51 +54,53 @@ def take(study: str) -> None:
     rows[(rows["group"] != ALL) | is_one].to_csv(KEPT / f"{study}-differences.csv", index=False)
 
 
-def errors() -> str:
-    """Lay out both studies' mean absolute errors as a table in Markdown, in percentage points.
+def errors_table() -> str:
+    """Lay out mean absolute errors of both studies as a Markdown table, in percentage points.
 
     A row per method without a regression, or with one on `FITTED_ON`; of each study, a column per
     group of several other sets.
     """
     columns, names = {}, {}
     for study, title in STUDIES.items():
-        found = _read(study)
-        is_shown = found["calibrated_on"].isin(["", FITTED_ON])
-        is_shown &= (found["protocol"] != LEAVE_ONE_OUT) & ~found["method"].isin(LEFT_OUT)
-        found = found[is_shown & found["group"].isin(SHOWN_GROUPS)]
-        found = found.sort_values("calibrated_on", kind="stable")
-        sizes = found.groupby("group", sort=False)["n_sets"].max()
+        errors = _read_errors(study)
+        is_shown = errors["calibrated_on"].isin(["", FITTED_ON])
+        is_shown &= (errors["protocol"] != LEAVE_ONE_OUT) & ~errors["method"].isin(LEFT_OUT)
+        errors = errors[is_shown & errors["group"].isin(SHOWN_GROUPS)]
+        errors = errors.sort_values("calibrated_on", kind="stable")
+        sizes = errors.groupby("group", sort=False)["n_sets"].max()
         for group, n in sizes.sort_values(ascending=False, kind="stable").items():
-            rows = found[found["group"] == group].set_index(["protocol", "method", "variant"])
-            columns[f"{title}: {group}, {n} sets"] = rows.apply(_cell, axis=1)
+            rows = errors[errors["group"] == group].set_index(["protocol", "method", "variant"])
+            columns[f"{title}: {group}, {n} sets"] = rows.apply(_error_cell, axis=1)
             names |= dict(zip(rows.index, titles(rows.reset_index()), strict=True))
-    lines = [[title, *(of.get(key, "") for of in columns.values())] for key, title in names.items()]
-    return table(["method", *columns], lines)
+    lines = [
+        [title, *(cells.get(key, "") for cells in columns.values())] for key, title in names.items()
+    ]
+    return markdown_table(["method", *columns], lines)
 
 
-def _cell(row: pd.Series) -> str:
+def _error_cell(row: pd.Series) -> str:
     remarks = [f"{row[f'n_{what}']} {what}" for what in ("flagged", "missing") if row[f"n_{what}"]]
     if row["n_sets"] >= MIN_SETS:  # with an interval; flagged predictions are in the CSV files
-        bounds = ", ".join(_points(row[f"mae_subgroups_{end}"]) for end in ("low", "high"))
+        bounds = ", ".join(_format_points(row[f"mae_subgroups_{end}"]) for end in ("low", "high"))
         missing = [remark for remark in remarks if "missing" in remark]
-        return " ".join([f"{_points(row['mae'])} [{bounds}]", *map("({})".format, missing)])
-    return " ".join([_points(row["mae"]), *map("({})".format, remarks)])
+        return " ".join([f"{_format_points(row['mae'])} [{bounds}]", *map("({})".format, missing)])
+    return " ".join([_format_points(row["mae"]), *map("({})".format, remarks)])
 
 
-def _read(study: str) -> pd.DataFrame:
+def _read_errors(study: str) -> pd.DataFrame:
     table, texts = pd.read_csv(KEPT / f"{study}.csv"), ["variant", "calibrated_on", "regressor"]
     table[texts] = table[texts].astype(object).fillna("")
     return table
 
 
-def _points(value: float | None) -> str:
+def _format_points(value: float | None) -> str:
     return "" if value is None or pd.isna(value) else f"{100 * value:.1f}"
 
 
-BLOCKS = {"errors": errors, "cifar10.1/prediction": predictions}
+BLOCKS = {"errors": errors_table, "cifar10.1/prediction": predictions_table}
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        take(name)
+        copy_results(name)
     update_page(PAGE, lambda block: BLOCKS[block]())

@@ -23,8 +23,8 @@ COMPARED = {"pacs": "PACS", "digit-domains-real": "real digits"}
 DECIMALS = 6
 
 
-def take(study: str) -> None:
-    """Copy a study's results, and count after which steps the weights were kept.
+def copy_results(study: str) -> None:
+    """Copy a study's results to docs/domains/, and count after which steps weights were kept.
 
     Parameters
     ----------
@@ -40,8 +40,8 @@ def take(study: str) -> None:
         steps.rename("trainings").to_csv(KEPT / f"{study}-steps.csv")
 
 
-def read(study: str) -> pd.DataFrame:
-    """Return the results of a study that were taken.
+def read_results(study: str) -> pd.DataFrame:
+    """Read a study's results from docs/domains/.
 
     Parameters
     ----------
@@ -53,15 +53,13 @@ def read(study: str) -> pd.DataFrame:
     return table
 
 
-def gains() -> str:
-    """Return averages over the targets and gains over ERM in the studies of `COMPARED`."""
+def gains_table() -> str:
+    """Return a Markdown table of algorithms: average accuracies, and gains over ERM, by study."""
     columns: list[TextColumn] = []
     for study, title in COMPARED.items():
-        table = read(study)
-        of_design = table[table["design"] != ""]
-        _, _, algorithms, *_, accuracy, gain, _, _ = RESULTS.text_columns(
-            of_design[of_design["selection"] == SELECTION]
-        )
+        table = read_results(study)
+        shown = table[(table["design"] != "") & (table["selection"] == SELECTION)]
+        _, _, algorithms, *_, accuracy, gain, _, _ = RESULTS.text_columns(shown)
         if columns and algorithms != columns[0]:
             raise ValueError(f"{study} has other algorithms: {algorithms.cells}")
         columns += [
@@ -72,11 +70,11 @@ def gains() -> str:
     return markdown(columns)
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"gains": gains}
+BLOCKS: dict[str, Callable[[], str]] = {"gains": gains_table}
 
 
 if __name__ == "__main__":
     KEPT.mkdir(exist_ok=True)
     for name in sys.argv[1:]:
-        take(name)
+        copy_results(name)
     update_page(PAGE, lambda block: BLOCKS[block]())

@@ -27,33 +27,33 @@ TYPES = {
 
 
 def record(properties: Schema, optional: tuple[str, ...] = ()) -> Schema:
-    """Describe an object, which later versions may add keys to."""
+    """Return the schema of an object with these keys; later versions may add keys."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "required": required, "properties": properties}
 
 
 def list_of(items: Schema) -> Schema:
-    """Describe a list."""
+    """Return the schema of a list of such items."""
     return {"type": "array", "items": items}
 
 
 def by_name(values: Schema) -> Schema:
-    """Describe an object whose keys are names."""
+    """Return the schema of an object whose keys are names, each with such a value."""
     return {"type": "object", "additionalProperties": values}
 
 
 def table(schema: TableSchema) -> Schema:
-    """Describe the rows of a table."""
+    """Return the schema of a table as a list of rows, with the meaning of each column."""
     columns = {
-        one.name: cell(one.type, one.nullable)
-        | {"description": one.meaning_at() + (f" ({one.unit})" if one.unit else "")}
-        for one in schema.columns
+        column.name: cell(column.type, column.nullable)
+        | {"description": column.meaning_at() + (f" ({column.unit})" if column.unit else "")}
+        for column in schema.columns
     }
     return list_of(record(columns))
 
 
 def cell(kind: pa.DataType, nullable: bool) -> Schema:
-    """Describe a cell."""
+    """Return the schema of a cell of a column of this type; numbers may be null."""
     if pa.types.is_integer(kind):
         return WHOLE_OR_NONE if nullable else WHOLE
     if pa.types.is_boolean(kind):
@@ -62,9 +62,9 @@ def cell(kind: pa.DataType, nullable: bool) -> Schema:
 
 
 def numbers(result: type) -> Schema:
-    """Describe the public numbers and texts of a result."""
-    found = {one.name: str(one.type) for one in fields(result) if not one.name.startswith("_")}
-    return {name: TYPES[kind] for name, kind in found.items() if kind in TYPES}
+    """Return schemas of the public fields of a result class that are numbers or texts, by name."""
+    kinds = {field.name: str(field.type) for field in fields(result) if field.name[0] != "_"}
+    return {name: TYPES[kind] for name, kind in kinds.items() if kind in TYPES}
 
 
 FILES = {"written": list_of(TEXT)}
@@ -72,7 +72,7 @@ WARNINGS = {"warnings": list_of(TEXT)}
 ACCURACY = record({**numbers(AccuracyEstimate), "exact_lower": NUMBER, "exact_upper": NUMBER}
                   | WARNINGS)  # fmt: skip
 DIFFERENCE = record(numbers(AccuracyDifference) | WARNINGS)
-OF_TWO_MODELS = {
+TWO_MODELS = {
     "first": TEXT, "second": TEXT, "n": WHOLE, "accuracy_first": NUMBER, "accuracy_second": NUMBER,
     "difference": NUMBER, "difference_low": NUMBER, "difference_high": NUMBER, "p": NUMBER,
     "both_right": WHOLE, "only_first": WHOLE, "only_second": WHOLE, "both_wrong": WHOLE,
@@ -82,7 +82,7 @@ DISAGREEMENT = {
     "index": WHOLE, "datapoint": TEXT, "label": TEXT, "first": TEXT, "first_probability": NUMBER,
     "second": TEXT, "second_probability": NUMBER, "wrong": TEXT, "wrong_probability": NUMBER,
 }  # fmt: skip
-STRENGTH = {"enum": [str(one) for one in Strength]}
+STRENGTH = {"enum": [str(strength) for strength in Strength]}
 NAMES = {"models": list_of(TEXT), "datasets": list_of(TEXT)}
 QUESTIONS = ["accuracy", "calibration", "confidence", "left"]
 CLAIM = record({
@@ -108,7 +108,7 @@ COMMANDS: dict[str, Schema] = {
         **FILES,
     }),
     "compare-models": record(
-        {**OF_TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
+        {**TWO_MODELS, "datapoints": list_of(record(DISAGREEMENT)), **FILES}
     ),
     "match": record({
         "model": TEXT, "pair": TEXT, "criterion": TEXT, "epsilon": NUMBER, "runs": table(RUNS),
@@ -151,11 +151,11 @@ COMMANDS: dict[str, Schema] = {
 
 
 def schema() -> Schema:
-    """Return the schema of all outputs; the key `schema` says which of them one is."""
-    found = {}
+    """Return the schema of the output of all commands; its key `schema` names the command."""
+    schemas = {}
     for name, described in COMMANDS.items():
         key = {"const": f"matched-eval/{name}/{JSON_VERSION}"}
-        found[name] = described | {
+        schemas[name] = described | {
             "required": ["schema", *described["required"]],
             "properties": {"schema": key, **described["properties"]},
         }
@@ -164,6 +164,6 @@ def schema() -> Schema:
         "title": "What the commands of matched-eval print with --json",
         "description": "Fractions are between 0 and 1; null is what is not defined. Versions "
         "with the same number may add keys (docs/promise.md).",
-        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in found],
-        "$defs": found,
+        "oneOf": [{"$ref": f"#/$defs/{name}"} for name in schemas],
+        "$defs": schemas,
     }

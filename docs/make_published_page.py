@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from take_over import table
+from take_over import markdown_table
 
 from matcheval.accuracy_prediction.scores import SCORES
 from matcheval.names import ORIGINS
@@ -50,8 +50,8 @@ LABELS = {
 THRESHOLDS, SHOWN_THRESHOLDS = "thresholds.csv", (0.5, 0.9, 0.99)
 
 
-def take() -> None:
-    """Copy what the pages show, leaving out columns that they do not."""
+def copy_results() -> None:
+    """Copy what the pages show, without the columns that they do not, to docs/cifar10.1/."""
     KEPT.mkdir(exist_ok=True)
     for name, path in COPIED.items():
         shutil.copyfile(RESULTS / path, KEPT / name)
@@ -73,7 +73,7 @@ def take() -> None:
 
 
 def above_thresholds(downloads: Path) -> pd.DataFrame:
-    """Return mean confidence and accuracy of images of which `NETWORK` is confident enough."""
+    """Return `NETWORK`'s mean confidence and accuracy on images above confidence thresholds."""
     rows = []
     for dataset, labels in LABELS.items():
         file = downloads / "cifar10.1-published-files" / dataset / f"{NETWORK}.npz"
@@ -90,15 +90,15 @@ def above_thresholds(downloads: Path) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=names)
 
 
-def groups() -> pd.Series:
-    """The group of each network."""
+def network_groups() -> pd.Series:
+    """Return the group of each network, such as `plain`, by its name."""
     return pd.read_csv(ROOT / "studies" / "cifar10.1-published-models.csv").set_index("name")[
         "group"
     ]
 
 
-def errors() -> pd.DataFrame:
-    """The error of each method, and of CBPE, on each network, in points; a column per method."""
+def prediction_errors() -> pd.DataFrame:
+    """Return absolute errors of predicted accuracies in points, by network and method."""
     predicted = pd.read_csv(KEPT / PREDICTED)
     error = 100 * (predicted["predicted"] - predicted["accuracy"]).abs()
     found = predicted.assign(error=error).pivot_table("error", "model", "method")
@@ -106,53 +106,55 @@ def errors() -> pd.DataFrame:
     return found.assign(cbpe=100 * (cbpe["estimated"] - cbpe["accuracy"]).abs())
 
 
-def predictions() -> str:
-    """Return mean errors of predicted accuracies by group, a row per method of `SHOWN_METHODS`."""
-    found, of = errors()[[*SHOWN_METHODS]], groups()
+def predictions_table() -> str:
+    """Return a table of mean errors of predicted accuracies, by method and group of networks."""
+    errors, group_of = prediction_errors()[[*SHOWN_METHODS]], network_groups()
     titles = {"cbpe": "CBPE (NannyML)", "base_accuracy": "unchanged accuracy"}
     rows = []
-    for method, mean in found.mean().sort_values().items():
-        by_group = [found.loc[of == group, method].mean() for group in list(GROUPS)[:-1]]
+    for method, mean in errors.mean().sort_values().items():
+        by_group = [errors.loc[group_of == group, method].mean() for group in list(GROUPS)[:-1]]
         title = titles.get(method) or SCORES[method].title
         rows.append([title, *(f"{error:.1f}" for error in (*by_group, mean))])
-    return table(["method", *GROUPS.values()], rows)
+    return markdown_table(["method", *GROUPS.values()], rows)
 
 
-def calibrated() -> str:
-    """Return mean confidence less accuracy on both sets, a row per group."""
+def calibration_table() -> str:
+    """Return a table of mean confidence minus accuracy on both sets, a row per group."""
     found = pd.read_csv(KEPT / CALIBRATION).pivot_table("overconfidence", "model", "origin")
-    of, rows = groups(), []
+    group_of, rows = network_groups(), []
     for group, title in GROUPS.items():
-        own = 100 * found[(of == group) | (group == "all")]
+        own = 100 * found[(group_of == group) | (group == "all")]
         cells = [
             f"{own[o].mean():+.1f} ({own[o].min():+.1f} to {own[o].max():+.1f})".replace("-", "−")
             for o in ("original", "replication")
         ]
         rows.append([title, *cells])
-    return table(["trained on", "CIFAR-10, mean (range)", "CIFAR-10.1"], rows)
+    return markdown_table(["trained on", "CIFAR-10, mean (range)", "CIFAR-10.1"], rows)
 
 
-def confidences() -> str:
-    """Return accuracy and confidence of three networks, and what confidence explains of the gap."""
-    both = pd.read_csv(KEPT / CALIBRATION).set_index(["model", "origin"])
+def confidence_table() -> str:
+    """Return a table of confidence, accuracy and explained gap of `SHOWN_NETWORKS`."""
+    calibration = pd.read_csv(KEPT / CALIBRATION).set_index(["model", "origin"])
     gaps = pd.read_csv(KEPT / "gaps_of_models.csv").set_index("model")
     rows = []
     for name in SHOWN_NETWORKS:
         cells = []
         for origin in ORIGINS:
-            accuracy, confidence, over = 100 * both.loc[(name, origin)]
+            accuracy, confidence, over = 100 * calibration.loc[(name, origin)]
             cells.append(f"{confidence:.1f}, {accuracy:.1f} ({over:+.1f})".replace("-", "−"))
         parts = [with_interval(gaps.loc[name], part) for part in ("gap", "confidence_part")]
         rows.append([name, *cells, *parts])
-    return table(["network", "CIFAR-10", "CIFAR-10.1", "gap", "explained by confidence"], rows)
+    return markdown_table(
+        ["network", "CIFAR-10", "CIFAR-10.1", "gap", "explained by confidence"], rows
+    )
 
 
-def thresholds() -> str:
-    """Return the errors that confidence promises above a threshold, and those that there are."""
+def thresholds_table() -> str:
+    """Return a table of accepted images, promised errors and errors above thresholds."""
     found, rows = pd.read_csv(KEPT / THRESHOLDS), []
-    for least, of_sets in found.groupby("threshold"):
+    for least, rows_of_sets in found.groupby("threshold"):
         cells = []
-        for _, row in of_sets.iterrows():
+        for _, row in rows_of_sets.iterrows():
             errors = 100 * (1 - row[["mean_confidence", "accuracy"]].to_numpy(float))
             cells += [f"{100 * row['n_above'] / row['n']:.0f}", *(f"{e:.1f}" for e in errors)]
         rows.append([f"{least:g}", *cells])
@@ -161,14 +163,14 @@ def thresholds() -> str:
         for name in ("CIFAR-10", "CIFAR-10.1")
         for what in ("accepted", "promised errors", "errors")
     ]
-    return table(["threshold", *heads], rows)
+    return markdown_table(["threshold", *heads], rows)
 
 
-def classes() -> str:
-    """Return gap and matched gap of true classes, means over the networks of a group."""
+def classes_table() -> str:
+    """Return a table of gaps and matched gaps by true class, means over groups of networks."""
     found = pd.read_csv(KEPT / CLASSES)
-    of = found["model"].map(groups())
-    means = 100 * found.groupby(["class_name", of])[["gap", "matched_gap"]].mean()
+    group_of = found["model"].map(network_groups())
+    means = 100 * found.groupby(["class_name", group_of])[["gap", "matched_gap"]].mean()
     means = means.round(1) + 0.0  # no negative zero
     by_class = means["gap"].groupby("class_name").mean().sort_values(ascending=False)
     largest, others = by_class.index[:N_LARGEST], by_class.index[N_LARGEST:]
@@ -182,11 +184,11 @@ def classes() -> str:
         ranges.append(f"{low[0]:.1f} to {high[0]:.1f} ({low[1]:.1f} to {high[1]:.1f})")
     rows.append([f"the other {len(others)}, range", *ranges])
     shown = [[cell.replace("-", "−") for cell in row] for row in rows]
-    return table(["true class", *list(GROUPS.values())[:-1]], shown)
+    return markdown_table(["true class", *list(GROUPS.values())[:-1]], shown)
 
 
-def labels() -> str:
-    """Return how many labels of CIFAR-10.1 are needed for ± 2 points, and their coverage."""
+def labels_table() -> str:
+    """Return a table of how many labels of CIFAR-10.1 methods need for ± 2 points, and coverage."""
     drawn = pd.read_csv(KEPT / "few_labels.csv")
     further = pd.read_csv(MEASURED / "published_pair_labels.csv")
     rows = []
@@ -211,19 +213,19 @@ def labels() -> str:
             f"{own['labels'].median():.0f} ({own['fewest'].min()} to {own['most'].max()})",
             f"{coverage.mean():.1f} ({coverage.min():.1f})",
         ])  # fmt: skip
-    return table(
+    return markdown_table(
         ["drawn, method", "of", "labels, median (range)", "coverage, mean (lowest)"], rows, 2
     )
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "cifar10.1/calibration": calibrated,
-    "cifar10.1/confidence": confidences,
-    "cifar10.1/thresholds": thresholds,
-    "cifar10.1/classes": classes,
-    "cifar10.1/labels": labels,
+    "cifar10.1/calibration": calibration_table,
+    "cifar10.1/confidence": confidence_table,
+    "cifar10.1/thresholds": thresholds_table,
+    "cifar10.1/classes": classes_table,
+    "cifar10.1/labels": labels_table,
 }
 
 
 if __name__ == "__main__":
-    take()
+    copy_results()

@@ -13,7 +13,7 @@ from make_published_page import BLOCKS as PUBLISHED
 from make_published_page import GROUPS, NETWORK
 from make_published_page import KEPT as NETWORKS
 from make_severity_page import BLOCKS as SEVERITY
-from take_over import table, update_page
+from take_over import markdown_table, update_page
 
 from matcheval.names import ORIGINS
 from matcheval.protocol.verdicts import Verdict, verdicts, with_accuracies
@@ -45,8 +45,8 @@ PAGES = ("README.md", "benchmarks/README.md", *(f"docs/{name}.md" for name in _I
 OVERVIEW = ("gap", "confidence_part", "matched_gap", "conditional_part")
 
 
-def overview() -> str:
-    """Return means over the models of each study by criterion 1, a row per group of models."""
+def overview_table() -> str:
+    """Return a table of mean gaps and their parts, by criterion 1, a row per group of models."""
     published = pd.read_csv(SIMULATED.with_name("published_pair_groups.csv"))
     published = published[published["criterion"] == "label_probability"].set_index("group")
     rows = []
@@ -63,45 +63,45 @@ def overview() -> str:
     ]
     heads = ["new set: models trained on", "models", "gap", "explained by confidence",
              "matched gap", "remaining gap, in bins", "unmatched"]  # fmt: skip
-    return table(heads, cells)
+    return markdown_table(heads, cells)
 
 
-def verdict_of(folder: Path, model: str = "") -> Verdict:
-    """Judge the pair of a study, by the mean over its models or by one of them."""
+def judge_study(folder: Path, model: str = "") -> Verdict:
+    """Return the verdict on a study's pair, by the mean over its models or by one of them."""
     means, models = pd.read_csv(folder / "gaps.csv"), pd.read_csv(folder / "gaps_of_models.csv")
-    of_pair = with_accuracies(models, pd.read_csv(folder / "accuracies.csv"))
+    pair_models = with_accuracies(models, pd.read_csv(folder / "accuracies.csv"))
     if model:
-        of_pair = of_pair.loc[[model]]
-        means = of_pair.rename(columns={"criterion": "matching"}).assign(n_left_out=0)
+        pair_models = pair_models.loc[[model]]
+        means = pair_models.rename(columns={"criterion": "matching"}).assign(n_left_out=0)
     first = means.assign(remarks=means["remarks"].astype(object).fillna("")).iloc[0]
-    return verdicts([first], {(first["pair"], first["matching"]): of_pair})[0]
+    return verdicts([first], {(first["pair"], first["matching"]): pair_models})[0]
 
 
-def in_words() -> str:
-    """Return what the example network shows on CIFAR-10.1, a claim per row."""
-    judged = verdict_of(NETWORKS, NETWORK)
+def claims_table() -> str:
+    """Return a table of the claims on the example network on CIFAR-10.1."""
+    judged = judge_study(NETWORKS, NETWORK)
     rows = [[str(claim.strength), claim.text] for claim in judged.claims]
-    return table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
+    return markdown_table(["strength", "claim"], [*rows, ["next", judged.next_step]], n_texts=2)
 
 
-def plain_networks() -> str:
-    """Return the numbers of two networks that were trained on clean images alone."""
+def plain_networks_table() -> str:
+    """Return a table of accuracies and gaps of two networks trained on clean images alone."""
     models = pd.read_csv(NETWORKS / "gaps_of_models.csv").set_index("model")
     accuracies = pd.read_csv(NETWORKS / "accuracies.csv").set_index("model")
     rows = []
     for name in (NETWORK, "resnet-44"):
         ends = (
-            " to ".join(f"{100 * accuracies.loc[name, f'{of}_{o}']:.1f}" for o in ORIGINS)
-            for of in ("accuracy", "confidence")
+            " to ".join(f"{100 * accuracies.loc[name, f'{what}_{o}']:.1f}" for o in ORIGINS)
+            for what in ("accuracy", "confidence")
         )
         rows.append([name, *ends, *(with_interval(models.loc[name], part) for part in OVERVIEW)])
     head = ["network", "accuracy (%)", "mean confidence (%)", "gap", "explained by confidence",
             "matched gap", "remaining gap, in bins"]  # fmt: skip
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
-def scores() -> str:
-    """Return how much matching on each score narrows the mean gap of both studies, criterion 2."""
+def scores_table() -> str:
+    """Return a table of how much matching on each score narrows the mean gaps of two studies."""
     tables = []
     for folder in (DIGITS, PHOTOGRAPHS):
         text = (folder / "score_comparison.md").read_text().splitlines()
@@ -109,12 +109,12 @@ def scores() -> str:
         found = pd.DataFrame(rows, columns=head).set_index("Score, on ranks")
         shown = found["Smaller by"] + " (" + found["Without warning"] + ")"
         tables.append(shown[(found["Matching"] == "criterion 2") & (found["Models"] != "0")])
-    rows = [[score, *(of.get(score, "") for of in tables)] for score in tables[0].index]
-    return table(["score", "digits", "photographs"], rows)
+    rows = [[score, *(cells.get(score, "") for cells in tables)] for score in tables[0].index]
+    return markdown_table(["score", "digits", "photographs"], rows)
 
 
-def simulated_verdicts() -> str:
-    """Return how often verdicts of simulated reports are wrong, a row per case of `SHOWN_CASES`."""
+def verdicts_table() -> str:
+    """Return a table of how often verdicts are wrong in simulated cases, and a line on the rest."""
     found = pd.read_csv(SIMULATED).set_index("case").loc[[*SHOWN_CASES]].reset_index()
     rows = [
         [
@@ -126,7 +126,7 @@ def simulated_verdicts() -> str:
     ]  # fmt: skip
     wrong = f"wrong reports (of {found['reports'].iloc[0]:,})"
     heads = ["truth", "images", wrong, "accuracy established", "inconclusive"]
-    shown = table([*heads, "calibration established"], rows, 2)
+    shown = markdown_table([*heads, "calibration established"], rows, 2)
     every = pd.read_csv(SIMULATED).set_index("case")["wrong"]
     others = every.drop(UNTOLD)
     return (
@@ -136,8 +136,8 @@ def simulated_verdicts() -> str:
     )
 
 
-def intervals() -> str:
-    """Return how often 95 % intervals cover the truth where confidence alone changes."""
+def intervals_table() -> str:
+    """Return a table of how often 95 % intervals hold the truth if only confidence changes."""
     found = pd.read_csv(SIMULATED.with_name("interval_coverage.csv"))
     names = ("matched_gap", "confidence_part_wide", "conditional_part_wide")
     rows = []
@@ -149,11 +149,11 @@ def intervals() -> str:
         share = "99.0 to 97.6" if "99 %" in row["case"] else "91.1 to 87.9"
         rows.append([share, f"{int(n):,} and {int(m):,}", *cells])
     heads = ["accuracy (%)", "images", "matched gap", "explained part", "remaining gap, in bins"]
-    return table(heads, rows, 2)
+    return markdown_table(heads, rows, 2)
 
 
-def coverage() -> str:
-    """Return how often intervals of few labels hold the accuracy, a row per simulated set."""
+def coverage_table() -> str:
+    """Return a table of how often intervals from few labels hold the accuracy, by simulated set."""
     found = pd.read_csv(COVERAGE, dtype={"coverage": str})
     names = found["method"].where(found["design"] == "random", found["design"])
     cells = found.assign(name=names).set_index(["set", "n", "name"])["coverage"]
@@ -163,17 +163,17 @@ def coverage() -> str:
     ]
     two = [f"{cells['two models', n, 'disagreement']} from {n}" for n in (50, 100, 200)]
     lines = f"The difference of two models, from labels where they differ: {', '.join(two)}."
-    return f"{table(['set', 'labels', *SHOWN_METHODS.values()], rows)}\n{lines}\n"
+    return f"{markdown_table(['set', 'labels', *SHOWN_METHODS.values()], rows)}\n{lines}\n"
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "overview": overview,
-    "cifar10.1/verdict": in_words,
-    "cifar10.1/plain": plain_networks,
-    "scores": scores,
-    "verdicts": simulated_verdicts,
-    "intervals": intervals,
-    "few-labels": coverage,
+    "overview": overview_table,
+    "cifar10.1/verdict": claims_table,
+    "cifar10.1/plain": plain_networks_table,
+    "scores": scores_table,
+    "verdicts": verdicts_table,
+    "intervals": intervals_table,
+    "few-labels": coverage_table,
     **PUBLISHED,
     **SEVERITY,
 }

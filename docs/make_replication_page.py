@@ -38,13 +38,13 @@ NEW_SETS = {
 }  # fmt: skip
 
 
-def kept(tables: list[pd.DataFrame]) -> str:
-    """Return the text of the CSV file that keeps some tables of the same columns."""
+def csv_text(tables: list[pd.DataFrame]) -> str:
+    """Concatenate tables of the same columns, and return them rounded as CSV text."""
     return pd.concat(tables).round(DECIMALS).to_csv(index=False)
 
 
-def take(study: str) -> None:
-    """Copy a study's tables.
+def copy_results(study: str) -> None:
+    """Copy a study's tables (`TABLES`) from its results to docs/replication/.
 
     Parameters
     ----------
@@ -53,12 +53,12 @@ def take(study: str) -> None:
     """
     for name, paths in TABLES[study].items():
         files = [ROOT / "results" / study / f"{path}.parquet" for path in paths]
-        text = kept([pd.read_parquet(file) for file in files])
+        text = csv_text([pd.read_parquet(file) for file in files])
         (KEPT / f"{study}-{name}.csv").write_text(text, encoding="utf-8")
 
 
-def fits() -> str:
-    """Return the fits of both studies for k = 1, a row per new set and scale."""
+def fits_table() -> str:
+    """Return a Markdown table of the fits of both studies for k = 1, by new set and scale."""
     tables = [pd.read_csv(KEPT / f"{study}-fits.csv").assign(study=study) for study in FITTED]
     rows = pd.concat(tables, ignore_index=True).query("top == 1").reset_index(drop=True)
     texts = ["left_out", "extreme"]
@@ -74,8 +74,8 @@ def fits() -> str:
     )
 
 
-def changes() -> str:
-    """Return the average changes on ImageNetV2 for k = 1, a row per revision."""
+def changes_table() -> str:
+    """Return a Markdown table of average changes of accuracy on ImageNetV2 for k = 1."""
     rows = pd.read_csv(KEPT / "recht-imagenet-changes.csv").query("top == 1").reset_index(drop=True)
     by_head = {column.head: column for column in CHANGES.text_columns(rows)}
     sets = [NEW_SETS[pair] for pair in rows["pair"]]
@@ -91,10 +91,10 @@ def changes() -> str:
     )
 
 
-BLOCKS: dict[str, Callable[[], str]] = {"fits": fits, "changes": changes}
+BLOCKS: dict[str, Callable[[], str]] = {"fits": fits_table, "changes": changes_table}
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:]:
-        take(name)
+        copy_results(name)
     update_page(PAGE, lambda block: BLOCKS[block]())

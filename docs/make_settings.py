@@ -51,43 +51,45 @@ BOUNDS = {
 
 
 class SettingsPage:
-    """The page of all settings, from the JSON schema of study files."""
+    """The page of all settings in Markdown, made from the JSON schema of study files."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema, self._definitions = schema, schema["$defs"]
 
     def text(self) -> str:
-        """A table of every block, and one of the keys that many blocks have."""
+        """Return the page: a table per block, after one of the keys that many blocks share."""
         properties = dict(self._schema["properties"])
         datasets = properties.pop("datasets")
-        plain = {k: v for k, v in properties.items() if not [*self._blocks_in(v)]}
+        plain = {k: v for k, v in properties.items() if not [*self._find_blocks(v)]}
         blocks = [("## Top level", {"properties": plain, "required": self._schema["required"]})]
         for name in (name for name in properties if name not in plain):
-            blocks += self._blocks(f"`{name}`", properties[name])
+            blocks += self._list_blocks(f"`{name}`", properties[name])
         blocks.append(("## `datasets`: a block per dataset, by `kind`", {"properties": {}}))
-        blocks += self._blocks("", datasets, "###")
-        rows = Counter(row for _, block in blocks for row in self._rows(block).values())
+        blocks += self._list_blocks("", datasets, "###")
+        rows = Counter(row for _, block in blocks for row in self._key_rows(block).values())
         shared = {row for row, count in rows.items() if count >= MANY}
         return "\n".join([
-            HEAD, table([row for row in rows if row in shared]), self._tables(blocks, shared)
+            HEAD,
+            keys_table([row for row in rows if row in shared]),
+            self._block_tables(blocks, shared),
         ])  # fmt: skip
 
     def warehouse_text(self) -> str:
-        """A table of every block of a warehouse's file, where the schema is that of such files."""
+        """Return a table per block of a warehouse's file, if the schema is that of such files."""
         blocks = [("## Warehouses: the file", self._schema)]
         for name, value in self._schema["properties"].items():
-            blocks += self._blocks(f"`{name}`", value, "###")
-        return "\n" + self._tables(blocks, set())
+            blocks += self._list_blocks(f"`{name}`", value, "###")
+        return "\n" + self._block_tables(blocks, set())
 
-    def _tables(self, blocks: list[tuple[str, Schema]], shared: set[str]) -> str:
+    def _block_tables(self, blocks: list[tuple[str, Schema]], shared: set[str]) -> str:
         return "\n".join(
             part
             for heading, block in blocks
-            for part in (f"{heading}\n", *self._parts(block, shared))
+            for part in (f"{heading}\n", *self._describe_block(block, shared))
         )
 
-    def _blocks_in(self, schema: Any) -> Iterator[Schema]:
-        """Definitions of blocks that a value can be or hold, but not those within them."""
+    def _find_blocks(self, schema: Any) -> Iterator[Schema]:
+        """Yield the definitions of blocks that a value can be or hold, not those inside them."""
         for part in schema if isinstance(schema, list) else [schema]:
             if "$ref" in part:
                 definition = self._definitions[part["$ref"].rpartition("/")[2]]
@@ -95,71 +97,75 @@ class SettingsPage:
                     yield definition
                 continue
             for key in ("anyOf", "oneOf", "items", "prefixItems"):
-                yield from self._blocks_in(part.get(key, []))
-            yield from self._blocks_in(by_name(part) or [])
+                yield from self._find_blocks(part.get(key, []))
+            yield from self._find_blocks(value_schema(part) or [])
 
-    def _blocks(self, title: str, schema: Schema, level: str = "##") -> list[tuple[str, Schema]]:
-        """Headings and definitions of blocks, each with those within."""
+    def _list_blocks(
+        self, title: str, schema: Schema, level: str = "##"
+    ) -> list[tuple[str, Schema]]:
+        """List headings and definitions of a value's blocks, and of those inside them."""
         blocks: list[tuple[str, Schema]] = []
-        for block in self._blocks_in(schema):
+        for block in self._find_blocks(schema):
             kind = block["properties"].get("kind", {}).get("const")
             heading = ", ".join(filter(None, (title, kind and f"kind `{kind}`")))
             blocks.append((f"{level} {heading}", block))
             for name, value in block["properties"].items():
                 inner = f"{title[:-1]}.{name}`" if title else f"{heading}, `{name}`"
-                blocks += self._blocks(inner, value, "###")
+                blocks += self._list_blocks(inner, value, "###")
         return blocks
 
-    def _parts(self, block: Schema, shared: set[str]) -> Iterator[str]:
-        """Description of a block and its keys: those that many blocks have by name only."""
-        rows = self._rows(block)
+    def _describe_block(self, block: Schema, shared: set[str]) -> Iterator[str]:
+        """Yield a block's description, a table of its own keys, and the names of shared ones."""
+        rows = self._key_rows(block)
         own = [row for row in rows.values() if row not in shared]
         others = ", ".join(f"`{name}`" for name, row in rows.items() if row in shared)
         if "description" in block:
             yield block["description"] + "\n"
         if own:
-            yield table(own)
+            yield keys_table(own)
         if others:
             yield f"{'Also' if own else 'Keys'}: {others} (above).\n"
 
-    def _rows(self, block: Schema) -> dict[str, str]:
-        """The row of the table for each key, but that of its kind."""
+    def _key_rows(self, block: Schema) -> dict[str, str]:
+        """Return the table row of each key, without `kind`."""
         rows = {}
         for name, value in block["properties"].items():
             if "const" not in value:
                 is_required = name in block.get("required", ())
-                default = "" if is_required else f"`{self._default(value)}`"
-                cells = name, default, self._values(value), value.get("description", "")
+                default = "" if is_required else f"`{self._default_text(value)}`"
+                cells = name, default, self._type_in_words(value), value.get("description", "")
                 rows[name] = "| `{}` | {} | {} | {} |".format(*cells).replace("|  |", "| |")
         return rows
 
-    def _default(self, value: Schema) -> str:
+    def _default_text(self, value: Schema) -> str:
         default = value.get("default")
-        if isinstance(default, dict) and [*self._blocks_in(value)]:
+        if isinstance(default, dict) and [*self._find_blocks(value)]:
             return "{}"
         if default == "":
             return '""'
         return str(default) if isinstance(default, str) else json.dumps(default).replace('"', "")
 
-    def _values(self, schema: Schema) -> str:
-        """The type of a value in words."""
+    def _type_in_words(self, schema: Schema) -> str:
+        """Describe the type of a value in words."""
         if "$ref" in schema:
             schema = self._definitions[schema["$ref"].rpartition("/")[2]]
         options = schema.get("anyOf") or schema.get("oneOf")
         if "properties" in schema:
             return "a block, below"
         if options:
-            words = [self._values(one) for one in options if one != {"type": "null"}]
+            words = [
+                self._type_in_words(option) for option in options if option != {"type": "null"}
+            ]
             return " or ".join(dict.fromkeys(words))
         if "const" in schema or "enum" in schema:
             return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
         if schema.get("type") == "array":
-            return f"list of {self._values(schema.get('items') or schema['prefixItems'][0])}"
+            return f"list of {self._type_in_words(schema.get('items') or schema['prefixItems'][0])}"
         if schema.get("type") == "object":
-            values = by_name(schema)
-            if values and [*self._blocks_in(values)]:
+            values = value_schema(schema)
+            if values and [*self._find_blocks(values)]:
                 return "blocks by name, below"
-            words = self._values(values or {})
+            words = self._type_in_words(values or {})
             return f"for each name, {words}" if "by name" in words else f"{words} by name"
         if schema.get("type") == "string":
             return "name" if schema.get("pattern") == NAME_PATTERN else "text"
@@ -167,15 +173,15 @@ class SettingsPage:
         return ", ".join([WORDS.get(schema.get("type", ""), "value"), *bounds])
 
 
-def by_name(schema: Schema) -> Schema | None:
-    """The schema of an object's values, where their names are free."""
+def value_schema(schema: Schema) -> Schema | None:
+    """Return the schema of an object's values if its keys are free names, else None."""
     patterns = schema.get("patternProperties")
     values = next(iter(patterns.values())) if patterns else schema.get("additionalProperties")
     return values if isinstance(values, dict) else None
 
 
-def table(rows: list[str]) -> str:
-    """A table of keys."""
+def keys_table(rows: list[str]) -> str:
+    """Return rows of keys as a Markdown table, with its head."""
     head = ["| key | default | values | meaning |", "| --- | --- | --- | --- |"]
     return "\n".join([*head, *rows]) + "\n"
 
@@ -238,8 +244,8 @@ SINGLE = {
 }  # fmt: skip
 
 
-def columns() -> str:
-    """A row per column of a recipe, as its docstring explains them."""
+def recipes_section() -> str:
+    """Return the section on the columns of recipes, as the docstring of `Recipe` has them."""
     text = inspect.getdoc(Recipe) or ""
     for code, words in IN_CODE.items():
         text = re.sub(code, words, text)
@@ -253,20 +259,21 @@ def columns() -> str:
         for field in fields(Recipe)
     }  # fmt: skip
     rows = [[f"`{name}`", default, meanings[name]] for name, default in defaults.items()]
-    return COLUMNS + lines(["column", "default", "meaning"], rows)
+    return COLUMNS + markdown_table(["column", "default", "meaning"], rows)
 
 
-def architectures() -> str:
-    """A row per architecture of networks that are trained here."""
+def architectures_section() -> str:
+    """Return the section with a row per architecture of networks that are trained here."""
     rows = []
-    for name, of in SPECIFICATIONS.items():
-        widths = of.width if of.widths.text == "at least 1" else f"{of.width}: {of.widths.text}"
-        rows.append([f"`{name}`", of.family, widths, of.depths.text, f"{of.min_side}"])
-    return RECIPES + lines(["name", "family", "width", "depth", "side (pixels)"], rows)
+    for name, spec in SPECIFICATIONS.items():
+        any_width = spec.widths.text == "at least 1"
+        widths = spec.width if any_width else f"{spec.width}: {spec.widths.text}"
+        rows.append([f"`{name}`", spec.family, widths, spec.depths.text, f"{spec.min_side}"])
+    return RECIPES + markdown_table(["name", "family", "width", "depth", "side (pixels)"], rows)
 
 
-def algorithms() -> str:
-    """A row per algorithm and optimiser, and one per option."""
+def algorithms_section() -> str:
+    """Return the section with a row per algorithm and optimiser, and one per option."""
     rows = []
     for name, options in {**ALGORITHMS, **OPTIMIZERS}.items():
         meaning = (options.__doc__ or "").splitlines()[0]
@@ -275,21 +282,21 @@ def algorithms() -> str:
         rows.append([f"`{name}`", "", "", meaning])
         for option, field in options.model_fields.items():
             rows.append(["", f"`{option}`", f"{field.default}", field.description or ""])
-    return OPTIONS + lines(["name", "option", "default", "meaning"], rows)
+    return OPTIONS + markdown_table(["name", "option", "default", "meaning"], rows)
 
 
-def methods() -> str:
-    """A row per method of accuracy prediction."""
+def methods_section() -> str:
+    """Return the section with a row per method of accuracy prediction."""
     rows = []
     for score in ALL_SCORES.values():
         needs = ", ".join(need.partition(":")[0] for need in score.needs)
         predicted = PREDICTED[score.predicts]
         rows.append([f"`{score.name}`", score.title, needs, predicted, score.source])
-    return METHODS + lines(["name", "title", "also needs", "predicts", "source"], rows)
+    return METHODS + markdown_table(["name", "title", "also needs", "predicts", "source"], rows)
 
 
-def lines(head: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown."""
+def markdown_table(head: list[str], rows: list[list[str]]) -> str:
+    """Return a head and rows as a Markdown table."""
     cells = [head, ["---"] * len(head), *rows]
     return "".join("| {} |\n".format(" | ".join(row)).replace("|  ", "| ") for row in cells)
 
@@ -312,7 +319,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _with_standard_bounds(schema: Any) -> Any:
-    """Give bounds the names that JSON Schema has for them."""
+    """Rename pydantic's bounds in a schema, such as `gt`, to JSON Schema's, recursively."""
     if isinstance(schema, list):
         return [_with_standard_bounds(item) for item in schema]
     if not isinstance(schema, dict):
@@ -323,24 +330,24 @@ def _with_standard_bounds(schema: Any) -> Any:
     return {keywords.get(key, key): _with_standard_bounds(value) for key, value in schema.items()}
 
 
-def generated() -> dict[Path, str]:
-    """Texts of the generated files."""
+def generated_files() -> dict[Path, str]:
+    """Return the text of each generated file, by path."""
     schema = json_schema()
     results = make_json_schema.schema()
     return {
         SCHEMA: json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         RESULTS: json.dumps(results, indent=1, ensure_ascii=False) + "\n",
         PAGE: SettingsPage(schema).text()
-        + columns()
+        + recipes_section()
         + CHOICES
-        + architectures()
-        + algorithms()
+        + architectures_section()
+        + algorithms_section()
         + SettingsPage(WarehouseSettings.model_json_schema()).warehouse_text()
-        + methods(),
+        + methods_section(),
         TABLES: make_tables.page(),
     }
 
 
 if __name__ == "__main__":
-    for path, text in generated().items():
+    for path, text in generated_files().items():
         path.write_text(text, encoding="utf-8")

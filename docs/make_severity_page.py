@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from take_over import table
+from take_over import markdown_table
 
 from matcheval.analyses.severity import SCHEMA
 from matcheval.protocol.compared_models import MEAN
@@ -25,8 +25,8 @@ RESAMPLES, SEED = 10_000, 0
 MATCHING = "label_probability"
 
 
-def take(study: str, suite: str) -> None:
-    """Copy a study's means over models, and its figure.
+def copy_results(study: str, suite: str) -> None:
+    """Copy a study's means over models and its figure from results to docs/severity/.
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def take(study: str, suite: str) -> None:
     )
 
 
-def read(study: str) -> pd.DataFrame:
-    """Return a row per set, in percentage points: parts of the gap, and the first matched gap.
+def read_results(study: str) -> pd.DataFrame:
+    """Read the parts of the gap of each set in percentage points, with the first matched gap.
 
     Parameters
     ----------
@@ -61,20 +61,20 @@ def read(study: str) -> pd.DataFrame:
     return (100 * points).assign(first_clear=clear)
 
 
-def by_severity(study: str) -> str:
-    """Lay out means over the kinds of corruption, a row per severity of `SHOWN`.
+def severity_table(study: str) -> str:
+    """Return a table of means over the kinds of corruption, a row per severity of `SHOWN`.
 
     Parameters
     ----------
     study : str
         Its name.
     """
-    found = read(study)
+    found = read_results(study)
     names = ["gap", "confidence_part", "share", "first"]
     head = "severity, gap, explained by confidence, share (%), matched gap, unmatched (%)"
     lines = []
     for severity, rows in found.loc[[*SHOWN]].groupby("severity"):
-        values, low, high = over_kinds(rows.assign(share=np.nan))
+        values, low, high = average_over_kinds(rows.assign(share=np.nan))
         cells = [f"{severity:g}"]
         for name in names:
             digits = 0 if name == "share" else 1
@@ -82,11 +82,11 @@ def by_severity(study: str) -> str:
             is_known = np.isfinite(values[name])
             cells.append(f"{values[name] + 0.0:.{digits}f}{bounds}" if is_known else "–")
         lines.append([*cells, f"{values['first_unmatched']:.0f}"])
-    return table(head.split(", "), lines, n_texts=0)
+    return markdown_table(head.split(", "), lines, n_texts=0)
 
 
-def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
-    """Average over the kinds of corruption, with percentiles 2.5 and 97.5 over resampled kinds.
+def average_over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
+    """Average over kinds of corruption; return means and bounds of 95 % bootstrap intervals.
 
     Parameters
     ----------
@@ -104,9 +104,9 @@ def over_kinds(rows: pd.DataFrame) -> tuple[pd.Series, pd.Series, pd.Series]:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
-    "cifar10-shifts/severity": lambda: by_severity("cifar10-shifts"),
+    "cifar10-shifts/severity": lambda: severity_table("cifar10-shifts"),
 }
 
 
 if __name__ == "__main__":
-    take(*sys.argv[1:])
+    copy_results(*sys.argv[1:])

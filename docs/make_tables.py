@@ -22,8 +22,8 @@ and text show them in percent. Files of a study of another `confidence` than 0.9
 TYPES = {"string": "text", "float": "number", "double": "number", "bool": "true or false"}
 
 
-def schemas() -> Iterator[tuple[str, TableSchema]]:
-    """Find all declared tables, each with the folder that declares it, in alphabetical order."""
+def find_schemas() -> Iterator[tuple[str, TableSchema]]:
+    """Yield all declared tables in order, each with the name of the folder that declares it."""
     folder = Path(matcheval.__file__).parent
     seen = set()
     for module in sorted(m.name for m in pkgutil.walk_packages([str(folder)], "matcheval.")):
@@ -31,36 +31,38 @@ def schemas() -> Iterator[tuple[str, TableSchema]]:
         if "TableSchema(" not in Path(declared).read_text(encoding="utf-8"):
             continue
         values = vars(importlib.import_module(module)).values()
-        several = [one for value in values if isinstance(value, dict) for one in value.values()]
-        for value in [*values, *several]:
+        nested = [item for value in values if isinstance(value, dict) for item in value.values()]
+        for value in [*values, *nested]:
             if isinstance(value, TableSchema) and id(value) not in seen:
                 seen.add(id(value))
                 parts = module.split(".")[1:]
                 yield "/".join(parts if parts[0] == "analyses" else parts[:1]), value
 
 
-def table(schema: TableSchema) -> str:
-    """Lay out the columns of one table in Markdown."""
+def columns_table(schema: TableSchema) -> str:
+    """Return the columns of a table, with type, unit and meaning, as a Markdown table."""
     rows = "".join(
-        f"| `{c.name}` | {kind(c.type)} | {c.unit} | {meaning} |\n"
+        f"| `{c.name}` | {type_in_words(c.type)} | {c.unit} | {meaning} |\n"
         for c in schema.columns
         for meaning in [c.meaning_at().replace("|", r"\|")]
     )
     return f"| column | type | unit | meaning |\n| --- | --- | --- | --- |\n{rows}"
 
 
-def kind(column: pa.DataType) -> str:
-    """Name a type of column in plain words."""
+def type_in_words(column: pa.DataType) -> str:
+    """Return a column's type in plain words."""
     if pa.types.is_list(column) or pa.types.is_fixed_size_list(column):
-        return f"list of {kind(column.value_type)}s"
+        return f"list of {type_in_words(column.value_type)}s"
     return "whole number" if pa.types.is_integer(column) else TYPES.get(str(column), str(column))
 
 
 def page() -> str:
-    """Text of the whole page."""
+    """Return the whole page in Markdown."""
     parts = [HEAD]
-    for folder, tables in groupby(schemas(), key=lambda found: found[0]):
+    for folder, tables in groupby(find_schemas(), key=lambda found: found[0]):
         parts.append(f"\n## {folder}\n")
         for _, schema in tables:
-            parts.append(f"\n### {schema.name[0].upper()}{schema.name[1:]}\n\n{table(schema)}")
+            parts.append(
+                f"\n### {schema.name[0].upper()}{schema.name[1:]}\n\n{columns_table(schema)}"
+            )
     return "".join(parts)

@@ -12,15 +12,15 @@ from matcheval.io.text_tables import TextColumn, markdown
 BLOCK = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end -->\n)", re.DOTALL)
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int = 1) -> str:
-    """Lay out rows in Markdown, with text in the first columns and numbers in the others."""
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], n_texts: int = 1) -> str:
+    """Return rows as a Markdown table, with text in the first columns, numbers in the others."""
     columns = enumerate(zip(head, zip(*rows, strict=True), strict=True))
     return markdown(
         [TextColumn(name, cells, number >= n_texts) for number, (name, cells) in columns]
     )
 
 
-def take_over(page: str, read: Callable[[str], str]) -> str:
+def replace_blocks(page: str, read: Callable[[str], str]) -> str:
     """Replace the content of every block of a page.
 
     Parameters
@@ -45,6 +45,6 @@ def update_page(page: Path, read: Callable[[str], str]) -> None:
     ----------
     page : Path
     read : callable
-        As for `take_over`.
+        As for `replace_blocks`.
     """
-    page.write_text(take_over(page.read_text(encoding="utf-8"), read), encoding="utf-8")
+    page.write_text(replace_blocks(page.read_text(encoding="utf-8"), read), encoding="utf-8")

@@ -58,7 +58,7 @@ rule score_accuracy:
             "matcheval.execution.batches:make_calls",
             PREDICTION.score_arguments,
             code=["matcheval.accuracy_prediction.scoring"],
-            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
+            custom_files=file_state(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Scoring models on suite {wildcards.suite}"
@@ -83,7 +83,7 @@ rule score_agreement:
         **calls(
             "matcheval.accuracy_prediction.scoring:write_agreement",
             PREDICTION.agreement_arguments,
-            custom_files=state_of(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
+            custom_files=file_state(lambda w: outputs_on(w.suite, PREDICTION.all_models)),
         ),
     message:
         "Comparing the predictions of all models on suite {wildcards.suite}"
@@ -207,10 +207,10 @@ rule plot_accuracy_prediction:
         **REQUESTS.resources("plot_accuracy_prediction"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
-            custom_files=state_of(outputs_in_figures),
+            custom_files=file_state(outputs_in_figures),
         ),
     message:
         "Plotting the figures of accuracy prediction"

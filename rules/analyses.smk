@@ -29,7 +29,7 @@ for table in [a for a in STUDY.analyses.values() if isinstance(a, TableAnalysis)
                 "matcheval.study.tables:make_table",
                 table.job_arguments,
                 uses=[table.module],
-                custom_files=state_of(table.inputs),
+                custom_files=file_state(table.inputs),
             ),
         message:
             f"Tabulating {table.title().lower()}: {{wildcards.{table.per}}}"

@@ -5,9 +5,9 @@ import json
 
 
 def dataset_files(datasets):
-    """Return `<results>/datasets/{dataset}/{file}`, which are read of datasets.
+    """Return the files to read of datasets, `<results>/datasets/{dataset}/{file}`.
 
-    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`, and
+    For datasets whose images are made when they are read, these are `<study>/datasets/{batch}`, and
     what they are made from.
     """
     return list(dict.fromkeys(file for name in datasets for file in STUDY.dataset_inputs(name)))
@@ -15,19 +15,20 @@ def dataset_files(datasets):
 
 def sources_of(datasets):
     """Return what datasets are built from: `<results>/downloads/{file}`, and other datasets."""
-    return list(dict.fromkeys(file for name in datasets for file in STUDY.files_before(name)))
+    return list(dict.fromkeys(file for name in datasets for file in STUDY.preparation_inputs(name)))
 
 
 def descriptions(datasets):
-    """Return `<results>/datasets/{dataset}/dataset.json` and `datapoints.parquet`.
+    """Return the files that describe datasets: `<results>/datasets/{dataset}/dataset.json` ...
 
-    Of those whose images are made when they are read, these are `<study>/datasets/{batch}`.
+    The others are `datapoints.parquet`. For datasets whose images are made when they are read, the
+    files are `<study>/datasets/{batch}`.
     """
     return [file for name in datasets for file in STUDY.description_inputs(name)]
 
 
 def image_sets(datasets):
-    """Return the files of datasets, images marked so that only their digest counts, not their time.
+    """Return the files of datasets, `images.npy` as `ancient`: its digest counts, not its time.
 
     Snakemake compares the contents of small files, such as the description with the digest.
     """
@@ -36,33 +37,37 @@ def image_sets(datasets):
 
 
 def training_sets(models):
-    """Return the sets that models are trained and validated on."""
+    """Return the files of the sets that models are trained and validated on."""
     trained = [STUDY.trained[name] for name in models]
     return image_sets(name for model in trained for name in (*model.train, *model.validation))
 
 
 def weights(models):
-    """Return `<study>/checkpoints/{model}.safetensors`, or published `<results>/weights/{file}`."""
+    """Return the files of models' weights: `<study>/checkpoints/{model}.safetensors` ...
+
+    Published weights are in `<results>/weights`.
+    """
     others = [name for name in models if not STUDY.runnable[name].source.own_weights]
     return list(dict.fromkeys(filter(None, map(STUDY.weights_file, others))))
 
 
 def custom_files(models):
-    """Return the user's files of models, weights and code, whose state is a parameter."""
+    """Return the user's weights and code of models, as `ancient`: a parameter has their state."""
     return ancient(COMMANDS.custom_weights(models) + COMMANDS.custom_code(models))
 
 
-def state_of(files):
-    """Return a parameter: size and time of the user's files among those that a job reads.
+def file_state(files):
+    """Return a function of wildcards: size and time of the user's files that a job reads.
 
-    They may be replaced by older ones, and Snakemake notices newer ones only. It compares no
-    parameters that are functions of `input`, so `files` is a function of wildcards.
+    It is a parameter of rules, as files may be replaced by older ones, and Snakemake notices newer
+    ones only. It compares no parameters that are functions of `input`, so `files` is a function of
+    wildcards.
     """
     return lambda wildcards: STUDY.custom_files_state(files(wildcards))
 
 
 def suite_files():
-    """Return what stands for the sets of suites, so that it stays when images are deleted."""
+    """Return files that stand for the sets of suites, and stay when their images are deleted."""
     names = {name for sets in INFERENCE.suites.values() for name in sets} & STUDY.made
     suites = expand("<study>/suites/{suite}.json", suite=INFERENCE.checked_suites)
     return list(dict.fromkeys(suites + descriptions(sorted(names))))
@@ -71,7 +76,7 @@ def suite_files():
 def predictions(datasets, models=None, suffixes=(".parquet",)):
     """Return `<study>/predictions/{dataset}/{model}{suffix}`, or files of the user's.
 
-    Of a set in a suite only, it is the folder `<study>/predictions/{suite}/{model}`.
+    For a set that only suites have, it is the folder `<study>/predictions/{suite}/{model}`.
     """
     files = (STUDY.results_inputs(name, models, suffixes) for name in datasets)
     return list(dict.fromkeys(file for several in files for file in several))
@@ -86,7 +91,7 @@ def predictions_of_pair(pair, models):
 
 
 def by_matching(path, **wildcards):
-    """Return a path for every matching of the study; other wildcards stay in it."""
+    """Expand a path for every matching of the study; wildcards without values stay in it."""
     return expand(
         path, matching=STUDY.analyses["matching"].matchings, allow_missing=True, **wildcards
     )
@@ -101,7 +106,7 @@ def outputs_on(suite, models):
 
 
 def outputs_in_figures(wildcards):
-    """Return the outputs of models that figures of accuracy prediction are of."""
+    """Return the outputs of models that are drawn in figures of accuracy prediction."""
     prediction = STUDY.analyses["accuracy_prediction"]
     suites = prediction.suites_with_outputs
     return [file for suite in suites for file in outputs_on(suite, prediction.all_models)]
@@ -115,11 +120,11 @@ def calls(function, arguments, uses=(), code=None, **others):
     `uses`, repeats the job: Snakemake itself notices edits of the script only.
     """
     names = code or [function, *uses]
-    of_job = arguments if callable(arguments) else lambda wildcards: arguments
+    arguments_of_job = arguments if callable(arguments) else lambda wildcards: arguments
     return {
         "function": function,
         # JSON that is no HTML.
-        "job": lambda wildcards: json.dumps(of_job(wildcards)).replace("<", "\\u003c"),
+        "job": lambda wildcards: json.dumps(arguments_of_job(wildcards)).replace("<", "\\u003c"),
         # A function, so that only the code of rules that have jobs is read.
         "code": lambda wildcards: CODE("analyse", *names),
         **others,
@@ -127,18 +132,18 @@ def calls(function, arguments, uses=(), code=None, **others):
 
 
 def without_wildcards(value):
-    """Return a parameter whose braces are no wildcards."""
+    """Wrap a value as a function, so that Snakemake takes no braces in it for wildcards."""
     return lambda wildcards: value
 
 
 def files_of(rule, **wildcards):
-    """Return all files that a rule writes, for lists of values of its wildcards."""
+    """Return all files that a rule writes for lists of values of its wildcards."""
     return expand(list(map(str, rule.output)), **wildcards)
 
 
 def in_report(stem, artifact, **wildcards):
-    """Return the files of a table or figure, by path without suffix; Snakemake's report has some."""
-    entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
+    """Return the files of a table or figure, those for Snakemake's report marked by `report`."""
+    entry, files = artifact.with_wildcards(wildcards).report if wildcards else artifact.report, []
     for suffix in artifact.suffixes:
         file = stem + suffix
         if suffix in artifact.reported:
@@ -151,7 +156,7 @@ def in_report(stem, artifact, **wildcards):
 
 
 def caption_file(text):
-    """Return the file with a caption, which Snakemake reads when it makes a report."""
+    """Write a caption to a file that Snakemake reads when it makes a report; return its path."""
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     file = Path(".snakemake", "captions", f"{name}.rst").absolute()
     if workflow.is_main_process and not file.exists():

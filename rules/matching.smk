@@ -25,7 +25,7 @@ rule match_predictions:
         **calls(
             "matcheval.protocol.jobs:match_predictions",
             lambda w: {"files": MATCHING.files(w.pair, MATCHING.batches[w.batch], groups=False)},
-            custom_files=state_of(
+            custom_files=file_state(
                 lambda w: predictions_of_pair(w.pair, MATCHING.batches[w.batch])
             ),
         ),
@@ -54,7 +54,7 @@ rule save_matched_pairs:
         **calls(
             "matcheval.protocol.jobs:save_matched_pairs",
             lambda w: {"files": MATCHING.files(w.pair, MATCHING.saved_models, groups=False)},
-            custom_files=state_of(lambda w: predictions_of_pair(w.pair, MATCHING.saved_models)),
+            custom_files=file_state(lambda w: predictions_of_pair(w.pair, MATCHING.saved_models)),
         ),
     message:
         "Saving the matched pairs of some models on {wildcards.pair}"
@@ -108,7 +108,7 @@ rule estimate_gaps:
         **calls(
             "matcheval.protocol.jobs:write_gaps",
             lambda w: {"files": MATCHING.files(w.pair, list(STUDY.models))},
-            custom_files=state_of(lambda w: MATCHING.inputs_with_groups(w.pair, STUDY.models)),
+            custom_files=file_state(lambda w: MATCHING.inputs_with_groups(w.pair, STUDY.models)),
         ),
     message:
         "Estimating the gaps of {wildcards.pair}"
@@ -185,10 +185,10 @@ rule plot_matching:
         **REQUESTS.resources("plot_matching"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
-            custom_files=state_of(lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS)),
+            custom_files=file_state(lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS)),
         ),
     message:
         "Plotting the figures of {wildcards.pair}"

@@ -26,7 +26,7 @@ rule count_correct:
         **calls(
             "matcheval.replication.analysis:count_correct",
             REPLICATION.count_arguments,
-            custom_files=state_of(lambda w: predictions([w.dataset])),
+            custom_files=file_state(lambda w: predictions([w.dataset])),
         ),
     message:
         "Counting correct predictions on {wildcards.dataset}"
@@ -132,7 +132,7 @@ rule plot_replication:
         **REQUESTS.resources("plot_replication"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             REPLICATION.figure_arguments,
             uses=["matcheval.replication.analysis"],
         ),

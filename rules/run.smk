@@ -5,7 +5,7 @@
 import time
 
 from matcheval.execution.run_summary import failure_table
-from matcheval.stages import undecided
+from matcheval.stages import stage_warnings
 from matcheval.study.stored import mixed_software
 from preflight import Preflight
 from sigterm import end_at_any_moment
@@ -13,18 +13,18 @@ from sigterm import end_at_any_moment
 BEGAN = time.time()
 PREFLIGHT = Preflight(workflow, STUDY, CONFIGURATION)
 if workflow.is_main_process:
-    for warning in [*undecided(CODE), *STUDY.analyses["matching"].warnings]:
+    for warning in [*stage_warnings(CODE), *STUDY.analyses["matching"].warnings]:
         logger.warning(f"Warning: {warning}.")
 
 
 def start_run():
-    """Check what jobs need, before the first one."""
+    """Before the first job, have SIGTERM end the run, and check what jobs need."""
     end_at_any_moment(workflow.scheduler)
     PREFLIGHT.on_start()
 
 
 def tell_success():
-    """Tell where to start reading, and of predictions made by several versions of software."""
+    """Log which page to read first, and a warning if several software versions made predictions."""
     PREFLIGHT.on_success(BEGAN, has_report=bool(SECTIONS))
     pages = [STUDY.report_page, *[analysis.first_page for analysis in STUDY.analyses.values()]]
     for page in [page for page in pages if page and Path(page).is_file()][:1]:
@@ -34,7 +34,7 @@ def tell_success():
 
 
 def tell_failures(log):
-    """Tell which jobs failed and why, by Snakemake's log: a path, or a list of such."""
+    """Log which jobs failed and why, by Snakemake's log file (or a list of such files)."""
     for file in [log] if isinstance(log, str) else log:
         if table := failure_table(file, BEGAN):
             logger.warning(f"\n{table}\n")

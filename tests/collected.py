@@ -79,8 +79,8 @@ class Collection:
     def build(self, output: str = "out", *, figures: bool = False) -> Build:
         """Build it; figures, which take nearly all the time, on request."""
         build = Build(read_warehouse(self.file()), self.folder / output)
-        plot = documents._plot if figures else mock.Mock()
-        with mock.patch.object(documents, "_plot", plot):
+        save = documents._save_figures if figures else mock.Mock()
+        with mock.patch.object(documents, "_save_figures", save):
             build.run(1, self.folder / "downloads")
         return build
 

@@ -18,7 +18,7 @@ def check(
     *, checks: Path, study: Path, results: Sequence[Path], datasets: Sequence[Path],
     expected: Mapping[str, Any],
 ) -> None:  # fmt: skip
-    """Check the files of a study, against each other and against the study file."""
+    """Check a study's files, against each other and the study file, by running pytest on them."""
     folders = [path for path in results if path.is_dir()]
     files = [path for path in results if path not in folders]
     files += [path for folder in folders for path in sorted(folder.rglob("[!.]*.*"))]

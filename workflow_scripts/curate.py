@@ -7,34 +7,34 @@ from matcheval.warehouse.settings import read_warehouse
 
 
 def read(warehouse: Path, folder: Path, name: str, threads: int = 1) -> None:
-    """Read the images of a set."""
+    """Decode the images of a set, and write their hashes, sizes, colours or problems."""
     Build(read_warehouse(warehouse), folder).read(name, threads)
 
 
 def hash_reference(
     warehouse: Path, folder: Path, name: str, downloads: Path, threads: int = 1
 ) -> None:
-    """Hash the images of a set that the warehouse is compared with."""
+    """Hash the images of a base or training set that a warehouse is compared with."""
     Build(read_warehouse(warehouse), folder).hash(name, downloads, threads)
 
 
 def search(warehouse: Path, folder: Path) -> None:
-    """Search all images for duplicates."""
+    """Find duplicates among all images of a warehouse, and write them as a table."""
     Build(read_warehouse(warehouse), folder).search()
 
 
 def decide(warehouse: Path, folder: Path, name: str) -> None:
-    """Decide what becomes of the images of a set."""
+    """Decide which images of a set are kept, and write the decisions as a table."""
     Build(read_warehouse(warehouse), folder).decide([name])
 
 
 def export(
     warehouse: Path, folder: Path, name: str, side: int, output: Path, threads: int = 1
 ) -> None:
-    """Export the kept images of a set as a dataset."""
+    """Write the kept images of a set, resized to `side`, as a dataset."""
     Build(read_warehouse(warehouse), folder).export(name, side, output, threads)
 
 
 def document(warehouse: Path, folder: Path) -> None:
-    """Write tables, figures and pages."""
+    """Write the tables, figures and pages that describe a warehouse."""
     Build(read_warehouse(warehouse), folder).document()

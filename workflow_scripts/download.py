@@ -13,7 +13,7 @@ def download_file(
     name: str, output: str, url: str = "", sha256: str | None = None, size: int | None = None,
     path: str = "", mirror: str = "", hours: float = HOURS, log: str = "",
 ) -> None:  # fmt: skip
-    """Download a published file: of sources.yaml, or with its address, digest and size.
+    """Download and verify a published file, from sources.yaml by its name or from a URL.
 
     Messages go to `log`, as standard error has the progress bar. A mirror may have the file at
     another path.
@@ -24,7 +24,7 @@ def download_file(
         listed = PublishedFile(name, (url,), Expected(sha256, size=size), path)
         file = listed if url else published_file(name)
         download(
-            file.urls, output, file.expected, mirror=mirror or None, mirrored=file.path,
+            file.urls, output, file.expected, mirror=mirror or None, mirror_path=file.path,
             hours=hours, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:
@@ -35,7 +35,7 @@ def download_file(
 
 
 def download_weights(url: str, output: str, mirror: str = "", hours: float = HOURS) -> None:
-    """Download a file of weights, and compare it with the digest in its name."""
+    """Download a file of weights, and check it against the digest in its name."""
     from matcheval.models.published import check_file_name_digest
 
     progress = show_progress()

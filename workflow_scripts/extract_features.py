@@ -14,7 +14,10 @@ def extract(
     name: str, of: Path, network: str, output: Path, config: InferenceConfig,
     as_stored: bool = False,
 ) -> None:  # fmt: skip
-    """Compute features, of images that are not resized and cropped if they are taken as stored."""
+    """Write the features that a network computes of a dataset's images as a dataset.
+
+    Images taken `as_stored` are not resized and cropped.
+    """
     from matcheval.analyses.features import extract_features
     from matcheval.datasets.folders import read_dataset, write_dataset
     from matcheval.models.rows import ModelSource

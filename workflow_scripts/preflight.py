@@ -16,7 +16,7 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import ErrorCollector, InputError, check_known
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_files
 from matcheval.study.stored import (
     check_links,
     check_made_with,
@@ -36,7 +36,7 @@ _UNCHECKED = {"--unlock", "--allowed-rules"}
 
 @contextmanager
 def with_message_only() -> Iterator[None]:
-    """An `InputError` ends the run with its message."""
+    """Turn an `InputError` of the block into a `WorkflowError` with its message alone."""
     try:
         yield
     except InputError as error:
@@ -44,13 +44,13 @@ def with_message_only() -> Iterator[None]:
 
 
 class Preflight:
-    """The checks of one run."""
+    """Checks before a run's first job, and records of what its results come from."""
 
     def __init__(self, workflow: Any, study: Study, configuration: Mapping[str, Any]) -> None:
         self._workflow, self._study, self._configuration = workflow, study, configuration
 
     def on_load(self, is_module: bool) -> None:
-        """Run the checks that are possible once the rules have been read."""
+        """Check what needs no job, once all rules are read; only warn of missing custom images."""
         if self._workflow.exec_mode != ExecMode.DEFAULT or _UNCHECKED & {*sys.argv}:
             return  # this process runs a job of a run that is already checked, or no job
         with with_message_only():
@@ -60,20 +60,20 @@ class Preflight:
             check_made_with(self._study, self._configuration)
             check_links(self._study)
         try:
-            check_custom_images(self._study)
+            check_custom_files(self._study)
         except InputError as error:
             logger.warning(f"Required before jobs can run: {error}")
 
     def on_start(self) -> None:
-        """Run the checks that are possible once jobs are about to start."""
+        """Before jobs start, check custom images and restored files; record names and software."""
         with with_message_only():
-            check_custom_images(self._study)
+            check_custom_files(self._study)
             check_restored(self._study)
             record_shared_names(self._study)
             record_made_with(self._study, self._configuration)
 
     def on_success(self, began: float, has_report: bool) -> None:
-        """Note that all results are of one study, after a whole run, which ends with the report.
+        """Record that all results are of this study, after a run that has made the report.
 
         A study without report has predictions only, which tell what they were made from.
         """
@@ -82,7 +82,7 @@ class Preflight:
             record_made_with(self._study, self._configuration, is_complete=True)
 
     def _check_profile(self) -> None:
-        """Check names of rules in the profile and on the command line."""
+        """Check that the profile and the command line name rules that exist."""
         settings, problems = self._workflow.resource_settings, ErrorCollector()
         rules = sorted(rule.name for rule in self._workflow.rules)
         named = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from matcheval.datasets.derived import Derivation, derive
 from matcheval.datasets.folders import DATAPOINTS, DESCRIPTION, read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
-from matcheval.execution.jobs import unpacked
+from matcheval.execution.jobs import unpack_argument
 from matcheval.io.files import readable
 from matcheval.io.provenance import publish
 from matcheval.io.self_digests import digest_of
@@ -30,14 +30,14 @@ def prepare(
 
 
 def prepare_made(sets: str, results: Path, links: Path) -> None:
-    """Describe datasets whose images are made when they are read.
+    """Write descriptions of datasets whose images are made only when they are read.
 
     `sets` is a list, packed as JSON, of names, kinds, options, versions, sources and downloads.
     """
     from matcheval.execution.batches import kept_member, make_members
 
     members, outputs = [], list[Path]()
-    for name, kind, options, version, sources, downloads in unpacked(sets):
+    for name, kind, options, version, sources, downloads in unpack_argument(sets):
         folder = results / "datasets" / name
         reads = [folder.with_name(source) / DESCRIPTION for source in sources]
         reads += [results / "downloads" / file for file in downloads]
@@ -51,7 +51,7 @@ def prepare_made(sets: str, results: Path, links: Path) -> None:
 
 
 def prepare_derived(derivation: str, sources: Sequence[str], output: str) -> None:
-    """Build a dataset from other ones and write it to a folder."""
+    """Derive a dataset from other ones, and write it to a folder."""
     dataset = derive(Derivation.from_json(derivation), [read_dataset(f) for f in sources])
     write_dataset(dataset, output)
     log.info("%s: %d images, sha256 %s", dataset.name, len(dataset), dataset.sha256[:16])

@@ -16,8 +16,8 @@ from typing import Any
 def end_at_any_moment(scheduler: Any) -> None:
     """Run the handler of SIGTERM of a run's scheduler in a thread of its own."""
 
-    def end(*_: Any) -> None:
+    def end_in_thread(*_: Any) -> None:
         threading.Thread(target=scheduler.exit_gracefully, daemon=True).start()
 
     if signal.getsignal(signal.SIGTERM) == scheduler.exit_gracefully:
-        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGTERM, end_in_thread)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from matcheval.execution.entry_points import show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import stop_condition, unpack_argument
 from matcheval.io.provenance import publish
 from matcheval.training.settings import Engine
 
@@ -18,12 +18,12 @@ def train(
     name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path, engine: Engine, stops: Callable[[], bool],
 ) -> None:  # fmt: skip
-    """Train a model."""
+    """Train a model by its recipe, and write its weights and history."""
     from matcheval.training.loop import train_to_checkpoint
 
     start = time.perf_counter()
     kept = train_to_checkpoint(
-        name, recipe, train, validation, output, history, engine=engine, is_to_stop=stops,
+        name, recipe, train, validation, output, history, engine=engine, should_stop=stops,
         progress=show_progress(),
     )  # fmt: skip
     log.info(
@@ -37,17 +37,17 @@ def train_models(
     trainings: str, datasets: Path, checkpoints: Path, links: Path, engine: Engine,
     processes: int = 1, minutes: int = 0,
 ) -> None:  # fmt: skip
-    """Train the models that are not trained yet, several at a time; link their files.
+    """Train the models that are not trained yet, several at a time, and link their files.
 
     `trainings` is a list, packed as JSON, of names, recipes, training sets and validation sets.
     """
-    stops = is_to_stop(minutes, time.monotonic())
+    stops = stop_condition(minutes, time.monotonic())
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
     from matcheval.execution.batches import Member, make_members
     from matcheval.training.loop import is_trained
 
     members, files = [], []
-    for name, recipe, *sets in unpacked(trainings):
+    for name, recipe, *sets in unpack_argument(trainings):
         described = dict(zip(("train", "validation"), sets, strict=True))
         arguments = {
             "name": name, "recipe": recipe,
@@ -58,6 +58,6 @@ def train_models(
         make = partial(train, **arguments, engine=engine, stops=stops)
         members.append(Member(name, make, partial(is_trained, **arguments)))
         files += [arguments["output"], arguments["history"]]
-    make_members(members, n_processes=processes, is_to_stop=stops)
+    make_members(members, n_processes=processes, should_stop=stops)
     for file in files:
         publish(file, links / file.name)

@@ -112,7 +112,7 @@ class TestFailIf:
 
     def test_a_percentage_is_not_above_itself(self):
         assert 100 * 0.07 > 7
-        assert not Condition.read("gap > 7", ["gap"]).is_met(100 * 0.07)
+        assert not Condition.parse("gap > 7", ["gap"]).is_met(100 * 0.07)
 
     def test_what_is_not_defined_fails(self, models, capsys, caplog):
         compare = ["compare-models", "old.csv", "old.csv"]

@@ -62,7 +62,7 @@ class FakeTorch:
 def test_what_torch_can_use(tmp_path, monkeypatch, torch, environment, state, said):
     (tmp_path / "nvidia0").touch()
     monkeypatch.setattr(health, "DEVICES", tmp_path)
-    found, told, remedy = health._gpus(torch, {"PATH": "", **environment})
+    found, told, remedy = health._test_gpus(torch, {"PATH": "", **environment})
     assert (found, said in told, bool(remedy)) == (state, True, True)
 
 
@@ -110,9 +110,9 @@ def profile(tmp_path):
 
 
 def test_time_limits_of_partitions(commands):
-    assert slurm_checks.partitions() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
+    assert slurm_checks.partition_limits() == {"cpu": 1440, "gpu": 120, "long": float("inf")}
     commands("sinfo", "echo 'a|30:00\nb|1-12:30:00\nc|0:30'")
-    assert slurm_checks.partitions() == {"a": 30, "b": 2190, "c": 0.5}
+    assert slurm_checks.partition_limits() == {"a": 30, "b": 2190, "c": 0.5}
 
 
 @pytest.mark.parametrize(

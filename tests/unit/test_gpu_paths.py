@@ -83,7 +83,7 @@ def test_a_gpu_that_another_process_holds(cuda, monkeypatch):
     for name in ("cuda", "auto"):
         with pytest.raises(InputError, match=expected):
             resolve_device(name)
-    state, found, remedy = health._gpus(torch, {"PATH": ""})
+    state, found, remedy = health._test_gpus(torch, {"PATH": ""})
     assert (state, "busy or unavailable" in found) == (health.PROBLEM, True)
     assert "Another process holds it" in remedy
 

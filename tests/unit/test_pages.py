@@ -10,7 +10,7 @@ import make_replication_page
 import pandas as pd
 import pytest
 from make_readme import UNTOLD
-from take_over import take_over
+from take_over import replace_blocks
 from test_gap_errors import COVERAGE
 
 import matcheval as me
@@ -38,7 +38,7 @@ def points(value, shown=".1f"):
 def test_a_page_is_made_by_its_script(script, read):
     page = script.PAGE.read_text(encoding="utf-8")
     assert "<!-- begin " in page
-    assert take_over(page, read) == page, script.__name__
+    assert replace_blocks(page, read) == page, script.__name__
 
 
 def test_tables_of_pages_are_made_by_their_script():
@@ -46,7 +46,7 @@ def test_tables_of_pages_are_made_by_their_script():
     for name in make_readme.PAGES:
         page = (ROOT / name).read_text(encoding="utf-8")
         entered = lambda block: named.add(block) or make_readme.BLOCKS[block]()  # noqa: E731
-        assert take_over(page, entered) == page, name
+        assert replace_blocks(page, entered) == page, name
     assert named == set(make_readme.BLOCKS)
 
 

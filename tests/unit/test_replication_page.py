@@ -9,8 +9,8 @@ from matcheval.analyses.difficulty import Difficulties, fitted_difficulty
 from matcheval.analyses.published_values import (
     COMPARED,
     compare_published,
+    compared_tables,
     read_published,
-    tables_of,
 )
 from matcheval.datasets.suites import Pair
 from matcheval.io.tables import write_table
@@ -77,7 +77,7 @@ class Results:
 
     def compared(self):
         values = read_published(ROOT / "studies" / "recht-published.csv", self.study.name)
-        for path in tables_of(values):
+        for path in compared_tables(values):
             table, schema = self.table(path)
             write_table(schema.from_frame(table), self.folder / f"{path}.parquet")
         return compare_published(values, self.folder)
@@ -98,7 +98,7 @@ def made(tmp_path_factory):
 def test_the_tables_kept_are_what_the_data_give(made):
     for name, kept in making.TABLES.items():
         for table, paths in kept.items():
-            text = making.kept([made[name].on_file(path) for path in paths])
+            text = making.csv_text([made[name].on_file(path) for path in paths])
             file = making.KEPT / f"{name}-{table}.csv"
             assert file.read_text(encoding="utf-8") == text, "make recht-docs"
 

@@ -37,7 +37,7 @@ def digests(tmp_path_factory):
 )
 @pytest.mark.parametrize("script", stages.STAGES)
 def test_an_edit_was_decided_on(script, digests):
-    decided, now = stages.decided()[script], stages.decisions(digests)[script]
+    decided, now = stages.recorded_stages()[script], stages.current_stages(digests)[script]
     assert decided["versions"] == now["versions"], ENTER
     assert decided["code"] == now["code"], f"the code behind {script} was edited: {ENTER}"
 
@@ -45,19 +45,19 @@ def test_an_edit_was_decided_on(script, digests):
 def test_a_run_warns_of_an_edit_nobody_decided_on(monkeypatch, tmp_path):
     monkeypatch.setattr(stages, "FILE", tmp_path / "stages.json")
     monkeypatch.setattr(stages, "PYTHON", ".".join(map(str, sys.version_info[:2])))
-    stages.enter(lambda script: f"code of {script}")
-    assert stages.undecided(lambda script: f"code of {script}") == []
-    (warning,) = stages.undecided(lambda script: f"code of {script.replace('train', 'it')}")
+    stages.record_stages(lambda script: f"code of {script}")
+    assert stages.stage_warnings(lambda script: f"code of {script}") == []
+    (warning,) = stages.stage_warnings(lambda script: f"code of {script.replace('train', 'it')}")
     assert "The code of train was edited" in warning
     assert "raise TRAINING_VERSION" in warning
     # With a raised version, results are made again anyway.
     known = json.loads(stages.FILE.read_text())
     known["train"]["versions"]["TRAINING_VERSION"] -= 1
     stages.FILE.write_text(json.dumps(known))
-    changed = stages.undecided(lambda script: "")
+    changed = stages.stage_warnings(lambda script: "")
     assert len(changed) == len(stages.STAGES) - 1
     monkeypatch.setattr(stages, "PYTHON", "3.9")
-    assert stages.undecided(lambda script: "") == []
+    assert stages.stage_warnings(lambda script: "") == []
 
 
 # A changed text of a command repeats no job, as Snakemake's trigger `code` is off: what matters is

@@ -73,7 +73,7 @@ COLOURS = {
 
 def test_names_of_colours():
     for name, pixels in COLOURS.items():
-        found = images.names_of_colours(np.array(pixels) / 255)
+        found = images.classify_colours(np.array(pixels) / 255)
         assert {images.COLOURS[number] for number in found} == {name}
 
 

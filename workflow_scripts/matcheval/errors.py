@@ -20,7 +20,7 @@ _MAX_LISTED = 20  # longer lists of known names are abbreviated in messages
 
 
 def printable(text: str) -> str:
-    """Return a text in which control characters, and bytes that are no text, are shown by codes."""
+    """Show control characters, and bytes that are no text, by escape codes."""
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     return text.translate(_CONTROLS).encode(errors="backslashreplace").decode()
 
@@ -30,16 +30,16 @@ _COMMAND = re.compile(
 )
 
 
-def in_words_of_caller(advice: str) -> str:
-    """Replace the commands that an advice names by calls, for a caller from Python."""
+def advice_for_caller(advice: str) -> str:
+    """Replace commands by Python calls in an advice, if the caller uses the Python functions."""
     if CALLER.get() != "python":
         return advice
 
-    def call(command: re.Match[str]) -> str:
+    def as_call(command: re.Match[str]) -> str:
         options = f"(..., {command[2].replace('-', '_')}='{command[3]}')" if command[2] else ""
         return f"`me.{command[1].replace('-', '_')}{options}`"
 
-    return _COMMAND.sub(call, advice)
+    return _COMMAND.sub(as_call, advice)
 
 
 class InputError(ValueError):
@@ -75,7 +75,7 @@ def configuration_error(problem: str, *, field: object = None, remedy: str = "")
 
 
 class StoppedError(InputError):
-    """A job was told to stop, and has saved what the next one goes on from."""
+    """A job was told to stop, and has saved a state from which the next one continues."""
 
 
 class ErrorCollector:
@@ -98,7 +98,7 @@ class ErrorCollector:
         return bool(self._messages)
 
     def raise_any(self) -> None:
-        """Raise all recorded errors as one."""
+        """Raise all recorded errors as one `InputError`, if there are any."""
         if self._messages:
             raise InputError("; ".join(self._messages))
 
@@ -112,7 +112,7 @@ def unknown_name_error(
 
 
 def listed(names: Iterable[object], most: int = 10) -> str:
-    """Name the first of several things in a message, and count the others."""
+    """Join the first names by commas for a message, and count the others."""
     texts = list(map(str, names))
     more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
     return f"{', '.join(texts[:most])}{more}"
@@ -122,14 +122,14 @@ def check_known(
     what: str, names: Iterable[str], valid: Collection[str], *, file: object = None,
     field: object = None,
 ) -> None:  # fmt: skip
-    """Check that names are among the valid ones."""
+    """Raise an `InputError` with suggestions for the first name that is not a valid one."""
     for name in names:
         if name not in valid:
             raise unknown_name_error(what, str(name), valid, file=file, field=field)
 
 
 def suggest(name: str, valid: Iterable[str]) -> str:
-    """Suggest valid names in place of an unknown one."""
+    """Return a hint in place of an unknown name: the most similar valid ones, or all."""
     names = list(valid)
     same = [other for other in names if other.casefold() == name.casefold()]
     close = same or difflib.get_close_matches(name, names, n=3)

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 
 from matcheval import __version__
-from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
+from matcheval.execution.gpus import DEVICES, VISIBLE, run_nvidia_smi
 
 State = Literal["ok", "note", "problem"]
 OK: State = "ok"
@@ -52,7 +52,7 @@ _NO_DRIVER_REMEDY = "If this machine has a GPU: load its driver; after an update
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check, and how to mend what is wrong."""
+    """The result of one check, and the remedy if something is wrong."""
 
     subject: str
     state: State
@@ -61,21 +61,21 @@ class Finding:
 
 
 def versions() -> dict[str, str | None]:
-    """Look up the versions of Python and of the packages that results depend on."""
+    """Return the versions of this library, Python and important packages (None: not installed)."""
     own = {"matched-eval": __version__, "python": platform.python_version()}
     return own | {name: version_of(name) for name in _PACKAGES}
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of an installed package."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
 
 
-def findings(results: Path) -> Iterator[Finding]:
-    """Check everything; `results` is the folder of results."""
+def check_machine(results: Path) -> Iterator[Finding]:
+    """Check Python, packages, processors, torch, GPUs, folders and Snakemake."""
     yield Finding("Python", OK, f"{platform.python_version()}, {sys.executable}")
     yield from check_packages()
     # The processors that this process may use.
@@ -88,7 +88,7 @@ def findings(results: Path) -> Iterator[Finding]:
 
 
 def check_packages() -> Iterator[Finding]:
-    """Check the packages that this one declares, by the part that they are for."""
+    """Check that the packages this library requires are installed, part by part."""
     try:
         declared = [Requirement(text) for text in metadata.requires("matched-eval") or []]
     except metadata.PackageNotFoundError:
@@ -99,11 +99,11 @@ def check_packages() -> Iterator[Finding]:
     for extra, purpose in _EXTRAS.items():
         wanted = [r for r in others if not r.marker or r.marker.evaluate({"extra": extra})]
         others = [requirement for requirement in others if requirement not in wanted]
-        yield _packages(extra, purpose, wanted)
+        yield _check_requirements(extra, purpose, wanted)
 
 
-def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
-    installed = {requirement: version_of(requirement.name) for requirement in wanted}
+def _check_requirements(extra: str, purpose: str, requirements: list[Requirement]) -> Finding:
+    installed = {requirement: version_of(requirement.name) for requirement in requirements}
     missing = sorted(r.name for r, version in installed.items() if version is None)
     wrong = [
         f"{requirement.name} {version} (needs {requirement.specifier})"
@@ -112,7 +112,7 @@ def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
     ]
     name, target = (f"packages [{extra}]", f"'.[{extra}]'") if extra else ("packages", ".")
     if not missing and not wrong:
-        return Finding(name, OK, f"all {len(wanted)} are here, for {purpose}")
+        return Finding(name, OK, f"all {len(requirements)} are here, for {purpose}")
     what = [f"not installed: {', '.join(missing)}"] if missing else []
     what += [f"other versions than those that it works with: {', '.join(wrong)}"] if wrong else []
     state = NOTE if extra and missing and not wrong else PROBLEM
@@ -121,13 +121,14 @@ def _packages(extra: str, purpose: str, wanted: list[Requirement]) -> Finding:
 
 
 def check_folders(results: Path) -> Iterator[Finding]:
-    """Check the folders that are written to: results, and temporary files."""
+    """Check that the folders of results and of temporary files can be written, and have space."""
     yield from _check_folder("results", results, f"`results:` in the study file ({_MOVE.lower()})")
     temporary = Path(tempfile.gettempdir())
     yield from _check_folder("temporary files", temporary, "the environment variable TMPDIR")
 
 
 def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]:
+    """Check writing, file locks and free space of a folder, which `setting` chooses."""
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     where, other = str(folder.absolute()), f"Name another one: {setting}"
     if not existing.is_dir():
@@ -152,7 +153,7 @@ def _check_folder(subject: str, folder: Path, setting: str) -> Iterator[Finding]
 
 
 def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """Check torch, the driver and the GPUs."""
+    """Check that torch can be imported, and that it can use the GPUs."""
     if version_of("torch") is None:
         message = "not installed: models can be neither trained nor run"
         remedy = f"{_INSTALL}; comparing prediction files needs no torch"
@@ -167,14 +168,14 @@ def check_torch(environment: Mapping[str, str] = os.environ) -> Iterator[Finding
         return
     build = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPUs only"
     yield Finding("torch", OK, f"{torch.__version__}, built for {build}")
-    yield Finding("GPU", *_gpus(torch, environment))
+    yield Finding("GPU", *_test_gpus(torch, environment))
 
 
-def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
-    """Return the state of the GPUs, a message, and the remedy."""
+def _test_gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
+    """Test all GPUs that torch sees; return their state, a message, and the remedy."""
     driver, fault = nvidia_driver(environment)
     try:
-        names = [_tested_gpu(torch, number) for number in range(torch.cuda.device_count())]
+        names = [_test_gpu(torch, number) for number in range(torch.cuda.device_count())]
     except Exception as error:  # CUDA's errors are of many types
         taken = any(words in str(error) for words in ("busy or unavailable", "out of memory"))
         remedy = _TAKEN_REMEDY if taken else _DRIVER_REMEDY
@@ -197,8 +198,8 @@ def _gpus(torch: Any, environment: Mapping[str, str]) -> tuple[State, str, str]:
     return PROBLEM, f"{message} cannot use it; {built}", _DRIVER_REMEDY
 
 
-def _tested_gpu(torch: Any, number: int) -> str:
-    """Compute something on a GPU; return its name and memory."""
+def _test_gpu(torch: Any, number: int) -> str:
+    """Multiply matrices on a GPU; return its name and memory, or raise an error."""
     device = torch.device("cuda", number)
     ones = torch.ones(64, 64, device=device)
     if float((ones @ ones).sum()) != 64.0**3:
@@ -209,7 +210,7 @@ def _tested_gpu(torch: Any, number: int) -> str:
 
 def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
     """Ask NVIDIA's driver for its version; if it does not tell, return what it says instead."""
-    done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
+    done = run_nvidia_smi(environment, "--query-gpu=driver_version", "--format=csv,noheader")
     if done is None:
         return None, ""
     output = " ".join((done.stdout + done.stderr).split())
@@ -219,7 +220,7 @@ def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
 
 
 def check_gpus() -> Iterator[Finding]:
-    """Compare a matrix product, and a small network's loss and gradients, with the CPU's."""
+    """Compare a matrix product and a network's gradients on each GPU with the CPU's."""
     import torch
 
     if not torch.cuda.is_available():
@@ -241,7 +242,7 @@ def check_gpus() -> Iterator[Finding]:
 
 
 def _difference_from_cpu(torch: Any, number: int) -> float:
-    """Compute on a GPU and on the CPU; return the largest difference, relative to the largest."""
+    """Return the largest relative difference between results of a GPU and of the CPU."""
     nn, generator = torch.nn, torch.Generator().manual_seed(0)
     images = torch.randn(16, 3, 32, 32, generator=generator)
     with torch.random.fork_rng(devices=[]):
@@ -259,18 +260,18 @@ def _difference_from_cpu(torch: Any, number: int) -> float:
             rows = inputs.flatten(1)
             results.append([rows @ rows.T, *(weight.grad for weight in copied.parameters())])
     return max(
-        float((there.cpu() - here).abs().max() / here.abs().max().clamp(min=1e-3))
-        for here, there in zip(*results, strict=True)
+        float((on_gpu.cpu() - on_cpu).abs().max() / on_cpu.abs().max().clamp(min=1e-3))
+        for on_cpu, on_gpu in zip(*results, strict=True)
     )
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an error, of which CUDA's have many."""
+    """Return the first line of an error's message (CUDA's have many), or else its type."""
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def snakefile() -> Path | None:
-    """Return the workflow: that of the working directory, or that which this library is part of."""
+def find_snakefile() -> Path | None:
+    """Find the Snakefile of the working directory, or else of this library's repository."""
     if Path("Snakefile").is_file() and Path("workflow_scripts/matcheval").is_dir():
         return Path("Snakefile")
     own = Path(__file__).parents[2] / "Snakefile"
@@ -278,8 +279,8 @@ def snakefile() -> Path | None:
 
 
 def check_workflow() -> Finding:
-    """Check that there are Snakemake and the workflow's rules."""
-    version, rules = version_of("snakemake"), snakefile()
+    """Check that there is a Snakefile, and that Snakemake is installed."""
+    version, rules = version_of("snakemake"), find_snakefile()
     if rules is None:
         message = "no Snakefile: this is not a checkout of the repository; studies cannot be run"
         remedy = "git clone the repository and work in its folder"

@@ -30,10 +30,10 @@ _NAME = re.compile(NAME_PATTERN.removeprefix("^").removesuffix("$"))
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be a name, and part of a file name."""
+    """Whether a text is a valid name of a model, dataset, pair or study."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.fullmatch(text) is not None
 
 
 def is_label(text: str) -> bool:
-    """Whether a text, such as the name of a class, can stand in tables and on a terminal."""
+    """Whether a text, such as a class name, can be printed and is not too long."""
     return len(text) <= MAX_LABEL_LENGTH and not _UNSHOWN.search(text)

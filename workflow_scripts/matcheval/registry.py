@@ -40,9 +40,9 @@ _CLASSES = (
 )
 
 
-def _load(path: str) -> "type[Analysis]":
+def _load_class(path: str) -> "type[Analysis]":
     module, _, name = path.rpartition(".")
     return getattr(import_module(f"matcheval.{module}"), name)
 
 
-ANALYSES: "tuple[type[Analysis], ...]" = tuple(map(_load, _CLASSES))
+ANALYSES: "tuple[type[Analysis], ...]" = tuple(map(_load_class, _CLASSES))

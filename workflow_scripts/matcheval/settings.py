@@ -25,19 +25,19 @@ T = TypeVar("T")
 
 
 class Settings(BaseModel):
-    """Settings of one part: frozen; unknown keys, NaN and infinities are refused."""
+    """Base class of settings: frozen; unknown keys, NaN and infinities are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def _not_boolean(value: Any) -> Any:
+def _refuse_boolean(value: Any) -> Any:
     if isinstance(value, bool):
         raise ValueError("is not a number")
     return value
 
 
-def _as_boolean(value: Any) -> Any:
-    """Read the text that Snakemake hands on from the command line; other text is refused."""
+def _parse_boolean(value: Any) -> Any:
+    """Read 'true' and 'false', as Snakemake passes them, as booleans; refuse other values."""
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.lower())
     if not isinstance(value, bool):
@@ -45,47 +45,47 @@ def _as_boolean(value: Any) -> Any:
     return value
 
 
-def _unique(values: Sequence[T]) -> Sequence[T]:
+def _check_unique(values: Sequence[T]) -> Sequence[T]:
     repeated = sorted(str(value) for value, n in Counter(values).items() if n > 1)
     if repeated:
         raise ValueError(f"'{repeated[0]}' occurs twice")
     return values
 
 
-def _as_label(text: str) -> str:
+def _check_label(text: str) -> str:
     if not is_label(text):
         raise ValueError(
-            f"'{_shortened(text)}' has a line break or a control character, or over "
+            f"'{_shorten(text)}' has a line break or a control character, or over "
             f"{MAX_LABEL_LENGTH} characters"
         )
     return text
 
 
-def _with_distinct_names(named: dict[str, T]) -> dict[str, T]:
-    """Refuse names that differ only in case: some file systems take them for one."""
+def _check_distinct_names(by_name: dict[str, T]) -> dict[str, T]:
+    """Refuse names that differ only in case, as some file systems take them for one."""
     seen: dict[str, str] = {}
-    for name in named:
+    for name in by_name:
         twin = seen.setdefault(name.casefold(), name)
         if twin != name:
             raise ValueError(f"'{twin}' and '{name}' differ only in upper and lower case")
-    return named
+    return by_name
 
 
-Boolean = Annotated[bool, BeforeValidator(_as_boolean)]
-Number = Annotated[float, BeforeValidator(_not_boolean)]
-Integer = Annotated[int, BeforeValidator(_not_boolean)]
+Boolean = Annotated[bool, BeforeValidator(_parse_boolean)]
+Number = Annotated[float, BeforeValidator(_refuse_boolean)]
+Integer = Annotated[int, BeforeValidator(_refuse_boolean)]
 Count = Annotated[Integer, Field(ge=1)]
 Seed = Annotated[Integer, Field(ge=0)]
 Fraction = Annotated[Number, Field(ge=0, le=1)]
 OpenFraction = Annotated[Number, Field(gt=0, lt=1)]
 PathText = Annotated[str, Field(min_length=1)]
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=MAX_NAME_LENGTH)]
-Label = Annotated[str, AfterValidator(_as_label)]  # of classes and groups
-Unique = AfterValidator(_unique)
+Label = Annotated[str, AfterValidator(_check_label)]  # of classes and groups
+Unique = AfterValidator(_check_unique)
 
 
 class Need(StrEnum):
-    """What is needed of a dataset that a setting names."""
+    """What a setting needs of the dataset that it names."""
 
     IMAGES = "images"
     ACCURACIES = "accuracies"
@@ -95,7 +95,7 @@ class Need(StrEnum):
 
 @dataclass(frozen=True)
 class Ref:
-    """A name is one of the study's models, datasets, pairs or suites (`study.checks`)."""
+    """Marks a setting as the name of a model, dataset, pair or suite of the study."""
 
     kind: Literal["model", "dataset", "pair", "suite"]
     needs: Need | None = None
@@ -114,11 +114,11 @@ SomeUnique = Annotated[tuple[T, ...], Unique, UniqueItems, Field(min_length=1)]
 Names = UniqueTuple[Name]
 SomeNames = SomeUnique[Name]
 ModelNames = UniqueTuple[ModelName]
-Named = Annotated[dict[Name, T], AfterValidator(_with_distinct_names)]
+Named = Annotated[dict[Name, T], AfterValidator(_check_distinct_names)]
 
 
 def one_of(valid: Collection[str]) -> AfterValidator:
-    """A text that is one of the valid names; of others, the message suggests similar ones."""
+    """Return a validator that refuses texts other than the valid ones, with a suggestion."""
 
     def check(value: str) -> str:
         check_known("value", [value], valid)
@@ -127,20 +127,20 @@ def one_of(valid: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def _as_list(value: Any) -> Any:
+def _text_as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
 # A list of texts, or one text for a list of one; and the same of names.
-_AsTexts = BeforeValidator(_as_list, json_schema_input_type=PathText | tuple[PathText, ...])
-_AsNames = BeforeValidator(_as_list, json_schema_input_type=Name | tuple[Name, ...])
+_AsTexts = BeforeValidator(_text_as_list, json_schema_input_type=PathText | tuple[PathText, ...])
+_AsNames = BeforeValidator(_text_as_list, json_schema_input_type=Name | tuple[Name, ...])
 Texts = Annotated[tuple[PathText, ...], _AsTexts, Field(min_length=1)]
 NameOrNames = Annotated[tuple[Name, ...], _AsNames, Unique, Field(min_length=1)]
 EvaluatedNames = Annotated[tuple[EvaluatedName, ...], _AsNames, Unique, Field(min_length=1)]
 
 
 def read_settings(kind: type[BaseModel], values: Any, *, file: object = "configuration") -> Any:
-    """Read settings of a class."""
+    """Read values as settings of a class, or raise all errors in plain words."""
     try:
         return kind.model_validate(values)
     except ValidationError as error:
@@ -148,32 +148,32 @@ def read_settings(kind: type[BaseModel], values: Any, *, file: object = "configu
 
 
 def explain(error: ValidationError, kind: type[BaseModel], values: Any) -> list[str]:
-    """Put violations in a person's words, one text per place."""
+    """Describe a pydantic error in plain words, one text per wrong place."""
     places: dict[str, list[str]] = {}
     missing: dict[str, list[str]] = {}
     violations = error.errors(include_url=False)
     for violation in violations:
-        if _is_other_alternative(violation, violations):
+        if _is_redundant(violation, violations):
             continue
-        path, last = _place(violation["loc"], values)
+        path, last = _key_path(violation["loc"], values)
         if violation["type"] == "union_tag_invalid":
             path.append("kind")
         if violation["type"] == "missing":
             key = f"entry {last + 1}" if isinstance(last, int) else str(last)
-            missing.setdefault(_quoted(path), []).append(key)
+            missing.setdefault(_format_path(path), []).append(key)
         elif violation["type"] == "extra_forbidden":
-            reason = _unknown_key(str(path[-1]), kind, path[:-1], values)
-            places.setdefault(f"{_quoted(path[:-1])}: {reason}", [])
+            reason = _explain_unknown_key(str(path[-1]), kind, path[:-1], values)
+            places.setdefault(f"{_format_path(path[:-1])}: {reason}", [])
         else:
-            places.setdefault(_quoted(path), []).append(_reason(violation))
+            places.setdefault(_format_path(path), []).append(_describe_violation(violation))
     messages = [f"{place}: {' and '.join(keys)} missing" for place, keys in missing.items()]
     for place, reasons in places.items():
         messages.append(": ".join(filter(None, [place, ", or ".join(dict.fromkeys(reasons))])))
     return messages
 
 
-def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
-    """Whether a list is no fixed word, where what is wrong with the list is told as well."""
+def _is_redundant(violation: ErrorDetails, violations: Sequence[ErrorDetails]) -> bool:
+    """Whether a violation says only that a list is no fixed word, beside others on that list."""
     *place, alternative = violation["loc"] or ("",)
     if not str(alternative).startswith("literal[") or not isinstance(
         violation["input"], list | tuple
@@ -183,10 +183,10 @@ def _is_other_alternative(violation: ErrorDetails, violations: Sequence[ErrorDet
     return any(list(location[: len(place)]) == place for location in others)
 
 
-def _place(
+def _key_path(
     location: tuple[int | str, ...], values: Any
 ) -> tuple[list[int | str], int | str | None]:
-    """Keys and positions that lead to a place, without pydantic's names of alternatives."""
+    """Return the keys and indices that lead to a violation, and the last part of its location."""
     path: list[int | str] = []
     here, after_kind = values, False
     for part in location:
@@ -202,27 +202,29 @@ def _place(
     return path, location[-1] if location else None
 
 
-def _quoted(path: Sequence[int | str]) -> str:
+def _format_path(path: Sequence[int | str]) -> str:
     text = ""
     for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{_shortened(part)}"
+        text += f"[{part}]" if isinstance(part, int) else f".{_shorten(part)}"
     return f"'{text.removeprefix('.')}'" if text else "top level"
 
 
-def _unknown_key(key: str, kind: type[BaseModel], path: Sequence[int | str], values: Any) -> str:
-    model = _model_at(kind, path, values)
+def _explain_unknown_key(
+    key: str, kind: type[BaseModel], path: Sequence[int | str], values: Any
+) -> str:
+    model = _class_at(kind, path, values)
     name = ".".join([*(part for part in path if isinstance(part, str)), key])
     instead = KEYS.get(name) or KEYS.get(f"*.{key}")
     if instead:
         return f"'{key}' is no more: {instead}"
     keys = list(model.model_fields) if model is not None else []
-    return f"unknown key '{_shortened(key)}'. {suggest(key, keys)}"
+    return f"unknown key '{_shorten(key)}'. {suggest(key, keys)}"
 
 
-def _model_at(
+def _class_at(
     kind: type[BaseModel], path: Sequence[int | str], values: Any
 ) -> type[BaseModel] | None:
-    """Find the settings class at a place; among alternatives, the one of the given kind."""
+    """Find the settings class at a path; among alternatives, the one of the given `kind`."""
     candidates, here = [kind], values
     for part in path:
         here = here[part]
@@ -241,14 +243,14 @@ def _model_at(
 
 
 def models_in(annotation: Any) -> list[type[BaseModel]]:
-    """Return the settings classes in a type, such as the alternatives of a union."""
+    """Return the settings classes that a type contains, such as alternatives of a union."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for inner in getattr(annotation, "__args__", ()) for model in models_in(inner)]
 
 
-def _shortened(value: Any) -> str:
-    """A value on one line, shortened."""
+def _shorten(value: Any) -> str:
+    """Return a value as text on one line, shortened."""
     text = str(value)
     text = text if text.isprintable() else repr(text)[1:-1]
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 3]}..."
@@ -280,14 +282,14 @@ _REASONS = {
 }
 
 
-def _reason(violation: ErrorDetails) -> str:
-    """What is wrong with one value."""
+def _describe_violation(violation: ErrorDetails) -> str:
+    """Say in plain words what is wrong with a value."""
     kind, value, context = violation["type"], violation["input"], violation.get("ctx", {})
-    text = _shortened(value)
+    text = _shorten(value)
     if kind in ("literal_error", "enum", "union_tag_invalid"):
         expected = str(context.get("expected", context.get("expected_tags", "")))
         names = expected.replace(" or ", ", ").replace("'", "")
-        name = _shortened(context.get("tag", value))
+        name = _shorten(context.get("tag", value))
         near = difflib.get_close_matches(name, names.split(", "), n=1)
         return f"'{name}' is none of {names}" + (f" (did you mean '{near[0]}'?)" if near else "")
     if kind == "string_pattern_mismatch":

@@ -31,7 +31,7 @@ _LOOK = """
 
 
 def run_slurm(*command: str) -> str:
-    """Run a command of SLURM, and return its standard output."""
+    """Run a SLURM command; return its output, or raise an `InputError` if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (FileNotFoundError, subprocess.TimeoutExpired) as error:
@@ -41,14 +41,14 @@ def run_slurm(*command: str) -> str:
     return done.stdout
 
 
-def partitions() -> dict[str, float]:
-    """Ask for the time limits of partitions, in minutes."""
+def partition_limits() -> dict[str, float]:
+    """Ask SLURM for its partitions; return their time limits in minutes, by name."""
     rows = run_slurm("sinfo", "--noheader", "--format=%R|%l").split()
-    return {name: _minutes(limit) for name, limit in (row.split("|") for row in rows)}
+    return {name: _parse_minutes(limit) for name, limit in (row.split("|") for row in rows)}
 
 
-def _minutes(limit: str) -> float:
-    """Convert a time limit: [days-][hours:]minutes:seconds, or a word for none."""
+def _parse_minutes(limit: str) -> float:
+    """Convert SLURM's [days-][hours:]minutes:seconds to minutes; a word means infinity."""
     if not limit[:1].isdigit():
         return math.inf
     days, _, clock = limit.rpartition("-")
@@ -56,28 +56,28 @@ def _minutes(limit: str) -> float:
     return int(days or 0) * 1440 + hours * 60 + minutes + seconds / 60
 
 
-def check_presence() -> Iterator[Finding]:
-    """Ask SLURM, if it is here, for its partitions."""
+def check_slurm() -> Iterator[Finding]:
+    """Check whether SLURM is installed, and answers with its partitions."""
     if shutil.which("sinfo") is None:
         yield Finding("SLURM", OK, "not here: jobs run on this machine")
         return
     try:
-        yield Finding("SLURM", OK, f"partitions {', '.join(partitions())}")
+        yield Finding("SLURM", OK, f"partitions {', '.join(partition_limits())}")
     except InputError as error:
         remedy = "On a cluster, run this on a login node, perhaps after `module load slurm`"
         yield Finding("SLURM", NOTE, f"its commands are here, but do not answer: {error}", remedy)
 
 
 def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
-    """Check whether the cluster takes jobs as a profile submits them."""
+    """Check that the cluster takes jobs as a profile submits them, by submitting some."""
     settings = read_yaml(profile)
     default = settings.get("default-resources") or {}
     for name in set(default) - set(_RESOURCES):
         for close in get_close_matches(name, _RESOURCES, 1, 0.7):
             yield Finding(name, PROBLEM, "this resource has no effect", f"Is it '{close}'?")
     try:
-        limits = partitions()
-        yield _status(settings)
+        limits = partition_limits()
+        yield _check_status_command(settings)
         for key in ("slurm_partition", "gpu_partition"):
             if key in default:
                 yield from _check_partition(key, default, limits, results.resolve())
@@ -90,8 +90,8 @@ def check_profile(results: Path, profile: Path = PROFILE) -> Iterator[Finding]:
         yield Finding("queue", NOTE, note, f"Wait until they have ended, or: scancel {jobs}")
 
 
-def _status(settings: Mapping[str, Any]) -> Finding:
-    """Check that Snakemake can notice the end of jobs."""
+def _check_status_command(settings: Mapping[str, Any]) -> Finding:
+    """Check that the profile's command to ask for a job's status can tell that it has ended."""
     config = dict(re.findall(r"(?m)^(\w+) *= (\S+)", run_slurm("scontrol", "show", "config")))
     wait = int(settings.get("slurm-init-seconds-before-status-checks", 40))
     age, command = int(config["MinJobAge"]), settings.get("slurm-status-command", "sacct")
@@ -106,7 +106,7 @@ def _status(settings: Mapping[str, Any]) -> Finding:
 def _check_partition(
     key: str, default: Mapping[str, Any], limits: Mapping[str, float], results: Path
 ) -> Iterator[Finding]:
-    """Check that a partition takes a job for as long as the profile says, and sees the results."""
+    """Submit trial jobs to a partition: check its time limit, options, and view of the results."""
     name = str(default[key])
     if name not in limits:
         message = f"the cluster has no partition '{name}'"
@@ -133,7 +133,7 @@ def _check_partition(
 
 
 def _check_from_node(key: str, options: list[str], results: Path) -> Finding:
-    """Look from a node at the folder of results, and at Python."""
+    """Check on a node that the folder of results can be written and that Python is there."""
     results.mkdir(parents=True, exist_ok=True)
     probe = results / f".seen-{secrets.token_hex(4)}"
     probe.touch()

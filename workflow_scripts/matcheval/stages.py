@@ -41,45 +41,47 @@ STAGES: dict[str, dict[str, int]] = {
 }
 
 
-def decisions(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
-    """Return versions and digests of the code as they are, by script."""
+def current_stages(digest: Callable[..., str]) -> dict[str, dict[str, Any]]:
+    """Return the present versions and code digests of the stages, by script."""
     return {
         script: {"versions": versions, "code": digest(script)}
         for script, versions in STAGES.items()
     }
 
 
-def decided() -> dict[str, dict[str, Any]]:
-    """Return versions and digests of the code as they were decided on, by script."""
+def recorded_stages() -> dict[str, dict[str, Any]]:
+    """Return the versions and code digests that `stages.json` has, by script."""
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def enter(digest: Callable[..., str]) -> None:
-    """Enter versions and code as they are."""
-    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in decisions(digest).items()]
+def record_stages(digest: Callable[..., str]) -> None:
+    """Write the present versions and code digests of the stages to `stages.json`."""
+    lines = [
+        f"{json.dumps(key)}: {json.dumps(value)}" for key, value in current_stages(digest).items()
+    ]
     with atomic_file(FILE) as path:
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def undecided(digest: Callable[..., str]) -> list[str]:
-    """Return a warning for every stage whose code was edited and whose versions were not raised."""
+def stage_warnings(digest: Callable[..., str]) -> list[str]:
+    """Return a warning for each stage whose code, but not version, has changed since recorded."""
     if ".".join(map(str, sys.version_info[:2])) != PYTHON:
         return []
-    recorded = decided()
+    recorded = recorded_stages()
     edited = [
         script
-        for script, now in decisions(digest).items()
+        for script, now in current_stages(digest).items()
         if now["versions"] == recorded[script]["versions"]
         and now["code"] != recorded[script]["code"]
     ]
     return [
         f"The code of {script} was edited, and nobody has decided yet whether its results change; "
-        f"files that it wrote before are kept. If they change, raise {_raised(STAGES[script])}; in "
-        "both cases, enter the decision by `make stages`"
+        "files that it wrote before are kept. If they change, raise "
+        f"{_version_to_raise(STAGES[script])}; in both cases, enter the decision by `make stages`"
         for script in edited
     ]
 
 
-def _raised(versions: dict[str, int]) -> str:
+def _version_to_raise(versions: dict[str, int]) -> str:
     names = list(versions)
     return names[0] if len(names) == 1 else "`builder_version` of the kind of dataset"

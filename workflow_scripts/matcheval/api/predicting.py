@@ -110,7 +110,8 @@ class AccuracyPredictions(Shown):
         return describe(self.base, self._table.to_pylist())
 
     def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
-        claims = [f"{one.strength}: {one.text} ({one.reason})" for one in self.recommendations]
+        """Return the lines and the table that a notebook shows."""
+        claims = [f"{r.strength}: {r.text} ({r.reason})" for r in self.recommendations]
         return claims, self.to_pandas()
 
     def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
@@ -254,6 +255,7 @@ def predict_accuracy(
     warnings, notes = list[str](), [*layout.notes]
 
     def read(source: Path | InMemory, labels: LabelRule, base: UserFile | None = None) -> UserFile:
+        """Read the outputs on a set, check them against the base, and collect notes, warnings."""
         file = read_user_file(source, labels=labels, layout=layout)
         if isinstance(source, InMemory):
             features = inputs.features_of(source, len(file.outputs))
@@ -273,7 +275,7 @@ def predict_accuracy(
     ]
 
     def read_targets() -> Iterator[tuple[str, Outputs]]:
-        """Read one target after the other, as they are large; each has a name of its own."""
+        """Yield each target's name and outputs, read one after the other, as they are large."""
         taken: set[str] = set()
         for key, source in target_sources.items():
             file = read(source, "optional", base_file)

@@ -12,7 +12,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from matcheval.changes import RENAMED_FLAGS
-from matcheval.cli.options import CommandParser, add_function, chosen
+from matcheval.cli.options import CommandParser, add_function, find_subparser
 from matcheval.downloads.hub import local_file
 from matcheval.errors import CALLER, InputWarning
 from matcheval.execution.entry_points import INTERRUPTED, run_command
@@ -20,15 +20,15 @@ from matcheval.io.terminal import add_json, print_text
 
 
 class _Command(NamedTuple):
-    """A command: what adds its arguments is imported if it is given, as some take a second."""
+    """A command; the function that adds its arguments, `adder`, is imported only if it is used."""
 
     name: str
-    add: str
+    adder: str
     summary: str
     example: str
 
 
-_FIRST = (
+_MAIN_COMMANDS = (
     _Command("init", "matcheval.cli.studies.add_init",
              "write a first study file, from images, prediction files or set names",
              "init photos/old photos/new"),
@@ -46,7 +46,7 @@ _FIRST = (
     _Command("doctor", "matcheval.cli.studies.add_doctor",
              "look at this machine: what works, and what to do about the rest", "doctor"),
 )  # fmt: skip
-_MORE = (
+_MORE_COMMANDS = (
     _Command("label-plan", "matcheval.cli.predictions.add_label_plan",
              "say how many labels an accuracy needs, and draw which",
              "label-plan predictions.npz --half-width 3 --output plan"),
@@ -69,40 +69,40 @@ _MORE = (
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run `matched-eval`."""
+    """Run the command line of `matched-eval`, by default the one of this process."""
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - it stays open
     if isinstance(sys.stdout, TextIOWrapper):  # print '?' where ε or ± cannot be encoded
         sys.stdout.reconfigure(errors="replace")
     try:
-        _run_line(sys.argv[1:] if argv is None else argv)
+        _parse_and_run(sys.argv[1:] if argv is None else argv)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     finally:
         print_text()
 
 
-def _run_line(line: Sequence[str]) -> None:
-    if line[:1] == ["--version"]:
+def _parse_and_run(words: Sequence[str]) -> None:
+    if words[:1] == ["--version"]:
         from matcheval.health import versions
 
-        found = versions()
-        width = max(map(len, found))
-        lines = (f"{name.ljust(width)}  {found[name] or 'not installed'}\n" for name in found)
-        print_text("".join(lines))
+        installed = versions()
+        width = max(map(len, installed))
+        for name, version in installed.items():
+            print_text(f"{name.ljust(width)}  {version or 'not installed'}\n")
         raise SystemExit(0)
-    command = next((word for word in line if not word.startswith("-")), "")
-    line = [_renamed(command, word) for word in line]
+    command = next((word for word in words if not word.startswith("-")), "")
+    words = [_replace_old_name(command, word) for word in words]
     parser = build_parser(command)
-    of_command = chosen(parser, line)
-    of_command.options = [word.partition("=")[0] for word in line if word.startswith("-")]
-    arguments, unknown = parser.parse_known_args(line or ["--help"])
+    subparser = find_subparser(parser, words)
+    subparser.options = [word.partition("=")[0] for word in words if word.startswith("-")]
+    arguments, unknown = parser.parse_known_args(words or ["--help"])
     if unknown:
-        of_command.refuse(unknown)
+        subparser.refuse_unknown(unknown)
     run_command(_run, arguments)
 
 
-def _renamed(command: str, word: str) -> str:
-    """Return an option by its present name, and say so where it had another."""
+def _replace_old_name(command: str, word: str) -> str:
+    """Return an option by its present name, with a warning on standard error if it is renamed."""
     option, *value = word.split("=", 1)
     name = RENAMED_FLAGS.get((command, option))
     if name is None:
@@ -112,7 +112,7 @@ def _renamed(command: str, word: str) -> str:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    """Run a command, on local copies of the files of the hub that it names."""
+    """Run a command, on local copies of the files on Hugging Face that it names."""
     for name, value in vars(arguments).items():
         if isinstance(value, Path):
             setattr(arguments, name, local_file(value))
@@ -133,7 +133,7 @@ _SAMPLING = "matcheval.analyses.sampling"
 
 
 def add_replicate(parser: argparse.ArgumentParser) -> None:
-    """Add the steps of building a new test set."""
+    """Add the steps of `replicate`, which build a new test set."""
     parser.description = (
         "Build a replication test set (docs/analyses.md#sampling). Datasets are given as folders "
         "written by the workflow."
@@ -151,7 +151,7 @@ def add_replicate(parser: argparse.ArgumentParser) -> None:
 
 
 def add_duplicates(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of a search for near duplicates."""
+    """Add the arguments of `duplicates`, a search for near duplicates."""
     parser.description = (
         "Find the images of TRAIN that are most similar to each image of TEST "
         "(docs/analyses.md#near_duplicates)."
@@ -163,7 +163,7 @@ def add_duplicates(parser: argparse.ArgumentParser) -> None:
 
 
 def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Add the subcommands of `matched-eval warehouse`, one for each step."""
+    """Add the steps of `warehouse`, which build sets from the user's images."""
     parser.description = (
         "Build a warehouse: reviewed, documented sets of your own images, by source, style and "
         "colour (docs/datasets.md)."
@@ -192,7 +192,7 @@ def build_parser(command: str | None = None) -> CommandParser:
     """Build the parser of `matched-eval`; with a command, only that one gets its arguments."""
     first, more = (
         "".join(f"  {command.name:19}{command.summary}\n" for command in commands)
-        for commands in (_FIRST, _MORE)
+        for commands in (_MAIN_COMMANDS, _MORE_COMMANDS)
     )
     parser = CommandParser(
         prog="matched-eval", usage="matched-eval COMMAND ...",
@@ -201,25 +201,25 @@ def build_parser(command: str | None = None) -> CommandParser:
         "matched-eval COMMAND --help describes a command, with an example.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    parser.add_argument(  # see `_run_line`
+    parser.add_argument(  # see `_parse_and_run`
         "--version", action="store_true", help="print the versions of what matters"
     )
     subparsers = parser.add_subparsers(
         metavar="COMMAND", dest="command", required=True, prog="matched-eval",
         help=argparse.SUPPRESS,
     )  # fmt: skip
-    for name, add, summary, example in (*_FIRST, *_MORE):
-        of_command = subparsers.add_parser(name)
+    for name, adder, summary, example in (*_MAIN_COMMANDS, *_MORE_COMMANDS):
+        subparser = subparsers.add_parser(name)
         if command in (None, name):
-            module_name, _, function = add.rpartition(".")
+            module_name, _, function = adder.rpartition(".")
             module = import_module(module_name)
-            getattr(module, function)(of_command)
+            getattr(module, function)(subparser)
             run = getattr(module, function.replace("add_", "run_"), None)
-            if run and not of_command.get_default("run"):  # other packages' commands set theirs
-                add_json(of_command)
-                of_command.set_defaults(run=run, parser=of_command)
-            of_command.formatter_class = argparse.RawDescriptionHelpFormatter
-            of_command.description = fill(of_command.description or summary, 99)
-            epilog = f"\n\n{of_command.epilog}" if of_command.epilog else "\n"
-            of_command.epilog = f"example:\n  matched-eval {example}{epilog}"
+            if run and not subparser.get_default("run"):  # other packages' commands set theirs
+                add_json(subparser)
+                subparser.set_defaults(run=run, parser=subparser)
+            subparser.formatter_class = argparse.RawDescriptionHelpFormatter
+            subparser.description = fill(subparser.description or summary, 99)
+            epilog = f"\n\n{subparser.epilog}" if subparser.epilog else "\n"
+            subparser.epilog = f"example:\n  matched-eval {example}{epilog}"
     return parser

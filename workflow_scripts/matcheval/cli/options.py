@@ -28,21 +28,23 @@ _MAX_WARNINGS = 5  # on the terminal, where all are written elsewhere
 _PARAMETER = re.compile(r"^(\w[\w, ]*) : (.+)\n((?: {4}.+\n?)+)", re.MULTILINE)
 EXIT_CODE = 3  # errors have 1, wrong command lines 2
 _MAX_SHOWN = 10  # models that fail, by name
-_COMPARED: dict[str, Callable[[float, float], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-_FORM = re.compile(r"\s*([a-z][a-z_:-]*)\s*(<=|>=|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:%|pt)?\s*")
+_CONDITION = re.compile(
+    r"\s*([a-z][a-z_:-]*)\s*(<=|>=|<|>)\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*(?:%|pt)?\s*"
+)
 _TYPES = {"int": int, "float": float, "path-like": Path}
 _CHOICE = re.compile(r"argument (.+): invalid choice: (.+) \(choose from (.+)\)")
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose errors are one line with the nearest name, as those of files are."""
+    """A parser that reports an error in one line, with the nearest valid name."""
 
     options: Sequence[str] = ()  # those of the command line
 
     def error(self, message: str) -> NoReturn:
-        """End with code 2."""
+        """Write an error, with advice where there is some, and end with exit code 2."""
         if choice := _CHOICE.fullmatch(message):
             option, word, names = choice.groups()
             word = word.strip("'\"")
@@ -50,7 +52,7 @@ class CommandParser(argparse.ArgumentParser):
             choices = [name.strip("'\"") for name in names.split(", ")]
             message = f"unknown {what} '{word}'. {suggest(word, choices)}"
         elif message.startswith("the following arguments are required"):
-            message = next(filter(None, map(self._gone, self.options)), message)
+            message = next(filter(None, map(self._removed_advice, self.options)), message)
             several = [action for action in self._actions if action.nargs in ("+", "*")]
             if any({*action.option_strings} & {*self.options} for action in several):
                 message += " (options that take several values come after them)"
@@ -58,40 +60,40 @@ class CommandParser(argparse.ArgumentParser):
         sys.stderr.write(printable(f"error: {message}{end} See {self.prog} --help\n"))
         raise SystemExit(2)
 
-    def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Say which of the arguments the command does not know."""
-        option = unknown[0].partition("=")[0]
+    def refuse_unknown(self, arguments: Sequence[str]) -> NoReturn:
+        """End with exit code 2, and say why the first of these arguments is not accepted."""
+        option = arguments[0].partition("=")[0]
         if not option.startswith("-") or option == "-":
-            self.error(f"unexpected argument '{unknown[0]}'")
-        if gone := self._gone(option):
-            self.error(gone)
+            self.error(f"unexpected argument '{arguments[0]}'")
+        if advice := self._removed_advice(option):
+            self.error(advice)
         names = [name for a in self._actions for name in a.option_strings if len(name) > 2]
         if option in names:
             self.error(f"'{option}' comes after the command: {self.prog} ... {option}")
         self.error(f"unknown option '{option}'. {suggest(option, names)}")
 
-    def _gone(self, option: str) -> str:
-        """Say what stands in place of an option of version 0.2; nothing of others."""
+    def _removed_advice(self, option: str) -> str:
+        """Say what replaces an option of version 0.2 that was removed; empty for all others."""
         for command, instead in FLAGS.items():
-            gone = command.replace(",", " ").split()
+            removed = command.replace(",", " ").split()
             is_known = option in self._option_string_actions
-            if command.startswith(f"{self.prog} ") and option in gone and not is_known:
+            if command.startswith(f"{self.prog} ") and option in removed and not is_known:
                 return f"there is no option '{option}' any more: {instead}"
         return ""
 
 
-def chosen(parser: CommandParser, line: Sequence[str]) -> CommandParser:
-    """Return the parser of the command, and of its step, in a command line."""
+def find_subparser(parser: CommandParser, words: Sequence[str]) -> CommandParser:
+    """Return the parser of the command, and of its step, that a command line names."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for i, word in enumerate(line):
+            for i, word in enumerate(words):
                 if word in action.choices:
-                    return chosen(action.choices[word], line[i + 1 :])
+                    return find_subparser(action.choices[word], words[i + 1 :])
     return parser
 
 
-class Several(argparse.Action):
-    """An option with one or more names, between spaces or commas; all that are given count."""
+class NamesAction(argparse.Action):
+    """An option that takes names between spaces or commas, and adds up those of all its uses."""
 
     def __init__(
         self, option_strings: Sequence[str], dest: str, known: Sequence[str] | None = None,
@@ -104,7 +106,7 @@ class Several(argparse.Action):
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any,
         option_string: str | None = None,
     ) -> None:  # fmt: skip
-        """Add names to those of the option so far."""
+        """Append names to those of the option so far; refuse unknown ones."""
         names = [name for value in values for name in value.split(",") if name]
         for name in names:
             if self.known is not None and name not in self.known:
@@ -119,10 +121,11 @@ class Several(argparse.Action):
 def add_options(
     parser: argparse.ArgumentParser, function: str, *names: str, **settings: dict[str, Any]
 ) -> None:  # fmt: skip
-    """Add parameters of a function, by default all, with settings of `add_argument` by name.
+    """Add a function's documented parameters (`names`: only these) as options of a command.
 
-    Keywords become options. The function is read, not imported, so that help texts do not wait for
-    what it needs. An option that is not given is left to the function's default.
+    Keywords become options; `settings` has further arguments of `add_argument`, by parameter. The
+    function is read, not imported, so that help texts do not wait for what it needs. An option that
+    is not given is left to the function's default.
     """
     module, _, function_name = function.rpartition(".")
     file = getattr(find_spec(module), "origin", None)
@@ -130,7 +133,7 @@ def add_options(
     (node,) = (n for n in body if isinstance(n, ast.FunctionDef) and n.name == function_name)
     values = [*zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)]
     values += zip(reversed(node.args.args), reversed(node.args.defaults), strict=False)
-    defaults = {name.arg: _default(value) for name, value in values if value is not None}
+    defaults = {name.arg: _default_value(value) for name, value in values if value is not None}
     positional = [] if names else [argument.arg for argument in node.args.args]
     documented = {
         name: (kind, text)
@@ -140,16 +143,16 @@ def add_options(
     for name in names or documented:
         kind, text = documented[name]
         words = " ".join(text.replace("`", "").replace("%", "%%").split()).rstrip(".")
-        default, of_kind = defaults.get(name), _of_type(kind)
+        default, type_keywords = defaults.get(name), _argument_keywords(kind)
         if kind.startswith("float") and "a fraction" in words:  # as commands take points
-            of_kind = {"type": read_points, "metavar": "POINTS"}
+            type_keywords = {"type": parse_points, "metavar": "POINTS"}
             words = words.replace("a fraction", "in percentage points, below 1 as 0.5pt")
             default = default and f"{100 * default:g}"
         if kind != "bool" and default not in (None, "", ()):
             shown = " ".join(default) if isinstance(default, tuple) else default
             words += f" (default: {shown})"
         words = words if words[1:2].isupper() else words[0].lower() + words[1:]
-        keywords = {"default": argparse.SUPPRESS, "help": words, **of_kind}
+        keywords = {"default": argparse.SUPPRESS, "help": words, **type_keywords}
         if name in positional:
             nargs = "?" if name in defaults else None
             keywords |= {"default": default, "metavar": name.upper(), "nargs": nargs}
@@ -162,30 +165,31 @@ def add_options(
 def add_function(
     parser: argparse.ArgumentParser, function: str, **settings: dict[str, Any]
 ) -> None:
-    """Serve a function as a command: its documented parameters; what it returns is its JSON."""
+    """Make a command run a function: its parameters are options, its result is the JSON."""
     add_options(parser, function, **settings)
     add_json(parser)
     parser.set_defaults(run=partial(_run_function, function))
 
 
 def _run_function(function: str, arguments: argparse.Namespace) -> None:
+    """Call a function, given as text, with a command's arguments; print its result if `--json`."""
     module, _, name = function.rpartition(".")
-    called = getattr(import_module(module), name)
-    values = called(**arguments_of(called, arguments))
+    imported = getattr(import_module(module), name)
+    values = imported(**arguments_for(imported, arguments))
     if arguments.json:
         step = getattr(arguments, "step", None)
         print_json("-".join(filter(None, (arguments.command, step))), values)
 
 
-def _default(node: ast.expr) -> Any:
-    """Return the value of a default, which is a literal or a setting of the paper."""
+def _default_value(node: ast.expr) -> Any:
+    """Return the value of a default in source code: a literal, a path or a `criteria` constant."""
     if isinstance(node, ast.Name):
         return getattr(criteria, node.id)
     return ast.literal_eval(node.args[0] if isinstance(node, ast.Call) else node)  # of a path
 
 
-def _of_type(kind: str) -> dict[str, Any]:
-    """Return what `add_argument` takes for a type as docstrings name it."""
+def _argument_keywords(kind: str) -> dict[str, Any]:
+    """Return the keywords of `add_argument` for a parameter's type as docstrings write it."""
     if kind == "bool":
         return {"action": "store_true"}
     if kind == "sequence of path-like, folders":
@@ -193,7 +197,7 @@ def _of_type(kind: str) -> dict[str, Any]:
     listed = re.match(r"\{(.+)\}", kind)
     choices = ast.literal_eval(f"[{listed[1]}]") if listed else None
     if re.match(r"((str|\{.+\}) or )?sequence", kind):
-        return {"action": Several, "known": choices, "metavar": "NAME"}
+        return {"action": NamesAction, "known": choices, "metavar": "NAME"}
     if choices:
         return {"choices": choices, "type": type(choices[0])}
     value_type = _TYPES.get(kind.partition(",")[0], str)
@@ -201,10 +205,10 @@ def _of_type(kind: str) -> dict[str, Any]:
     return {"type": value_type} | ({"metavar": place} if value_type is Path else {})
 
 
-def add_layout(parser: argparse.ArgumentParser, *more: str) -> None:
-    """Add the options that say how files are laid out, and more of `compare`."""
+def add_layout(parser: argparse.ArgumentParser, *others: str) -> None:
+    """Add the options for the layout of prediction files, and other ones of `compare` by name."""
     add_options(
-        parser, COMPARE, "classes", "columns", "first_label", *more,
+        parser, COMPARE, "classes", "columns", "first_label", *others,
         classes={
             "type": str, "metavar": "N|FILE", "help": "number of classes, to check the files "
             "against; or the names of the classes, in the order of their labels: a file with a "
@@ -212,22 +216,22 @@ def add_layout(parser: argparse.ArgumentParser, *more: str) -> None:
             "sorted)",
         },
         columns={
-            "action": Several, "metavar": "OURS=THEIRS", "help": "names of the files' columns: "
+            "action": NamesAction, "metavar": "OURS=THEIRS", "help": "names of the files' columns: "
             "label=target prediction=pred probability=conf; scores with a column per class by what "
             "these begin with: 'probabilities=score_*'",
         },
     )  # fmt: skip
 
 
-def add_output(parser: argparse.ArgumentParser, text: str, *, required: bool = False) -> None:
-    """Add the option that names a folder for what is written."""
+def add_output(parser: argparse.ArgumentParser, contents: str, *, required: bool = False) -> None:
+    """Add the option `--output DIR`, whose help says what is written there."""
     parser.add_argument(
-        "--output", type=Path, required=required, metavar="DIR", help=f"write {text} to DIR"
+        "--output", type=Path, required=required, metavar="DIR", help=f"write {contents} to DIR"
     )
 
 
 def check_files(arguments: argparse.Namespace) -> None:
-    """Check that all files that a command line names are there, unless they are patterns."""
+    """Check that the files of a command line exist, unless one of them is a pattern."""
     values = [value for name, value in vars(arguments).items() if name != "output"]
     lists = [value if isinstance(value, list) else [value] for value in values]
     files = [value for values in lists for value in values if isinstance(value, Path)]
@@ -236,15 +240,15 @@ def check_files(arguments: argparse.Namespace) -> None:
             check_is_file(file)
 
 
-def arguments_of(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments of a function that the command line gives."""
+def arguments_for(function: Callable[..., Any], arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of a command line that a function has as parameters."""
     names = inspect.signature(function).parameters
-    options = vars(arguments) | _layout(arguments)
+    options = vars(arguments) | _layout_arguments(arguments)
     return {name: value for name, value in options.items() if name in names}
 
 
-def _layout(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the values of `add_layout` as Python functions take them."""
+def _layout_arguments(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Parse `--classes` and `--columns`, where given, to the values that functions take."""
     from matcheval.predictions.layout import read_classes
 
     values = dict[str, Any]()
@@ -263,16 +267,18 @@ def _layout(arguments: argparse.Namespace) -> dict[str, Any]:
     return values
 
 
-def show(arguments: argparse.Namespace, values: Callable[[], Mapping[str, Any]], text: str) -> None:
-    """Print what a command found: the values as JSON if that is asked for, or the text."""
+def print_result(
+    arguments: argparse.Namespace, values: Callable[[], Mapping[str, Any]], text: str
+) -> None:
+    """Print a command's result: the values as JSON if `--json` is given, else the text."""
     if arguments.json:
         print_json(arguments.command, values())
     else:
         print_text(text)
 
 
-def tell(result: Any, where: str = "") -> None:
-    """Tell what was recognised in files, and what looks wrong; `where` has all, if it is given."""
+def log_remarks(result: Any, where: str = "") -> None:
+    """Log a result's notes and warnings; only the first warnings if `where` says where all are."""
     for note in result.notes:
         LOGGER.info("%s", note)
     shown = result.warnings[:_MAX_WARNINGS] if where else result.warnings
@@ -282,8 +288,8 @@ def tell(result: Any, where: str = "") -> None:
         LOGGER.warning("warning: and %d more like these: %s", more, where)
 
 
-def read_points(text: str) -> float:
-    """Read percentage points as a fraction; below 1, the unit must be given, as in `0.5pt`."""
+def parse_points(text: str) -> float:
+    """Convert percentage points to a fraction; below 1, they need a unit, as in `0.5pt`."""
     has_unit = text.endswith("pt")
     try:
         value = float(text.removesuffix("pt"))
@@ -302,7 +308,7 @@ def read_points(text: str) -> float:
 
 @dataclass(frozen=True)
 class Condition:
-    """A quantity, compared with a number."""
+    """A condition on a quantity, such as `gap > 5`."""
 
     text: str
     quantity: str
@@ -310,9 +316,9 @@ class Condition:
     limit: float
 
     @classmethod
-    def read(cls, text: str, known: Collection[str]) -> "Condition":
-        """Read a condition from a command line."""
-        parts = _FORM.fullmatch(text)
+    def parse(cls, text: str, known: Collection[str]) -> "Condition":
+        """Parse a condition of a command line, whose quantity must be known."""
+        parts = _CONDITION.fullmatch(text)
         if parts is None:
             problem = f"'{text}' is not of the form 'gap > 5': a quantity, <, <=, > or >=, a number"
             raise argparse.ArgumentTypeError(problem)
@@ -324,38 +330,40 @@ class Condition:
         return cls(" ".join(parts.groups()), quantity, comparison, float(limit))
 
     def is_met(self, value: float) -> bool:
-        """Whether a value meets it; one that is not defined does, as it shows nothing."""
+        """Whether a value meets the condition; an undefined one (NaN) always does."""
         rounded = round(value, 9)  # 100 * 0.07 is above 7
-        return value != value or _COMPARED[self.comparison](rounded, self.limit)
+        return value != value or _COMPARISONS[self.comparison](rounded, self.limit)
 
 
 def with_bounds(*names: str) -> list[str]:
-    """Return quantities with the bounds of their intervals."""
+    """Return each name, followed by those of its interval's bounds: <name>-low, <name>-high."""
     return [name + end for name in names for end in ("", "-low", "-high")]
 
 
-def add_fail_if(parser: argparse.ArgumentParser, known: Collection[str], more: str = "") -> None:
-    """Add the option, whose quantities must be known."""
+def add_fail_if(
+    parser: argparse.ArgumentParser, known: Collection[str], help_end: str = ""
+) -> None:
+    """Add the option `--fail-if`, which takes conditions on known quantities."""
     parser.add_argument(
-        "--fail-if", type=partial(Condition.read, known=known), nargs="+", action="extend",
+        "--fail-if", type=partial(Condition.parse, known=known), nargs="+", action="extend",
         default=[], metavar="'QUANTITY > NUMBER'",
         help=f"end with exit code {EXIT_CODE} if a quantity, in percent or percentage points, "
         "is as given (<, <=, > or >=) or not defined, of any model. "
-        f"Quantities: {', '.join(name for name in known if ':' not in name)}{more}",
+        f"Quantities: {', '.join(name for name in known if ':' not in name)}{help_end}",
     )  # fmt: skip
 
 
 def end_if_met(
     conditions: Iterable[Condition], values: Mapping[str, Mapping[str, float]]
 ) -> None:  # fmt: skip
-    """End the command if values, by model and quantity, meet a condition, and say which do."""
+    """End with exit code 3 if any model's values meet a condition, and log which do."""
     failed = False
     for condition in conditions:
         text, quantity = condition.text, condition.quantity
         met = {
-            model: of_model[quantity]
-            for model, of_model in values.items()
-            if condition.is_met(of_model[quantity])
+            model: quantities[quantity]
+            for model, quantities in values.items()
+            if condition.is_met(quantities[quantity])
         }
         failed = failed or bool(met)
         for model, value in [*met.items()][:_MAX_SHOWN]:

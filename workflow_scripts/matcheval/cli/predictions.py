@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli import options
-from matcheval.cli.options import Several
+from matcheval.cli.options import NamesAction
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
 from matcheval.io.terminal import json_rows
@@ -31,15 +31,15 @@ LOGGER = logging.getLogger(__name__)
 _MATCH = "matcheval.api.comparing.match"
 _PREDICT = "matcheval.api.predicting.predict_accuracy"
 _CRITERIA = [criterion.value for criterion in Criterion]
-# What --fail-if knows, and the columns of what depends on the matching.
-_OF_MATCHING = {name: name.replace("-", "_") for name in options.with_bounds("matched-gap")} | {
-    "unmatched-targets": "fraction_unmatched"
-}
-_OF_PAIRS = [
-    *options.with_bounds("gap"), *_OF_MATCHING, "accuracy-original", "accuracy-replication",
+# Quantities of --fail-if; those that depend on the matching with their columns.
+_MATCHING_COLUMNS = {
+    name: name.replace("-", "_") for name in options.with_bounds("matched-gap")
+} | {"unmatched-targets": "fraction_unmatched"}
+_PAIR_QUANTITIES = [
+    *options.with_bounds("gap"), *_MATCHING_COLUMNS, "accuracy-original", "accuracy-replication",
     *options.with_bounds("confidence-part", "conditional-part"),
 ]  # fmt: skip
-_OF_MODELS = [*options.with_bounds("difference"), "accuracy-first", "accuracy-second"]
+_MODEL_QUANTITIES = [*options.with_bounds("difference"), "accuracy-first", "accuracy-second"]
 
 FILES = """\
 Files are text, JSON, Parquet, Feather, .npz, .npy, safetensors, torch tensors, HDF5 or .xlsx.
@@ -75,7 +75,7 @@ Files that the workflow writes beside <model>.parquet (.logits.parquet, .feature
 
 
 def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) -> None:
-    """Check that files can be written to a folder, and that none of them is read."""
+    """Check that files can be written to a folder, and that none of them is an input."""
     if folder.suffix in (".csv", ".parquet") and not folder.is_dir():
         problem = "looks like a file, and --output is a folder"
         raise InputError(problem, file=folder, remedy=f"Give --output {folder.stem}")
@@ -86,7 +86,7 @@ def check_outputs(folder: Path, names: Sequence[str], inputs: Sequence[Path]) ->
             raise InputError("is read, and would be overwritten", file=folder / name)
 
 
-def _add_files(parser: argparse.ArgumentParser, *names: str) -> None:
+def _add_prediction_files(parser: argparse.ArgumentParser, *names: str) -> None:
     for name in names:
         text = f"predictions on the {name} set"
         parser.add_argument(name, type=Path, metavar=name.upper(), help=text)
@@ -96,7 +96,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `compare`."""
     parser.description = "Compare a model's accuracy on two sets before and after matching."
     parser.epilog = _PAIR_FILES + _PATTERNS
-    _add_files(parser, "original", "replication")
+    _add_prediction_files(parser, "original", "replication")
     options.add_options(
         parser, options.COMPARE, "source", "criteria", "epsilon", "margin", "seeds", "pair",
         "paired", "groups_shared", "analyses",
@@ -108,11 +108,12 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     )
     options.add_output(parser, "a report, tables and figures, in place of an earlier comparison,")
     parser.add_argument(
-        "--figures", action=Several, known=("pdf", "png"), metavar="FORMAT",
+        "--figures", action=NamesAction, known=("pdf", "png"), metavar="FORMAT",
         help="formats of the figures in DIR beside SVG: pdf, png",
     )  # fmt: skip
     options.add_fail_if(
-        parser, [*_OF_PAIRS, *(f"{name}:{c}" for name in _OF_MATCHING for c in _CRITERIA)],
+        parser,
+        [*_PAIR_QUANTITIES, *(f"{name}:{c}" for name in _MATCHING_COLUMNS for c in _CRITERIA)],
         "; those of matching are of the first criterion, others are named like "
         "matched-gap:probability",
     )  # fmt: skip
@@ -132,9 +133,9 @@ def run_compare(arguments: argparse.Namespace) -> None:
         check_folder(folder)
     from matcheval.api.comparing import compare
 
-    result = compare(**options.arguments_of(compare, arguments), progress=True)
+    result = compare(**options.arguments_for(compare, arguments), progress=True)
     where = "--output DIR writes all" if folder is None else f"in the tables below {folder}"
-    options.tell(result, where)
+    options.log_remarks(result, where)
     if not arguments.full:
         where = f"--full prints all, {where}"
     written = []
@@ -145,7 +146,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from matcheval.api.comparison import describe
 
     estimates, tables = result._estimates, result._tables
-    options.show(
+    options.print_result(
         arguments,
         lambda: {
             "verdict": asdict(result.verdict),
@@ -158,18 +159,18 @@ def run_compare(arguments: argparse.Namespace) -> None:
         describe(result, where, full=arguments.full),
     )
     if arguments.fail_if:
-        options.end_if_met(arguments.fail_if, _quantities(result))
+        options.end_if_met(arguments.fail_if, _fail_if_values(result))
 
 
-def _quantities(result: "ComparisonResult") -> dict[str, dict[str, float]]:
-    """Return what `--fail-if` compares, in percent, by model."""
+def _fail_if_values(result: "ComparisonResult") -> dict[str, dict[str, float]]:
+    """Return the quantities of `--fail-if`, by model and name, in percent."""
     values = defaultdict[str, dict[str, float]](dict)
     for _, row in result.to_pandas("models", all=True).iterrows():
-        of_model = values[row["model"] if len(result.models) > 1 else result.title]
-        for name in _OF_PAIRS:
-            value = 100 * float(row[_OF_MATCHING.get(name, name.replace("-", "_"))])
-            of_model.setdefault(name, value)  # of the first criterion
-            of_model[f"{name}:{row['criterion']}"] = value
+        quantities = values[row["model"] if len(result.models) > 1 else result.title]
+        for name in _PAIR_QUANTITIES:
+            value = 100 * float(row[_MATCHING_COLUMNS.get(name, name.replace("-", "_"))])
+            quantities.setdefault(name, value)  # of the first criterion
+            quantities[f"{name}:{row['criterion']}"] = value
     return values
 
 
@@ -187,7 +188,7 @@ def add_compare_models(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     options.add_layout(parser, "labels_are_true")
     options.add_output(parser, "disagreements.csv and .parquet, where the models disagree,")
-    options.add_fail_if(parser, _OF_MODELS)
+    options.add_fail_if(parser, _MODEL_QUANTITIES)
 
 
 def run_compare_models(arguments: argparse.Namespace) -> None:
@@ -198,26 +199,26 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
 
     if output is not None:
         check_outputs(output, OUTPUT_FILES, files)
-    result = compare_models(**options.arguments_of(compare_models, arguments))
-    options.tell(result)
+    result = compare_models(**options.arguments_for(compare_models, arguments))
+    options.log_remarks(result)
     written = [] if output is None else result.save(output)
     (row,) = result.to_pandas(all=True).to_dict("records")
     numbers = {str(name): value for name, value in row.items()}
     where = f"all are in {written[0]}" if written else "--output DIR writes all"
     datapoints, paths = result.to_pandas("datapoints", all=True), [*map(str, written)]
-    options.show(
+    options.print_result(
         arguments,
         lambda: numbers | {"datapoints": json_rows(datapoints), "written": paths},
         describe(result, where),
     )
-    values = {name: 100 * numbers[name.replace("-", "_")] for name in _OF_MODELS}
+    values = {name: 100 * numbers[name.replace("-", "_")] for name in _MODEL_QUANTITIES}
     options.end_if_met(arguments.fail_if, {f"{result.first} and {result.second}": values})
 
 
 def add_match(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `match`."""
     parser.description, parser.epilog = "Match a model's predictions on two sets.", _PAIR_FILES
-    _add_files(parser, "original", "replication")
+    _add_prediction_files(parser, "original", "replication")
     options.add_options(parser, _MATCH, "source", "criterion", "seeds", "model")
     options.add_options(parser, options.COMPARE, "epsilon", "pair")
     options.add_layout(parser, "labels_are_true")
@@ -235,12 +236,14 @@ def run_match(arguments: argparse.Namespace) -> None:
     from matcheval.api.comparing import PAIRS_FILE, RUN_FILES, match
 
     check_outputs(arguments.output, (*RUN_FILES, PAIRS_FILE), files)
-    result = match(**options.arguments_of(match, arguments))
+    result = match(**options.arguments_for(match, arguments))
     written = [str(path) for path in result.save(arguments.output, pairs=arguments.pairs)]
-    options.tell(result)
+    options.log_remarks(result)
     values = {name: getattr(result, name) for name in ("model", "criterion", "epsilon")}
     values |= {"pair": result._pair, "written": written}
-    options.show(arguments, lambda: values | {"runs": json_rows(result._runs)}, f"{result}\n")
+    options.print_result(
+        arguments, lambda: values | {"runs": json_rows(result._runs)}, f"{result}\n"
+    )
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -263,43 +266,45 @@ def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
 
 
 def run_predict_accuracy(arguments: argparse.Namespace) -> None:
-    """Print predicted accuracies."""
+    """Print the accuracies that are predicted for sets without labels."""
     roles = {
         "BASE": [arguments.base], "the targets": arguments.targets,
         "--calibration": arguments.calibration,
     }  # fmt: skip
-    roles_of = defaultdict[Path, list[str]](list)
+    roles_by_file = defaultdict[Path, list[str]](list)
     options.check_files(arguments)
     for role, files in roles.items():
         for file in files:
-            roles_of[file.resolve()].append(role)
-    for file, names in roles_of.items():
+            roles_by_file[file.resolve()].append(role)
+    for file, names in roles_by_file.items():
         if len(set(names)) < len(names):
             raise InputError(f"is named twice in {names[-1]}", file=file, remedy="Name it once")
         if len(names) > 1:
             LOGGER.warning("warning: %s is in %s", file, " and in ".join(names))
     from matcheval.api.predicting import predict_accuracy
 
-    result = predict_accuracy(**options.arguments_of(predict_accuracy, arguments), progress=True)
-    options.tell(result)
+    result = predict_accuracy(**options.arguments_for(predict_accuracy, arguments), progress=True)
+    options.log_remarks(result)
     advice = [asdict(recommendation) for recommendation in result.recommendations]
     values = {"base": result.base, "recommendations": advice}
-    options.show(arguments, lambda: values | {"predictions": json_rows(result._table)}, str(result))
+    options.print_result(
+        arguments, lambda: values | {"predictions": json_rows(result._table)}, str(result)
+    )
 
 
 # --- `label-plan` and `estimate-accuracy`: accuracy from few labels
 
 _PLAN = "matcheval.few_labels.plans.label_plan"
 _ESTIMATE = "matcheval.few_labels.accuracy.estimate_accuracy"
-_OF_FEW_LABELS = ["estimate", "lower", "upper", "half-width"]
-# Options that are of one model, with what they are if they are not given.
-_OF_ONE_MODEL = {
+_FEW_LABELS_QUANTITIES = ["estimate", "lower", "upper", "half-width"]
+# Options for one model only, with their values if they are not given.
+_ONE_MODEL_DEFAULTS = {
     "method": "auto", "estimand": "set", "half_width": None, "base": None, "original": None
 }  # fmt: skip
 
 
-def _add_sets(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that both commands share."""
+def _add_shared_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments that `label-plan` and `estimate-accuracy` share."""
     parser.epilog = FILES
     parser.add_argument(
         "predictions", type=Path, metavar="PREDICTIONS",
@@ -318,7 +323,7 @@ def add_label_plan(parser: argparse.ArgumentParser) -> None:
         "Say how many labels the accuracy of a model, or the difference of two models, needs, and "
         "draw the datapoints to label."
     )
-    _add_sets(parser)
+    _add_shared_arguments(parser)
     options.add_options(parser, _PLAN, "half_width", "n", "design", "level", "seed", "base")
     options.add_options(parser, _ESTIMATE, "plan", "outside")
     parser.add_argument(
@@ -338,13 +343,13 @@ def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
         "Estimate a model's accuracy, or the difference of two models, from few labels, with an "
         "interval and its guarantee."
     )
-    _add_sets(parser)
+    _add_shared_arguments(parser)
     options.add_options(
         parser, _ESTIMATE, "labels", "plan", "method", "estimand", "level", "assume_random",
         "outside", "base",
     )  # fmt: skip
     parser.add_argument(
-        "--watch", type=options.read_points, metavar="POINTS", dest="half_width",
+        "--watch", type=options.parse_points, metavar="POINTS", dest="half_width",
         help="look after every label: exit code 0 once the interval has been as narrow as so many "
         f"percentage points to either side, {options.EXIT_CODE} before",
     )  # fmt: skip
@@ -353,11 +358,11 @@ def add_estimate_accuracy(parser: argparse.ArgumentParser) -> None:
         help="predictions on another set, with labels of all datapoints: also print the gap, "
         "original minus this set",
     )  # fmt: skip
-    options.add_fail_if(parser, _OF_FEW_LABELS)
+    options.add_fail_if(parser, _FEW_LABELS_QUANTITIES)
 
 
 def run_label_plan(arguments: argparse.Namespace) -> None:
-    """Print a plan, and optionally write its worklist."""
+    """Print how many labels are needed, and optionally write which datapoints to label."""
     if (arguments.pilot is None) == ("plan" in arguments):
         raise InputError("--pilot and --plan go together", remedy="Give both, or neither")
     if arguments.output is not None:
@@ -365,12 +370,12 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
     options.check_files(arguments)
     from matcheval.few_labels.plans import label_plan
 
-    keywords = options.arguments_of(label_plan, arguments)
+    keywords = options.arguments_for(label_plan, arguments)
     if arguments.pilot is not None:
-        of_pilot = vars(arguments) | {"labels": arguments.pilot, "half_width": None}
-        keywords["pilot"] = _estimated(argparse.Namespace(**of_pilot))
+        pilot = vars(arguments) | {"labels": arguments.pilot, "half_width": None}
+        keywords["pilot"] = _estimate_from_labels(argparse.Namespace(**pilot))
     plan = label_plan(**keywords)
-    options.tell(plan)
+    options.log_remarks(plan)
     written, end = list[str](), "--output DIR writes the worklist."
     if arguments.output is not None:
         paths = plan.save(arguments.output, show_predictions=arguments.show_predictions)
@@ -380,30 +385,30 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         k: v for k, v in vars(plan).items() if isinstance(v, int | float | str) and k[0] != "_"
     }
     lists = {"needs": json_rows(plan.to_pandas()), "written": written}
-    options.show(arguments, lambda: numbers | lists, f"{plan}{end}\n")
+    options.print_result(arguments, lambda: numbers | lists, f"{plan}{end}\n")
 
 
 def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
-    """Print an accuracy, or a difference, from few labels."""
+    """Print an accuracy, or a difference of two, that is estimated from few labels."""
     if arguments.second is not None:
-        for name, default in _OF_ONE_MODEL.items():
+        for name, default in _ONE_MODEL_DEFAULTS.items():
             if vars(arguments).get(name, default) != default:
                 option = "--watch" if name == "half_width" else f"--{name}"
                 raise InputError(f"{option} is for one model", remedy="Leave it or SECOND out")
     options.check_files(arguments)
-    result, gap = _estimated(arguments), None
-    options.tell(result)
+    result, gap = _estimate_from_labels(arguments), None
+    options.log_remarks(result)
     if arguments.original is not None:
         from matcheval.few_labels.differences import estimate_gap
 
-        keywords = options.arguments_of(estimate_gap, arguments)
+        keywords = options.arguments_for(estimate_gap, arguments)
         gap = estimate_gap(**keywords | {"target": result})
         for note in gap.notes:
             LOGGER.info("%s", note)
-    of_gap = {} if gap is None else {"gap": _numbers(gap)}
+    gap_values = {} if gap is None else {"gap": _json_values(gap)}
     text = str(result) + ("" if gap is None else f"\n{gap}")
-    options.show(arguments, lambda: _numbers(result) | of_gap, text)
-    values = {name: 100 * getattr(result, name) for name in _OF_FEW_LABELS[:3]}
+    options.print_result(arguments, lambda: _json_values(result) | gap_values, text)
+    values = {name: 100 * getattr(result, name) for name in _FEW_LABELS_QUANTITIES[:3]}
     values["half-width"] = (values["upper"] - values["lower"]) / 2
     name = getattr(result, "name", None) or f"{arguments.predictions} and {arguments.second}"
     options.end_if_met(arguments.fail_if, {name: values})
@@ -413,17 +418,17 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
         raise SystemExit(options.EXIT_CODE)
 
 
-def _estimated(arguments: argparse.Namespace) -> Any:
-    """Estimate from labels: the accuracy, or the difference where there are two models."""
+def _estimate_from_labels(arguments: argparse.Namespace) -> Any:
+    """Estimate the accuracy, or the difference of accuracies where there are two models."""
     from matcheval.few_labels.accuracy import estimate_accuracy
     from matcheval.few_labels.differences import estimate_difference
 
     if arguments.second is None:
-        return estimate_accuracy(**options.arguments_of(estimate_accuracy, arguments))
-    keywords = options.arguments_of(estimate_difference, arguments)
+        return estimate_accuracy(**options.arguments_for(estimate_accuracy, arguments))
+    keywords = options.arguments_for(estimate_difference, arguments)
     return estimate_difference(**keywords | {"first": arguments.predictions})
 
 
-def _numbers(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:
-    """Return all numbers as JSON values."""
+def _json_values(result: "AccuracyEstimate | AccuracyDifference") -> dict[str, Any]:
+    """Return an estimate's numbers and warnings as JSON values."""
     return json_rows(result.to_pandas(all=True))[0] | {"warnings": list(result.warnings)}

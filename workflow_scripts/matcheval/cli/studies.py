@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from matcheval.cli.options import add_layout, arguments_of, show
+from matcheval.cli.options import add_layout, arguments_for, print_result
 from matcheval.errors import InputError
-from matcheval.health import NOTE, PROBLEM, Finding, check_gpus, findings, versions
+from matcheval.health import NOTE, PROBLEM, Finding, check_gpus, check_machine, versions
 from matcheval.io.text_tables import counted
 from matcheval.io.user_files import read_yaml
 from matcheval.names import MODEL, is_name
-from matcheval.slurm_checks import PROFILE, check_presence, check_profile
+from matcheval.slurm_checks import PROFILE, check_profile, check_slurm
 
 LOGGER = logging.getLogger(__name__)
 _INIT = "Write a study file and a catalogue of models. Look at them, and run the command."
@@ -56,7 +56,7 @@ def add_init(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(arguments: argparse.Namespace) -> None:
-    """Write a study, and say what runs it."""
+    """Write a study file and its catalogue of models, and print the command that runs it."""
     from matcheval import init  # takes a second
 
     example, original, other = arguments.example, arguments.original, arguments.other
@@ -66,28 +66,28 @@ def run_init(arguments: argparse.Namespace) -> None:
         )
     default = f"example-{example}" if example else f"{original}-small"
     if other:
-        default = "-".join(init.names_of_sets(original, other))
+        default = "-".join(init.derive_set_names(original, other))
     name = arguments.name or (init.as_name(arguments.file.stem) if arguments.file else default)
     is_checkout = Path("Snakefile").is_file() and Path("studies").is_dir()
     file = arguments.file or Path("studies" if is_checkout else "", f"{name}.yaml")
     data = Path("data" if is_checkout else "", name)  # git ignores data/
-    _check_places(arguments, name, file, data)
+    _check_new_files(arguments, name, file, data)
     if example in ("predictions", "images"):
         original, other = init.write_example(example, data)
     if not other:
         draft = init.draft_template(example or original)
     elif MODEL in original + other:
-        layout = _layout(arguments, [*init.files_of_pattern(original).values(),
-                                     *init.files_of_pattern(other).values()])  # fmt: skip
+        files = [init.find_prediction_files(pattern) for pattern in (original, other)]
+        layout = _recognise_layout(arguments, [*files[0].values(), *files[1].values()])
         draft = init.draft_predictions(name, (original, other), layout)
     else:
         draft = init.draft_images(name, original, other, trains=arguments.models is None)
     written = init.write_study(draft, name, file, arguments.models, may_lack_files=not other)
-    show(arguments, lambda: written, _text(written))
+    print_result(arguments, lambda: written, _describe_study(written))
 
 
-def _check_places(arguments: argparse.Namespace, name: str, file: Path, data: Path) -> None:
-    """Check that the files of the study are not there yet."""
+def _check_new_files(arguments: argparse.Namespace, name: str, file: Path, data: Path) -> None:
+    """Check the name, and that files and results of the study are not there yet (`--force`)."""
     if not is_name(name):
         raise InputError(f"--name '{name}' is not a valid name")
     if file == arguments.models:
@@ -100,11 +100,11 @@ def _check_places(arguments: argparse.Namespace, name: str, file: Path, data: Pa
         raise InputError(f"there already: {', '.join(present)}", remedy=remedy)
 
 
-def _layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
-    """Return how prediction files are laid out, as options of sets."""
+def _recognise_layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
+    """Recognise the layout of prediction files; return it as options of a study's sets."""
     from matcheval.predictions.inputs import layout_of
 
-    layout = layout_of(files, **arguments_of(layout_of, arguments))
+    layout = layout_of(files, **arguments_for(layout_of, arguments))
     for note in layout.notes:
         LOGGER.info("%s", note)
     options = {
@@ -114,7 +114,7 @@ def _layout(arguments: argparse.Namespace, files: list[Path]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value}
 
 
-def _text(written: dict[str, Any]) -> str:
+def _describe_study(written: dict[str, Any]) -> str:
     sizes = counted(written["models"], "model"), counted(len(written["datasets"]), "set")
     lines = [*(f"wrote {path}" for path in written["files"]), ", ".join(sizes)]
     if written["missing"]:
@@ -138,28 +138,28 @@ def add_check_study(parser: argparse.ArgumentParser) -> None:
 
 
 def run_check_study(arguments: argparse.Namespace) -> None:
-    """Check a study file, and print what it holds."""
+    """Check a study file and the files that it names, and print what it has."""
     settings = read_yaml(arguments.study)
     if "study" not in settings:
         remedy = "Name the study: 'study: mine'"
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.protocol.analysis import Matching
-    from matcheval.study.checks import check_custom_images, open_samples
+    from matcheval.study.checks import check_custom_files, open_samples
     from matcheval.study.configuration import load_study
 
     study = load_study(settings)
-    check_custom_images(study)
+    check_custom_files(study)
     opened, warnings = open_samples(study)
     warnings += study.analysis(Matching).warnings
     for text in warnings:
         LOGGER.warning("warning: %s", text)
     parts = {part: list(getattr(study, part)) for part in ("models", "datasets", "pairs", "suites")}
     counts = ", ".join(f"{len(names)} {part}" for part, names in parts.items())
-    of_files = f" (opened: {opened})" if opened else ""
+    files = f" (opened: {opened})" if opened else ""
     state = "see the warnings" if warnings else "nothing wrong was found"
-    text = f"study '{study.name}': {counts}; {state}{of_files}\n"
-    show(arguments, lambda: {"study": study.name, **parts, "opened": opened}, text)
+    text = f"study '{study.name}': {counts}; {state}{files}\n"
+    print_result(arguments, lambda: {"study": study.name, **parts, "opened": opened}, text)
 
 
 def add_doctor(parser: argparse.ArgumentParser) -> None:
@@ -184,22 +184,24 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def run_doctor(arguments: argparse.Namespace) -> None:
-    """Look at this machine, and say what works."""
-    results = [*findings(arguments.results), *check_presence()]
+    """Print what works on this machine and what does not; exit code 1 if there are problems."""
+    results = [*check_machine(arguments.results), *check_slurm()]
     if arguments.gpu:
         results += check_gpus()
     if arguments.slurm:
         results += check_profile(arguments.results, arguments.profile)
-    problems, notes = (sum(one.state == state for one in results) for state in (PROBLEM, NOTE))
-    text = "".join(map(_described, results))
+    problems, notes = (
+        sum(finding.state == state for finding in results) for state in (PROBLEM, NOTE)
+    )
+    text = "".join(map(_format_finding, results))
     values = {"works": not problems, "findings": [asdict(finding) for finding in results]}
     end = f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n"
-    show(arguments, lambda: values | {"versions": versions()}, text + end)
+    print_result(arguments, lambda: values | {"versions": versions()}, text + end)
     if problems:
         raise SystemExit(1)
 
 
-def _described(finding: Finding) -> str:
+def _format_finding(finding: Finding) -> str:
     indent = " " * 10
     lines = [f"{finding.state:10}{finding.subject}: {finding.found}"]
     if finding.remedy:

@@ -15,7 +15,7 @@ _FORM = "Write it like hf://user/repository/file.csv, or hf://datasets/user/repo
 
 
 def local_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path itself, or of an address of the hub the file in its cache."""
+    """Return a path as it is; download the file of a hub address (`hf://`) into the hub's cache."""
     if not os.fspath(path).startswith("hf:/"):
         return Path(path)
     parts = _ADDRESS.fullmatch(os.fspath(path))

@@ -20,7 +20,7 @@ _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known in advance about a file; None where unknown."""
+    """Checksums and size that are known in advance of a file; None where unknown."""
 
     sha256: str | None = None
     md5: str | None = None
@@ -28,7 +28,7 @@ class Expected:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a file can be verified by a checksum."""
+        """Whether a checksum of the file is known."""
         return bool(self.sha256 or self.md5)
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class PublishedFile:
 
 @cache
 def published_files() -> Mapping[str, PublishedFile]:
-    """Read the list of all published files."""
+    """Read the list of all published files, by name."""
     entries = [entry for block in read_yaml(SOURCES).values() for entry in block["files"].items()]
     return {
         name: PublishedFile(
@@ -65,7 +65,7 @@ def published_files() -> Mapping[str, PublishedFile]:
 
 
 def published_file(name: str) -> PublishedFile:
-    """Look up a published file."""
+    """Return a published file by its name; raise an error if it is not in the list."""
     files = published_files()
     if name not in files:
         raise unknown_name_error("file", name, files, file=SOURCES.name)
@@ -73,7 +73,7 @@ def published_file(name: str) -> PublishedFile:
 
 
 def listed_files(files: str, dataset: str, address: str) -> Mapping[str, PublishedFile]:
-    """Read a list of published prediction files, and return those of one dataset by model."""
+    """Read a user's list of published prediction files; return one dataset's, by model."""
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)
@@ -124,7 +124,7 @@ def verify_file(path: Path, expected: Expected) -> str:
 
 
 def check_format(path: Path, name: str) -> None:
-    """Check the first bytes of a file and, where the format tells its end, that it is complete."""
+    """Refuse an empty file, a web page, or one that is incomplete as far as its format shows it."""
     with path.open("rb") as file:
         start = file.read(512)
     if not start:

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from matcheval.datasets.published import rows_of, writers
+from matcheval.datasets.published import digits_rows, writers
 from matcheval.errors import InputError, listed
-from matcheval.health import snakefile
+from matcheval.health import find_snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
-from matcheval.study.checks import check_custom_images, open_samples
+from matcheval.study.checks import check_custom_files, open_samples
 from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
 
@@ -40,7 +40,7 @@ _COMMENTS = {
 
 
 class Draft(NamedTuple):
-    """A study before it is written: its keys but the first two as YAML, and its catalogue."""
+    """A study to be written: YAML of its keys after `study` and `models`, and its catalogue."""
 
     keys: str
     catalogue: str
@@ -48,13 +48,13 @@ class Draft(NamedTuple):
 
 
 def as_name(text: str) -> str:
-    """Make a name of a study, a pair or a model from a text."""
+    """Make a valid name of a text: other characters become hyphens, and it is cut short."""
     kept = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
     return kept[: MAX_NAME_LENGTH // 2] or "study"
 
 
-def names_of_sets(original: str, replication: str) -> tuple[str, str]:
-    """Return names of two sets: what tells their folders or patterns apart."""
+def derive_set_names(original: str, replication: str) -> tuple[str, str]:
+    """Derive the names of two sets from what tells their folders or patterns apart."""
     paths = [os.path.realpath(text) for text in (original, replication)]
     if paths[0] == paths[1]:
         raise InputError("the original would be compared with itself", remedy="Name another set")
@@ -63,17 +63,17 @@ def names_of_sets(original: str, replication: str) -> tuple[str, str]:
 
 
 def draft_template(name: str) -> Draft:
-    """Draft a study of the package, whose sets and models are those of a longer study."""
+    """Draft a study that comes with the package: a short form of a longer one."""
     catalogue = "digits" if name == "shifts" else name
-    return Draft(_template(f"{name}.yaml"), _template(f"{catalogue}.csv"))
+    return Draft(_read_template(f"{name}.yaml"), _read_template(f"{catalogue}.csv"))
 
 
-def _template(name: str) -> str:
+def _read_template(name: str) -> str:
     return resources.files(__package__).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def draft_images(study: str, original: str, replication: str, *, trains: bool) -> Draft:
-    """Draft a study of images; half of each class of the original is for training, if needed."""
+    """Draft a study of two image folders; `trains` leaves half of the original for training."""
     images, others = _images_by_class(original), _images_by_class(replication)
     if different := sorted({*images} ^ {*others}):
         problem = f"has other classes than {original}: {listed(different)}"
@@ -82,33 +82,33 @@ def draft_images(study: str, original: str, replication: str, *, trains: bool) -
     classes = sorted(images, key=lambda name: name.zfill(9) if name.isdecimal() else name)
     block: dict[str, Any] = {"kind": "image_folder", "path": original, "classes": classes}
     if not trains:
-        return Draft(_keys(study, block, block | {"path": replication}), "")
+        return Draft(_draft_keys(study, block, block | {"path": replication}), "")
     n = min(map(len, images.values())) // 2
     if n < 1:
         problem = "has a class with one image, too few to train on some and to test on others"
         raise InputError(problem, file=original, remedy="Name models of yours with --models")
     block["resize"] = 32  # pixels: enough to see that the study runs
     first, second = block | {"skip_per_class": n}, block | {"path": replication}
-    header, *rows = _template("images.csv").splitlines(keepends=True)
+    header, *rows = _read_template("images.csv").splitlines(keepends=True)
     catalogue = header + "".join(f"{study}-{row}" for row in rows)
-    return Draft(_keys(study, first, second, block | {"per_class": n}), catalogue)
+    return Draft(_draft_keys(study, first, second, block | {"per_class": n}), catalogue)
 
 
-def _images_by_class(text: str) -> dict[str, list[Path]]:
+def _images_by_class(folder: str) -> dict[str, list[Path]]:
     images = dict[str, list[Path]]()
-    for file in files_below(Path(text)) if os.path.isdir(text) else ():  # noqa: PTH112
-        if len(parts := file.relative_to(text).parts) > 1:
+    for file in files_below(Path(folder)) if os.path.isdir(folder) else ():  # noqa: PTH112
+        if len(parts := file.relative_to(folder).parts) > 1:
             images.setdefault(parts[0], []).append(file)
     if len(images) < 2:
         problem = "is not a folder with images of two classes or more"
         remedy = f"Images lie in old/cat, old/dog, ...; names of prediction files have {MODEL}"
-        raise InputError(problem, file=text[:200], remedy=remedy)
+        raise InputError(problem, file=folder[:200], remedy=remedy)
     return images
 
 
 def draft_predictions(study: str, patterns: tuple[str, str], layout: Mapping[str, Any]) -> Draft:
-    """Draft a study of the prediction files of two patterns, with these options of both sets."""
-    models, others = (set(files_of_pattern(pattern)) for pattern in patterns)
+    """Draft a study of the prediction files of two patterns, of the same models and layout."""
+    models, others = (set(find_prediction_files(pattern)) for pattern in patterns)
     if different := sorted(models ^ others):
         problem = f"models without files on both sets: {listed(different)}"
         remedy = "Add these files, or narrow the patterns; a model has one name on both sides"
@@ -121,22 +121,22 @@ def draft_predictions(study: str, patterns: tuple[str, str], layout: Mapping[str
     options = {**layout, **({"aliases": aliases} if aliases else {})}
     first, second = ({"kind": "predictions", "files": text, **options} for text in patterns)
     catalogue = "name,kind,note\n" + "".join(f"{name},predictions,\n" for name in by_name)
-    return Draft(_keys(study, first, second), catalogue, () if options else patterns)
+    return Draft(_draft_keys(study, first, second), catalogue, () if options else patterns)
 
 
-def files_of_pattern(pattern: str) -> dict[str, Path]:
-    """Return the prediction files of a pattern, of which there must be some, by model."""
+def find_prediction_files(pattern: str) -> dict[str, Path]:
+    """Return the prediction files that a pattern matches, by model; there must be one."""
     if not (files := files_by_model(pattern)):
         remedy = "Look at the folder, and at the pattern: quotes keep the shell from reading it"
         raise InputError("there are no files of this name", file=pattern, remedy=remedy)
     return files
 
 
-def _keys(
+def _draft_keys(
     study: str, first: Mapping[str, Any], second: Mapping[str, Any],
     train: Mapping[str, Any] | None = None,
 ) -> str:  # fmt: skip
-    """Write the keys of a study; names of sets have its name, as studies share their results."""
+    """Write the keys of a study as YAML; its sets are named <study>-original and so on."""
     roles = ("original", "replication", "train")
     original, replication, training = (f"{study}-{role}" for role in roles)
     keys: dict[str, Any] = {"datasets": {original: first, replication: second}}
@@ -166,7 +166,7 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
 def write_study(
     draft: Draft, name: str, file: Path, models: Path | None, *, may_lack_files: bool
 ) -> dict[str, Any]:
-    """Write a study and its catalogue once they are checked, and describe them.
+    """Check a drafted study, write it with its catalogue, and return a description for JSON.
 
     Of a template, files may be missing: the description says which.
     """
@@ -178,7 +178,7 @@ def write_study(
     check_shared_names(study)
     missing, opened = None, ""
     try:
-        check_custom_images(study)
+        check_custom_files(study)
         opened, warnings = open_samples(study)
         for text in warnings:
             LOGGER.warning("warning: %s", text)
@@ -186,7 +186,7 @@ def write_study(
         if not may_lack_files:
             raise
         missing = str(error)
-    workflow, catalogue = snakefile(), models or file.with_name(f"{file.stem}-models.csv")
+    workflow, catalogue = find_snakefile(), models or file.with_name(f"{file.stem}-models.csv")
     place = [] if workflow in (None, Path("Snakefile")) else ["--snakefile", str(workflow)]
     command = _command_line("snakemake", *place, "--cores", "all", "--configfile", str(file))
     texts = {file: _HEADER + _as_yaml({"study": name, "models": str(catalogue)}) + draft.keys}
@@ -206,7 +206,7 @@ def write_study(
 
 
 def _command_line(program: str, *arguments: str) -> str:
-    """Return a command line of this environment's program, by its name if the shell finds that."""
+    """Return a shell command of a program of this environment, with its path if needed."""
     own = Path(sys.executable).with_name(program)
     is_named = shutil.which(program) == str(own) or not own.is_file()
     return shlex.join([program if is_named else os.path.relpath(own), *arguments])
@@ -218,18 +218,19 @@ _MAX_VALUE = 16  # of a pixel of the scans
 
 
 def write_example(example: str, folder: Path) -> tuple[str, str]:
-    """Write the images or predictions of both sets; return what `init` is given of them."""
+    """Write an example's images or predictions; return the folders or patterns of both sets."""
     known, new = folder / "known-writers", folder / "new-writers"
     if example == "images":
-        _write_images(known, np.sort(np.concatenate([rows_of("train"), rows_of("known")])))
-        _write_images(new, rows_of("new-writers"))
+        rows = np.concatenate([digits_rows("train"), digits_rows("known")])
+        _write_example_images(known, np.sort(rows))
+        _write_example_images(new, digits_rows("new-writers"))
         return str(known), str(new)
-    _write_predictions(known, new)
+    _write_example_predictions(known, new)
     return f"{known}/{MODEL}.csv", f"{new}/{MODEL}.csv"
 
 
-def _write_predictions(known: Path, new: Path) -> None:
-    """Write what three classifiers predict, with the writers as groups."""
+def _write_example_predictions(known: Path, new: Path) -> None:
+    """Write the predictions of three classifiers for digits of known and of new writers."""
     import pandas as pd
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
@@ -237,7 +238,7 @@ def _write_predictions(known: Path, new: Path) -> None:
     from sklearn.naive_bayes import GaussianNB
 
     scans, labels = load_digits(return_X_y=True)
-    train = rows_of("train")
+    train = digits_rows("train")
     for name, classifier in {  # whose confidences are rarely equal
         "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
         "naive-bayes": GaussianNB(var_smoothing=1.0),
@@ -245,7 +246,7 @@ def _write_predictions(known: Path, new: Path) -> None:
     }.items():
         classifier.fit(scans[train], labels[train])
         for folder, part in ((known, "known"), (new, "new-writers")):
-            rows = rows_of(part)
+            rows = digits_rows(part)
             scores = classifier.predict_proba(scans[rows])
             predictions = pd.DataFrame({
                 "label": labels[rows], "prediction": scores.argmax(axis=1),
@@ -256,8 +257,8 @@ def _write_predictions(known: Path, new: Path) -> None:
                 predictions.to_csv(partial, index=False)
 
 
-def _write_images(folder: Path, rows: npt.NDArray[np.int64]) -> None:
-    """Write scans, a folder per digit."""
+def _write_example_images(folder: Path, rows: npt.NDArray[np.int64]) -> None:
+    """Write rows of scikit-learn's digits as PNG files, in a folder per digit."""
     from PIL import Image
     from sklearn.datasets import load_digits
 

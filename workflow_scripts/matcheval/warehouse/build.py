@@ -34,48 +34,48 @@ class Build(Warehouse):
         self.folder = folder
         self.exported: list[str] = []
 
-    def _table(self, *parts: str) -> Path:
-        """Return the path of a table that a step writes."""
+    def _table_path(self, *parts: str) -> Path:
+        """Return the path of a Parquet table in the warehouse's folder."""
         return self.folder.joinpath(*parts[:-1], f"{parts[-1]}.parquet")
 
     def read(self, name: str, n_workers: int) -> None:
-        """Read the images of a set, and write what is known of each."""
+        """Decode the images of a set, and write their hashes, sizes, colours or problems."""
         table = images.read_set(self.sets[name], self.settings.decoding, n_workers)
-        write_table(table, self._table("read", name))
+        write_table(table, self._table_path("read", name))
 
     def hash(self, name: str, downloads: Path, n_workers: int) -> None:
-        """Write hashes of the images of a base or training set, by which copies are found."""
+        """Hash the images of a base or training set, and write the hashes as a table."""
         table = images.read_reference(name, self.settings.against[name], downloads, n_workers)
-        write_table(table, self._table("references", name))
+        write_table(table, self._table_path("references", name))
 
     def search(self) -> None:
-        """Search for duplicates among all images that were read."""
-        read = {name: READ_SCHEMA.read(self._table("read", name)) for name in self.sets}
+        """Find duplicates among the sets and the base and training sets; write them as a table."""
+        read = {name: READ_SCHEMA.read(self._table_path("read", name)) for name in self.sets}
         references = {
-            name: REFERENCE_SCHEMA.read(self._table("references", name))
+            name: REFERENCE_SCHEMA.read(self._table_path("references", name))
             for name in self.settings.against
         }
         duplicates = find_duplicates(read, references, self.settings.duplicates.distance)
-        write_table(duplicates, self._table("duplicates"))
+        write_table(duplicates, self._table_path("duplicates"))
 
     def decide(self, names: Sequence[str]) -> dict[str, pa.Table]:
-        """Decide which images of the sets are kept, and write the decisions if none fails."""
-        duplicates = DUPLICATES_SCHEMA.read(self._table("duplicates"))
+        """Decide which images are kept; write and return a table per set, or raise all errors."""
+        duplicates = DUPLICATES_SCHEMA.read(self._table_path("duplicates"))
         problems, decided = ErrorCollector(), {}
         for name in names:
             with problems.collected():
-                of_set = duplicates.filter(pc.equal(duplicates["set"], name))
-                read = READ_SCHEMA.read(self._table("read", name))
-                decided[name] = manifest.decide_set(self, name, read, of_set)
+                set_duplicates = duplicates.filter(pc.equal(duplicates["set"], name))
+                read = READ_SCHEMA.read(self._table_path("read", name))
+                decided[name] = manifest.decide_set(self, name, read, set_duplicates)
         problems.raise_any()
         for name, table in decided.items():
-            write_table(table, self._table("sets", name, "images"))
+            write_table(table, self._table_path("sets", name, "images"))
         return decided
 
     def export(self, name: str, side: int, folder: Path, n_workers: int) -> None:
-        """Write the kept images of a set as a prepared dataset (`datasets.folders`)."""
+        """Write a set's kept images, resized to `side`, as a prepared dataset."""
         settings, boxes = self.settings, self.reviews[name].boxes
-        decided = IMAGES_SCHEMA.read(self._table("sets", name, "images"))
+        decided = IMAGES_SCHEMA.read(self._table_path("sets", name, "images"))
         kept = decided.filter(pc.equal(decided["status"], manifest.KEPT)).to_pylist()
         if not kept:
             raise InputError(
@@ -87,7 +87,7 @@ class Build(Warehouse):
             for row in kept
         ]
         folders.remove_description(folder)
-        pixels = images.parallel_map(partial(_exported, settings, side), items, n_workers)
+        pixels = images.parallel_map(partial(_export_pixels, settings, side), items, n_workers)
         with atomic_file(folder / folders.IMAGES) as partial_file:
             folders.write_array(partial_file, (len(kept), side, side, 3), pixels)
         labels = np.array([settings.class_names.index(row["class"]) for row in kept], np.int16)
@@ -105,29 +105,26 @@ class Build(Warehouse):
         folders.write_description(dataset, folder)
 
     def document(self) -> None:
-        """Write the tables, figures and pages."""
+        """Write the tables, figures and pages that describe the warehouse."""
         from matcheval.warehouse.documents import document_warehouse  # loads Matplotlib
 
         document_warehouse(self, self.folder)
 
     def run(self, n_workers: int, downloads: Path) -> None:
-        """Run the steps whose results are missing or out of date; list the exported sets."""
+        """Run the steps whose results are out of date; `exported` names the sets exported now."""
         settings, exports = self.settings, self.settings.export
-        assert self.reviews is not None  # so that errors in them are told first
+        assert self.reviews is not None  # so that errors in them are reported first
         states = []
         for name, source in self.sets.items():
             states.append(reading_state(source, settings))
             read = partial(self.read, name, n_workers)
-            unless_done([self._table("read", name)], states[-1], read, f"{name}: read")
+            make_if_stale([self._table_path("read", name)], states[-1], read, f"{name}: read")
         for name in settings.against:
             states.append(reference_state(name, settings))
-            make, file = (
-                partial(self.hash, name, downloads, n_workers),
-                self._table("references", name),
-            )
-            unless_done([file], states[-1], make, f"{name}: hashed")
+            make, file = partial(self.hash, name, downloads, n_workers), ("references", name)
+            make_if_stale([self._table_path(*file)], states[-1], make, f"{name}: hashed")
         state = digest_of([WAREHOUSE_VERSION, states, settings.duplicates.distance])
-        unless_done([self._table("duplicates")], state, self.search, "duplicates: searched")
+        make_if_stale([self._table_path("duplicates")], state, self.search, "duplicates: searched")
         for name, decided in self.decide(list(self.sets)).items():
             kept = decided.filter(pc.equal(decided["status"], manifest.KEPT))
             state = digest_of([
@@ -135,22 +132,22 @@ class Build(Warehouse):
                 self.reviews[name].state[1], exports.model_dump(mode="json"),
                 list(settings.class_names), settings.warehouse,
             ])  # fmt: skip
-            of_side = {side: self.folder / "sets" / name / str(side) for side in exports.sides}
-            files = [folder / folders.DESCRIPTION for folder in of_side.values()]
-            export = partial(self._export_sides, name, of_side, n_workers)
-            if unless_done(files, state, export, f"{name}: exported"):
+            by_side = {side: self.folder / "sets" / name / str(side) for side in exports.sides}
+            files = [folder / folders.DESCRIPTION for folder in by_side.values()]
+            export = partial(self._export_sides, name, by_side, n_workers)
+            if make_if_stale(files, state, export, f"{name}: exported"):
                 self.exported.append(name)
         self.document()
 
-    def _export_sides(self, name: str, of_side: Mapping[int, Path], n_workers: int) -> None:
-        for side, folder in of_side.items():
+    def _export_sides(self, name: str, by_side: Mapping[int, Path], n_workers: int) -> None:
+        for side, folder in by_side.items():
             self.export(name, side, folder, n_workers)
 
 
-def _exported(
+def _export_pixels(
     settings: WarehouseSettings, side: int, item: tuple[Path, Mapping[str, Any], Sequence[Box]]
 ) -> bytes:
-    """Decode, blur and resize an image; its pixels in C order."""
+    """Return an image's pixels for export, blurred and resized; its file must be unchanged."""
     file, row, boxes = item
     image = images.decode_again(file, settings.decoding)
     if images.pixel_digest(image) != row["sha256"]:
@@ -159,8 +156,10 @@ def _exported(
     return images.fit_square(images.blur(image, boxes), side, settings.export.fit).tobytes()
 
 
-def unless_done(files: Sequence[Path], state: str, make: Callable[[], None], message: str) -> bool:
-    """Make files, unless they were made from the same before; return whether they are made now."""
+def make_if_stale(
+    files: Sequence[Path], state: str, make: Callable[[], None], message: str
+) -> bool:
+    """Make files that do not come from this state; return whether they were made now."""
     if is_made_from(files, state):
         return False
     make()

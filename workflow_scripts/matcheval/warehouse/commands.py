@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def plan(
     warehouse: Path | None = None, *, file: Path | None = None, json: bool = False
 ) -> Mapping[str, Any]:
-    """Write the query plan, or print it.
+    """Write the query plan to a file, or print it as CSV.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def build(
 
     if workers is not None and workers < 1:
         raise InputError(f"--workers {workers} is not a number of processes")
-    built = _build(warehouse, output)
+    built = _open_build(warehouse, output)
     built.run(workers or available_cores(), downloads)
     sets, exported, folder = list(built.sets), built.exported, str(built.folder)
     if not json:
@@ -87,7 +87,7 @@ def worklist(
     warehouse: Path, *, to: Path, output: Path | None = None, pending: bool = False,
     json: bool = False,
 ) -> Mapping[str, Any]:  # fmt: skip
-    """Write a worklist for reviewers.
+    """Write contact sheets of the images, and a table for reviewers to enter decisions in.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def worklist(
     from matcheval.warehouse.documents import write_worklist
     from matcheval.warehouse.manifest import IMAGES_SCHEMA
 
-    built = _build(warehouse, output)
+    built = _open_build(warehouse, output)
     images = IMAGES_SCHEMA.read(built.folder / "images.parquet").to_pandas()
     n, file = write_worklist(built, images, to, pending_only=pending), to / "worklist.csv"
     if not json:
@@ -111,7 +111,8 @@ def worklist(
     return {"images": n, "written": [str(file)]}
 
 
-def _build(warehouse: Path, output: Path | None) -> "Build":
+def _open_build(warehouse: Path, output: Path | None) -> "Build":
+    """Read a warehouse's file, for a build in `output` or else in results/warehouses/<name>."""
     from matcheval.warehouse.build import Build
     from matcheval.warehouse.settings import read_warehouse
 

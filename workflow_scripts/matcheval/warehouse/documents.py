@@ -27,7 +27,7 @@ from matcheval.warehouse.manifest import KEPT, LICENCE, PENDING, REJECTED, STATU
 from matcheval.warehouse.settings import WarehouseSettings
 
 
-def _count(name: str, meaning: str, unit: str = "images") -> Column:
+def _count_column(name: str, meaning: str, unit: str = "images") -> Column:
     return Column(name, pa.int64(), unit, meaning)
 
 
@@ -35,18 +35,19 @@ _SET, _GROUP = text("set", "name of the set"), text("group", "its group")
 _IMAGE = text("image_id", "name of the image")
 
 
-def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out any of these tables for readers."""
+def _format_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Format the columns of any of these tables as texts for readers."""
     columns = []
     for name in table.columns:
         values = table[name].tolist()
         is_number = any(isinstance(value, int | float) for value in values)
-        cells = [_cell(value) for value in values]
+        cells = [_format_cell(value) for value in values]
         columns.append(TextColumn(name.replace("_", " "), cells, is_number=is_number))
     return columns
 
 
-def _cell(value: object) -> str:
+def _format_cell(value: object) -> str:
+    """Format a value; a float is a fraction, shown in percent."""
     if value is None or value != value or value == "":
         return "–"
     if isinstance(value, float):
@@ -54,14 +55,14 @@ def _cell(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-_table = partial(TableSchema, shown=_text_columns)
+_table = partial(TableSchema, shown=_format_columns)
 SCHEMAS = {
     "overview": _table(
         "size of suites",
         text("suite", "its name"),
-        _count("n_sets", "number of sets (domains)", "sets"),
-        _count("n", "test images"),
-        _count("n_classes", "classes that it has images of", "classes"),
+        _count_column("n_sets", "number of sets (domains)", "sets"),
+        _count_column("n", "test images"),
+        _count_column("n_classes", "classes that it has images of", "classes"),
         Column("side", pa.string(), "pixels",
                "height and width of the images; empty if they vary"),
         text("origin", "built here, or published: Sun et al. (2024), Table 1"),
@@ -71,8 +72,8 @@ SCHEMAS = {
         text("group", "group of sets"),
         text("style", "their style"),
         text("text", "query or prompt, with placeholders"),
-        _count("n_sets", "sets that were collected by it", "sets"),
-        _count("n", "kept images that were"),
+        _count_column("n_sets", "sets that were collected by it", "sets"),
+        _count_column("n", "kept images that were"),
     ),
     "sets": _table(
         "sets of a warehouse",
@@ -81,16 +82,16 @@ SCHEMAS = {
         text("source", "where its images come from"),
         text("style", "their style"),
         Column("colour", pa.string(), "", "colour that was asked for", nullable=True),
-        _count("n_read", "files that were read"),
-        _count("n", "of these, kept"),
-        _count("n_pending", "of these, waiting for a decision"),
-        _count("n_rejected", "of these, rejected"),
-        _count("n_duplicate", "of these, copies"),
-        _count("n_relabelled", "kept under another class than they came with"),
-        _count("n_reviewed", "decided on by a person"),
-        _count("n_blurred", "kept, with blurred boxes"),
-        _count("largest_class", "kept images of the largest class"),
-        _count("smallest_class", "of the smallest class that is not absent"),
+        _count_column("n_read", "files that were read"),
+        _count_column("n", "of these, kept"),
+        _count_column("n_pending", "of these, waiting for a decision"),
+        _count_column("n_rejected", "of these, rejected"),
+        _count_column("n_duplicate", "of these, copies"),
+        _count_column("n_relabelled", "kept under another class than they came with"),
+        _count_column("n_reviewed", "decided on by a person"),
+        _count_column("n_blurred", "kept, with blurred boxes"),
+        _count_column("largest_class", "kept images of the largest class"),
+        _count_column("smallest_class", "of the smallest class that is not absent"),
         text("absent_classes", "classes without kept images, separated by ;"),
         Column("colour_agreement", pa.float64(), "fraction",
                "kept images whose measured colour is the one asked for; null if none was",
@@ -98,20 +99,20 @@ SCHEMAS = {
     ),
     "classes": _table(
         "kept images by set and class",
-        _SET, _GROUP, text("class", "name of the class"), _count("n", "kept images"),
+        _SET, _GROUP, text("class", "name of the class"), _count_column("n", "kept images"),
     ),
     "origins": _table(
         "kept images by origin",
         text("source", "where the images come from"),
         text("style", "their style"),
-        _count("n_sets", "sets of this origin", "sets"),
-        _count("n", "kept images"),
+        _count_column("n_sets", "sets of this origin", "sets"),
+        _count_column("n", "kept images"),
     ),
     "steps": _table(
         "what each step found",
         text("step", "step of the build"),
         text("finding", "what was found"),
-        _count("n", "how many"),
+        _count_column("n", "how many"),
     ),
     "warnings": _table("warnings", _SET, text("warning", "what is remarkable")),
     "noise": _table(
@@ -128,7 +129,7 @@ _PUBLISHED = Path(__file__).with_name("published_suites.yaml")
 
 
 def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
-    """Write all documents of a built warehouse."""
+    """Write the tables, notice, suite manifests and figures of a built warehouse."""
     files = [folder / "sets" / name / "images.parquet" for name in warehouse.sets]
     together = pa.concat_tables(map(manifest.IMAGES_SCHEMA.read, files))
     write_table(together, folder / "images.parquet")
@@ -139,31 +140,31 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
         paths = [folder / "tables" / f"{name}{suffix}" for suffix in TABLE_SUFFIXES]
         SCHEMAS[name].write(table, paths)
     settings, kept = warehouse.settings, images[images["status"] == KEPT]
-    pages = {"NOTICE.md": _notice(settings, kept)}
+    pages = {"NOTICE.md": _notice_page(settings, kept)}
     for side in settings.export.sides:
-        pages[f"suite-{side}.csv"] = _suite(tables["sets"], settings, side, folder)
+        pages[f"suite-{side}.csv"] = _suite_csv(tables["sets"], settings, side, folder)
     for name, page in pages.items():
         with atomic_file(folder / name) as partial_file:
             partial_file.write_text(page, encoding="utf-8")
-    _plot(warehouse, kept, tables, folder / "figures")
+    _save_figures(warehouse, kept, tables, folder / "figures")
 
 
 def tabulate(
     warehouse: Warehouse, images: pd.DataFrame, duplicates: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
-    """Make all tables (`SCHEMAS`) by name, of Python's own values with None for what is missing."""
+    """Make all tables of `SCHEMAS` by name, of plain Python values with None for missing ones."""
     settings = warehouse.settings
     kept = images[images["status"] == KEPT]
-    sets = _sets(warehouse, images)
+    sets = _tabulate_sets(warehouse, images)
     tables = {
-        "overview": _overview(settings, kept),
+        "overview": _tabulate_overview(settings, kept),
         "prompts": tabulate_prompts(kept),
         "sets": sets,
-        "classes": _classes(warehouse, kept),
-        "origins": _origins(sets),
-        "steps": _steps(images, duplicates, list(settings.against)),
-        "warnings": _warnings(sets, settings),
-        "noise": _noise(images),
+        "classes": _tabulate_classes(warehouse, kept),
+        "origins": _tabulate_origins(sets),
+        "steps": _tabulate_steps(images, duplicates, list(settings.against)),
+        "warnings": _tabulate_warnings(sets, settings),
+        "noise": _tabulate_noise(images),
     }
     return {
         name: table[SCHEMAS[name].names].astype(object).where(table.notna(), None)
@@ -171,8 +172,8 @@ def tabulate(
     }
 
 
-def _overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
-    """The size of a warehouse beside those of Sun et al. (2024), Table 1."""
+def _tabulate_overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
+    """List this warehouse's size beside published ones: Sun et al. (2024), Table 1."""
     own = (
         settings.warehouse, kept["set"].nunique(), len(kept), kept["class"].nunique(),
         ", ".join(map(str, settings.export.sides)), "built here",
@@ -182,7 +183,7 @@ def _overview(settings: WarehouseSettings, kept: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
-    """List the texts that images were found or generated by: Sun et al. (2024), Table 4."""
+    """Count kept images by query, with placeholders restored: Sun et al. (2024), Table 4."""
     kept = kept[kept["query"].notna()]
     texts = []
     for query, *values in zip(
@@ -196,22 +197,22 @@ def tabulate_prompts(kept: pd.DataFrame) -> pd.DataFrame:
     return grouped.agg(n_sets="nunique", n="size").reset_index()
 
 
-def _sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
-    """Counts of the images of each set."""
+def _tabulate_sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
+    """Count each set's images by status and review, and in its largest and smallest class."""
     rows, by_set = [], dict(list(images.groupby("set")))
     for name, source in warehouse.sets.items():
-        of_set = by_set.get(name, images.iloc[:0])
-        kept = of_set[of_set["status"] == KEPT]
+        images_of_set = by_set.get(name, images.iloc[:0])
+        kept = images_of_set[images_of_set["status"] == KEPT]
         counts = kept["class"].value_counts()
         counts = counts.reindex(list(warehouse.settings.class_names), fill_value=0)
         present, asked = counts[counts > 0], source.colour
         rows.append({
             "set": name, "group": source.group, "source": source.source, "style": source.style,
-            "colour": asked, "n_read": len(of_set), "n": len(kept),
-            **{f"n_{status}": int((of_set["status"] == status).sum())
+            "colour": asked, "n_read": len(images_of_set), "n": len(kept),
+            **{f"n_{status}": int((images_of_set["status"] == status).sum())
                for status in STATUSES if status != KEPT},
             "n_relabelled": int((kept["class"] != kept["class_given"]).sum()),
-            "n_reviewed": int((of_set["reviewers"] > 0).sum()),
+            "n_reviewed": int((images_of_set["reviewers"] > 0).sum()),
             "n_blurred": int((kept["blurred"] > 0).sum()),
             "largest_class": int(counts.max()),
             "smallest_class": int(present.min()) if len(present) else 0,
@@ -224,8 +225,8 @@ def _sets(warehouse: Warehouse, images: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
-    """Kept images of each set and class, absent classes included."""
+def _tabulate_classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
+    """Count the kept images of each set and class, absent classes included."""
     counts = kept.groupby(["set", "class"]).size().to_dict()
     rows = [
         (name, source.group, class_name, int(counts.get((name, class_name), 0)))
@@ -235,21 +236,21 @@ def _classes(warehouse: Warehouse, kept: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SCHEMAS["classes"].names)
 
 
-def _origins(sets: pd.DataFrame) -> pd.DataFrame:
-    """Kept images of each source and style."""
+def _tabulate_origins(sets: pd.DataFrame) -> pd.DataFrame:
+    """Count the sets and kept images of each source and style."""
     grouped = sets.groupby(["source", "style"], sort=False)["n"]
     return grouped.agg(n_sets="size", n="sum").reset_index()
 
 
-def _steps(
+def _tabulate_steps(
     images: pd.DataFrame, duplicates: pd.DataFrame, references: Sequence[str]
 ) -> pd.DataFrame:
-    """Counts by step of a build; zeros are listed, too."""
+    """Count what each step of a build found, zeros included."""
 
-    def with_reason(reason: str) -> int:
+    def count_reason(reason: str) -> int:
         return int((images["reason"] == reason).sum())
 
-    def duplicate_images(finding: str, **where: str) -> int:
+    def count_duplicates(finding: str, **where: str) -> int:
         rows = duplicates["finding"] == finding
         for column, value in where.items():
             rows &= duplicates[column] == value
@@ -257,33 +258,33 @@ def _steps(
 
     reviewed = images["reviewers"] > 0
     by_people = reviewed & (images["status"] == REJECTED) & (images["reason"] != LICENCE)
-    leaks = [(name, duplicate_images(LEAKED, other_set=name)) for name in references]
+    leaks = [(name, count_duplicates(LEAKED, other_set=name)) for name in references]
     rows = [
         ("decode", "files", len(images)),
-        *(("decode", problem, with_reason(problem)) for problem in PROBLEMS),
+        *(("decode", problem, count_reason(problem)) for problem in PROBLEMS),
         ("decode", "animated, first frame taken", int(images["animated"].sum())),
         ("decode", "wrongly named", int(images["misnamed"].sum())),
         ("decode", "images", int(images["sha256"].notna().sum())),
-        ("duplicates", "exact copies in a set", duplicate_images(COPY, match="exact")),
-        ("duplicates", "near copies in a set", duplicate_images(COPY, match="near")),
-        ("duplicates", "one picture, two classes in a set", duplicate_images(CONFLICT)),
-        ("duplicates", "also in an earlier set", duplicate_images(ACROSS)),
+        ("duplicates", "exact copies in a set", count_duplicates(COPY, match="exact")),
+        ("duplicates", "near copies in a set", count_duplicates(COPY, match="near")),
+        ("duplicates", "one picture, two classes in a set", count_duplicates(CONFLICT)),
+        ("duplicates", "also in an earlier set", count_duplicates(ACROSS)),
         *(("duplicates", f"also in {name}", n) for name, n in leaks),
         ("review", "decided on by people", int(reviewed.sum())),
         ("review", "rejected by people", int(by_people.sum())),
         ("review", "relabelled", int((images["class"] != images["class_given"]).sum())),
-        ("review", "reviewers disagree", with_reason(manifest.DISAGREE)),
-        ("review", "not reviewed, and waiting", with_reason(manifest.UNREVIEWED)),
-        ("export", "left out for their licence", with_reason(LICENCE)),
-        ("export", "left out as leaked", with_reason(manifest.LEAK)),
+        ("review", "reviewers disagree", count_reason(manifest.DISAGREE)),
+        ("review", "not reviewed, and waiting", count_reason(manifest.UNREVIEWED)),
+        ("export", "left out for their licence", count_reason(LICENCE)),
+        ("export", "left out as leaked", count_reason(manifest.LEAK)),
         ("export", "with blurred boxes", int((images["blurred"] > 0).sum())),
         *(("result", status, int((images["status"] == status).sum())) for status in STATUSES),
     ]
     return pd.DataFrame(rows, columns=SCHEMAS["steps"].names)
 
 
-def _warnings(sets: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
-    """What is remarkable of the sets."""
+def _tabulate_warnings(sets: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
+    """List the sets that are small, large, imbalanced, lack classes or wait for decisions."""
     limits = settings.warnings
     rows: list[tuple[Any, str]] = []
     for row in sets.to_dict("records"):
@@ -300,8 +301,8 @@ def _warnings(sets: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SCHEMAS["warnings"].names)
 
 
-def _noise(images: pd.DataFrame) -> pd.DataFrame:
-    """Images that reviewers rejected or relabelled: the noise record."""
+def _tabulate_noise(images: pd.DataFrame) -> pd.DataFrame:
+    """List the images that reviewers rejected or relabelled: the noise record."""
     relabelled = images["class"] != images["class_given"]
     rejected = (images["reviewers"] > 0) & (images["status"] == REJECTED) & ~relabelled
     noise = images[relabelled | (rejected & (images["reason"] != LICENCE))].copy()
@@ -309,7 +310,8 @@ def _noise(images: pd.DataFrame) -> pd.DataFrame:
     return noise
 
 
-def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
+def _notice_page(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
+    """Return the text of NOTICE.md, which counts the kept images by source and licence."""
     counts: Any = kept.groupby(["source", "licence"]).size()
     lines = [
         f"# Notice: images of {settings.warehouse}", "",
@@ -321,10 +323,10 @@ def _notice(settings: WarehouseSettings, kept: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
-    """The manifest of a suite (docs/datasets.md), with a row per set."""
+def _suite_csv(sets: pd.DataFrame, settings: WarehouseSettings, side: int, folder: Path) -> str:
+    """Return the CSV manifest of a suite (docs/datasets.md), with a row per set."""
     rows = []
-    for row in table.to_dict("records"):
+    for row in sets.to_dict("records"):
         place = folder / "sets" / row["set"] / str(side)
         absent = row["absent_classes"].split(";")
         present = ";".join(name for name in settings.class_names if name not in absent)
@@ -337,7 +339,7 @@ def _suite(table: pd.DataFrame, settings: WarehouseSettings, side: int, folder: 
     return escape_frame_formulas(pd.DataFrame(rows)).to_csv(index=False, lineterminator="\n")
 
 
-def _plot(
+def _save_figures(
     warehouse: Warehouse, kept: pd.DataFrame, tables: Mapping[str, pd.DataFrame], folder: Path
 ) -> None:
     figures = {
@@ -363,7 +365,7 @@ _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 
 
 def plot_classes(table: pd.DataFrame) -> "style.Figure":
-    """Draw how many images the sets of a group have of each class: Sun et al. (2024), Figure 1B."""
+    """Draw box plots of the images per class, by group of sets: Sun et al. (2024), Figure 1B."""
     groups = [(str(name), part) for name, part in table.groupby("group", sort=False)]
     note = "Boxes are quartiles over the sets of a group; kept images."
     with drawing(6.8, _BOX * len(groups) + 0.4, "", note) as figure:
@@ -389,7 +391,7 @@ def plot_classes(table: pd.DataFrame) -> "style.Figure":
 
 
 def plot_origins(table: pd.DataFrame) -> "style.Figure":
-    """Draw how many images come from each origin: Sun et al. (2024), Figure 6."""
+    """Draw the numbers of images by source and style: Sun et al. (2024), Figure 6."""
     from matplotlib.ticker import MaxNLocator
 
     styles = list(dict.fromkeys(table["style"]))
@@ -410,7 +412,7 @@ def plot_origins(table: pd.DataFrame) -> "style.Figure":
 
 
 def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "style.Figure":
-    """Draw a sheet of samples, with a row per set: Sun et al. (2024), Figure 1C."""
+    """Draw sample images of a group, a row per set: Sun et al. (2024), Figure 1C."""
     filled = set(kept["set"])
     sets = warehouse.sets
     names = [name for name in sets if sets[name].group == group and name in filled]
@@ -430,18 +432,18 @@ def plot_samples(warehouse: Warehouse, kept: pd.DataFrame, group: str) -> "style
 
 
 def _thumbnail(
-    warehouse: Warehouse, name: str, place: str, boxes: Sequence[Box] = ()
+    warehouse: Warehouse, set_name: str, place: str, boxes: Sequence[Box] = ()
 ) -> npt.NDArray[np.uint8]:
-    """An image of a set for a contact sheet, with its boxes blurred."""
+    """Read an image of a set for a contact sheet, as a small square with its boxes blurred."""
     settings = warehouse.settings
-    image = decode_again(warehouse.sets[name].file_at(place), settings.decoding)
+    image = decode_again(warehouse.sets[set_name].file_at(place), settings.decoding)
     return np.asarray(fit_square(blur(image, boxes), SAMPLE_SIDE, settings.export.fit))
 
 
 def write_worklist(
     warehouse: Warehouse, images: pd.DataFrame, folder: Path, *, pending_only: bool = False
 ) -> int:
-    """Write contact sheets and a table for decisions; return the number of images to review."""
+    """Write contact sheets and a table for decisions; return the number of images in them."""
     file = folder / "worklist.csv"
     if file.exists():
         problem = "is there already, and may hold decisions"
@@ -450,9 +452,9 @@ def write_worklist(
     if chosen.empty:
         raise InputError("no image is waiting for review", file=warehouse.settings.warehouse)
     pages = []
-    for (name, class_name), of_class in chosen.groupby(["set", "class_given"], sort=False):
-        for number, start in enumerate(range(0, len(of_class), _PER_ROW * _ROWS), 1):
-            page = of_class.iloc[start : start + _PER_ROW * _ROWS].copy()
+    for (name, class_name), images_of_class in chosen.groupby(["set", "class_given"], sort=False):
+        for number, start in enumerate(range(0, len(images_of_class), _PER_ROW * _ROWS), 1):
+            page = images_of_class.iloc[start : start + _PER_ROW * _ROWS].copy()
             page["sheet"] = sheet = f"{name}/{class_name}-{number}.png"
             page["position"] = range(1, len(page) + 1)
             pictures = [

@@ -42,7 +42,7 @@ REFERENCE_SCHEMA = TableSchema(
 
 
 def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[np.int64]:
-    """Find all pairs of distinct 64-bit hashes that differ in few bits: positions, and these bits.
+    """Find all pairs of distinct hashes that differ in at most `distance` bits: rows i, j, bits.
 
     Hashes are cut into d + 2 parts. Two that differ in at most d bits are equal in at least two
     parts, so that for every choice of two parts only hashes that are equal in both are compared:
@@ -50,9 +50,9 @@ def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[
     """
     bounds = np.linspace(0, 64, distance + 3).astype(int)
     masks = [np.uint64(sum(1 << bit for bit in range(a, b))) for a, b in pairwise(bounds)]
-    found = [np.empty((0, 3), np.int64)]
-    for one, other in combinations(masks, 2):
-        keys = hashes & (one | other)
+    blocks = [np.empty((0, 3), np.int64)]
+    for first, second in combinations(masks, 2):
+        keys = hashes & (first | second)
         order = np.argsort(keys, kind="stable")
         keys, starts = keys[order], np.arange(len(hashes))
         for offset in count(1):  # of the second hash of a pair, in this order
@@ -62,8 +62,8 @@ def similar_pairs(hashes: npt.NDArray[np.uint64], distance: int) -> npt.NDArray[
                 break
             i, j = order[starts], order[starts + offset]
             bits = np.bitwise_count(hashes[i] ^ hashes[j])
-            found.append(np.column_stack([i, j, bits])[bits <= distance])
-    pairs = np.concatenate(found)
+            blocks.append(np.column_stack([i, j, bits])[bits <= distance])
+    pairs = np.concatenate(blocks)
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     is_again = (pairs[1:] == pairs[:-1]).all(axis=1)
     return np.delete(pairs, np.flatnonzero(is_again), axis=0)
@@ -75,109 +75,109 @@ _Finding = tuple[int, tuple[str, str, int, str, str, str]]
 
 
 def find_duplicates(
-    read: Mapping[str, pa.Table], references: Mapping[str, pa.Table], distance: int | str
+    sets: Mapping[str, pa.Table], references: Mapping[str, pa.Table], distance: int | str
 ) -> pa.Table:
     """Find duplicates within sets, across sets, and in base and training sets."""
     sound = {
         name: table.filter(pc.is_null(table["problem"]))
         .select(["image_id", "class_given", "sha256", "phash"])
         .rename_columns(REFERENCE_SCHEMA.names)
-        for name, table in read.items()
+        for name, table in sets.items()
     }
-    ours, theirs = _joined(sound), _joined(references)
-    images, others = (
-        list(zip(t["set"], t["name"], t["class"], strict=True)) for t in (ours, theirs)
+    own, reference = _concatenate(sound), _concatenate(references)
+    images, reference_images = (
+        list(zip(t["set"], t["name"], t["class"], strict=True)) for t in (own, reference)
     )
-    likeness = _Likeness(ours, theirs, distance)
-    found = [*_within_and_across(images, likeness), *_leaks(others, likeness)]
-    found.sort(key=lambda finding: finding[0])  # stable: findings of an image keep their order
-    rows = [(*images[i], *row) for i, row in found]
+    index = _HashIndex(own, reference, distance)
+    findings = [*_find_in_sets(images, index), *_find_leaks(reference_images, index)]
+    findings.sort(key=lambda finding: finding[0])  # stable: findings of an image keep their order
+    rows = [(*images[i], *row) for i, row in findings]
     return DUPLICATES_SCHEMA.from_frame(
         pd.DataFrame(rows, columns=DUPLICATES_SCHEMA.names, dtype=object)
     )
 
 
-def _joined(tables: Mapping[str, pa.Table]) -> pd.DataFrame:
-    """The images of tables of `REFERENCE_SCHEMA`, one after the other, with the names of sets."""
+def _concatenate(tables: Mapping[str, pa.Table]) -> pd.DataFrame:
+    """Concatenate tables of `REFERENCE_SCHEMA`; the column `set` has the names of their sets."""
     sets = [name for name, table in tables.items() for _ in range(len(table))]
     parts = [REFERENCE_SCHEMA.arrow.empty_table(), *tables.values()]
     joined: pd.DataFrame = pa.concat_tables(parts, promote_options="permissive").to_pandas()
     return joined.assign(set=sets)
 
 
-class _Likeness:
-    """Which images show the same picture, by codes: of pixels, or of perceptual hashes."""
+class _HashIndex:
+    """Integer codes of images' pixels and of their hashes, and which of these are similar."""
 
-    def __init__(self, ours: pd.DataFrame, theirs: pd.DataFrame, distance: int | str) -> None:
-        pixels = pd.factorize(np.array([*ours["sha256"], *theirs["sha256"]], object))[0]
+    def __init__(self, own: pd.DataFrame, reference: pd.DataFrame, distance: int | str) -> None:
+        pixels = pd.factorize(np.array([*own["sha256"], *reference["sha256"]], object))[0]
         codes, pairs = pixels, np.empty((0, 3), np.int64)
         if distance != "off":
-            both = np.concatenate([ours["phash"], theirs["phash"]])
-            hashes, codes = np.unique(both, return_inverse=True)
+            phashes = np.concatenate([own["phash"], reference["phash"]])
+            hashes, codes = np.unique(phashes, return_inverse=True)
             pairs = similar_pairs(hashes, int(distance))
-        n = len(ours)
-        self.pixels, self.their_pixels = pixels[:n], pixels[n:]
-        self.codes, self.their_codes = codes[:n], codes[n:]
-        self._others: dict[int, list[tuple[int, int]]] = {}
+        n = len(own)
+        self.pixels, self.reference_pixels = pixels[:n], pixels[n:]
+        self.codes, self.reference_codes = codes[:n], codes[n:]
+        self._similar: dict[int, list[tuple[int, int]]] = {}
         for code, other, bits in np.concatenate([pairs, pairs[:, [1, 0, 2]]]).tolist():
-            self._others.setdefault(code, []).append((other, bits))
+            self._similar.setdefault(code, []).append((other, bits))
 
-    def near(self, code: int) -> list[tuple[int, int]]:
-        """Codes that are alike to a code, itself first, with the differing bits."""
-        return [(code, 0), *self._others.get(code, ())]
+    def similar(self, code: int) -> list[tuple[int, int]]:
+        """Return a code and those similar to it, each with the number of differing bits."""
+        return [(code, 0), *self._similar.get(code, ())]
 
 
-def _within_and_across(images: Sequence[_Image], likeness: _Likeness) -> Iterator[_Finding]:
-    """Go through the images in order; those that are no copies within their set stay."""
+def _find_in_sets(images: Sequence[_Image], index: _HashIndex) -> Iterator[_Finding]:
+    """Find copies and conflicting classes within sets, and images that an earlier set has, too."""
 
-    def finding(i: int, kind: str, j: int, bits: int) -> _Finding:
-        match = "exact" if likeness.pixels[i] == likeness.pixels[j] else "near"
+    def make_finding(i: int, kind: str, j: int, bits: int) -> _Finding:
+        match = "exact" if index.pixels[i] == index.pixels[j] else "near"
         return i, (kind, match, bits, *images[j])
 
-    staying: dict[int, dict[str, int]] = {}  # of the set: by code and class, the first image
+    remaining: dict[int, dict[str, int]] = {}  # of the set: by code and class, the first image
     earlier: dict[int, int] = {}  # by code, the first image of earlier sets
     marked: set[int] = set()
     for i, (name, _, class_name) in enumerate(images):
         if i and name != images[i - 1][0]:
-            for code, by_class in staying.items():
+            for code, by_class in remaining.items():
                 earlier.setdefault(code, min(by_class.values()))
-            staying = {}
-        code = int(likeness.codes[i])
-        alike = sorted(
+            remaining = {}
+        code = int(index.codes[i])
+        matches = sorted(
             (j, bits, other)
-            for near, bits in likeness.near(code)
-            for other, j in staying.get(near, {}).items()
+            for near, bits in index.similar(code)
+            for other, j in remaining.get(near, {}).items()
         )
-        copy = next(((j, bits) for j, bits, other in alike if other == class_name), None)
+        copy = next(((j, bits) for j, bits, other in matches if other == class_name), None)
         if copy is not None:
-            yield finding(i, COPY, *copy)
+            yield make_finding(i, COPY, *copy)
             continue
-        for j, bits, _ in alike:
-            yield finding(i, CONFLICT, j, bits)
+        for j, bits, _ in matches:
+            yield make_finding(i, CONFLICT, j, bits)
             if j not in marked:
-                yield finding(j, CONFLICT, i, bits)
+                yield make_finding(j, CONFLICT, i, bits)
             marked |= {i, j}
-        before = [(earlier[near], bits) for near, bits in likeness.near(code) if near in earlier]
-        if before:
-            yield finding(i, ACROSS, *min(before))
-        staying.setdefault(code, {}).setdefault(class_name, i)
+        across = [(earlier[near], bits) for near, bits in index.similar(code) if near in earlier]
+        if across:
+            yield make_finding(i, ACROSS, *min(across))
+        remaining.setdefault(code, {}).setdefault(class_name, i)
 
 
-def _leaks(others: Sequence[_Image], likeness: _Likeness) -> Iterator[_Finding]:
-    """For every image and reference, the most similar image: an exact copy, or the fewest bits."""
+def _find_leaks(reference_images: Sequence[_Image], index: _HashIndex) -> Iterator[_Finding]:
+    """Find each image's nearest image in every reference: an exact copy, or the fewest bits."""
     by_code: dict[int, dict[str, int]] = {}
     by_pixels: dict[int, dict[str, int]] = {}
-    for j, (name, _, _) in enumerate(others):
-        by_code.setdefault(int(likeness.their_codes[j]), {}).setdefault(name, j)
-        by_pixels.setdefault(int(likeness.their_pixels[j]), {}).setdefault(name, j)
-    for i in range(len(likeness.codes)):
-        found: dict[str, tuple[int, int]] = {}
-        for near, bits in likeness.near(int(likeness.codes[i])):
+    for j, (name, _, _) in enumerate(reference_images):
+        by_code.setdefault(int(index.reference_codes[j]), {}).setdefault(name, j)
+        by_pixels.setdefault(int(index.reference_pixels[j]), {}).setdefault(name, j)
+    for i in range(len(index.codes)):
+        nearest: dict[str, tuple[int, int]] = {}
+        for near, bits in index.similar(int(index.codes[i])):
             for name, j in by_code.get(near, {}).items():
-                found[name] = min(found.get(name, (bits, j)), (bits, j))
-        exact = by_pixels.get(int(likeness.pixels[i]), {})
-        for name, (bits, j) in found.items():
+                nearest[name] = min(nearest.get(name, (bits, j)), (bits, j))
+        exact = by_pixels.get(int(index.pixels[i]), {})
+        for name, (bits, j) in nearest.items():
             if name in exact:
-                yield i, (LEAKED, "exact", 0, *others[exact[name]])
+                yield i, (LEAKED, "exact", 0, *reference_images[exact[name]])
             else:
-                yield i, (LEAKED, "near", bits, *others[j])
+                yield i, (LEAKED, "near", bits, *reference_images[j])

@@ -39,7 +39,7 @@ from matcheval.warehouse.settings import DecodingSettings, reference_settings
 A = TypeVar("A")
 B = TypeVar("B")
 _BATCH = 32
-_ALONE = 256  # items that one process is done with before others have started
+_ALONE = 256  # items that one process finishes before others have started
 
 _JPEG = {".jpg", ".jpeg", ".jpe", ".jfif"}
 # Suffixes that files of a format may have; a file with another one is wrongly named.
@@ -60,7 +60,7 @@ _SOFTNESS = 3  # the standard deviation of the blur is the box's larger side ove
 
 
 class RefusedImageError(Exception):
-    """A file is not taken."""
+    """An image file is empty, unreadable, too large or too small."""
 
     def __init__(self, problem: str, detail: str = "") -> None:
         super().__init__(detail or problem)
@@ -68,7 +68,7 @@ class RefusedImageError(Exception):
 
 
 def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
-    """Read a file unless it is empty or too large."""
+    """Read an image file, unless it is empty, unreadable or too large."""
     try:
         size = path.stat().st_size
         if size > settings.max_bytes:
@@ -84,9 +84,10 @@ def read_bounded(path: Path, settings: DecodingSettings) -> bytes:
 def decode_collected(
     content: bytes, suffix: str, settings: DecodingSettings
 ) -> tuple[Image.Image, dict[str, bool]]:
-    """Decode an image file, to what a person sees; its size is known before its pixels are.
+    """Decode an image as a person sees it, upright and over white; refuse large and small ones.
 
-    Also returns whether it is the first of several images, and whether its suffix is wrong.
+    Its size is checked before pixels are decoded. Also returns whether it is the first of several
+    images, and whether its suffix is wrong.
     """
     try:
         with warnings.catch_warnings():
@@ -100,28 +101,28 @@ def decode_collected(
                 "animated": several and image.format not in ("TIFF", "MPO"),
                 "misnamed": suffix.lower() not in _SUFFIXES[str(image.format)],
             }
-            upright = _over_white(ImageOps.exif_transpose(image))
+            upright = _rgb_over_white(ImageOps.exif_transpose(image))
     except RefusedImageError:
         raise
     except Image.DecompressionBombError as error:
         raise RefusedImageError(HUGE, str(error)) from error
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise RefusedImageError(UNREADABLE, decoding.reason_of(error)) from error
+        raise RefusedImageError(UNREADABLE, decoding.describe_error(error)) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
     return upright, flags
 
 
 def decode_again(path: Path, settings: DecodingSettings) -> Image.Image:
-    """Decode a file that was taken before."""
+    """Decode an image file that was accepted before, or raise an `InputError`."""
     try:
         return decode_collected(read_bounded(path, settings), path.suffix, settings)[0]
     except RefusedImageError as error:
         raise InputError(f"{error}, and was read before", file=path) from error
 
 
-def _over_white(image: Image.Image) -> Image.Image:
+def _rgb_over_white(image: Image.Image) -> Image.Image:
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         layer = image.convert("RGBA")
         white = Image.new("RGBA", layer.size, "white")
@@ -130,7 +131,7 @@ def _over_white(image: Image.Image) -> Image.Image:
 
 
 def blur(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
-    """Blur boxes; nothing of what is in a box reaches the rest of the image, nor the other way."""
+    """Blur each box of an image; pixels inside and outside do not mix."""
     blurred = image.copy()
     for box in boxes:
         corners = (box.x0, box.y0, box.x1, box.y1)
@@ -141,12 +142,12 @@ def blur(image: Image.Image, boxes: Sequence[Box]) -> Image.Image:
 
 
 def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
-    """Bring an image to a square: bicubic, antialiased."""
+    """Resize an image to a square, cropped or squashed (`fit`): bicubic, antialiased."""
     if fit == "crop":
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
-    return decoding.squared(image, side)
+    return decoding.resize_to_square(image, side)
 
 
 # As by the package ImageHash (`phash`), which needs a compiled package for these four lines.
@@ -179,8 +180,11 @@ _BITS = 6  # of each channel
 _MOST = 128  # pixels per side that are looked at
 
 
-def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
-    """Name colours, RGB in [0, 1]: by the first rule of hue (degrees), saturation and value."""
+def classify_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
+    """Return the position in `COLOURS` of each RGB colour in [0, 1].
+
+    The first rule that hue (in degrees), saturation and value meet decides.
+    """
     from matplotlib.colors import rgb_to_hsv
 
     hue, s, v = np.moveaxis(rgb_to_hsv(rgb), -1, 0)
@@ -207,14 +211,14 @@ def names_of_colours(rgb: npt.NDArray[np.float64]) -> npt.NDArray[np.uint8]:
 
 @cache
 def _colour_table() -> npt.NDArray[np.uint8]:
-    """Names of all colours of so many bits, at the centres of their cells."""
+    """Classify the colours of a grid with `_BITS` bits per channel, as a lookup table."""
     levels = np.arange(1 << _BITS)
     cells = np.stack(np.meshgrid(levels, levels, levels, indexing="ij"), axis=-1).reshape(-1, 3)
-    return names_of_colours(cells / levels[-1])
+    return classify_colours(cells / levels[-1])
 
 
 def dominant_colour(image: Image.Image) -> str:
-    """Find the most frequent of the twelve names over the pixels of an image."""
+    """Return the most frequent of the twelve `COLOURS` among the pixels of an image."""
     step = -(-max(image.size) // _MOST)
     pixels = np.asarray(image)[::step, ::step] >> (8 - _BITS)
     red, green, blue = np.moveaxis(pixels.astype(np.int32), -1, 0)
@@ -224,13 +228,13 @@ def dominant_colour(image: Image.Image) -> str:
 
 
 def read_set(source: SourceSet, settings: DecodingSettings, n_workers: int) -> pa.Table:
-    """Read all images of a set: what each is, or why it is not taken; no pixels are kept."""
+    """Decode the images of a set; return a row per image: hashes, size, colour or problem."""
     rows = parallel_map(partial(read_image, source.name, settings), source.files(), n_workers)
     return READ_SCHEMA.from_frame(pd.DataFrame(list(rows), columns=READ_SCHEMA.names, dtype=object))
 
 
 def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> dict[str, Any]:
-    """Read one image."""
+    """Decode one image; return its row of `READ_SCHEMA`: hashes, size, colour or problem."""
     row: dict[str, Any] = dict.fromkeys(READ_SCHEMA.names) | asdict(image.metadata)
     row |= {"place": image.place, "class_given": image.class_name}
     row |= {"animated": False, "misnamed": False}
@@ -251,7 +255,7 @@ def read_image(set_name: str, settings: DecodingSettings, image: ImageFile) -> d
 
 
 def image_id(set_name: str, place: str, digest: str) -> str:
-    """Return the name of an image, which does not depend on where its warehouse lies."""
+    """Return the name of an image: its set, and a digest of its pixels and its place there."""
     text = f"{digest} {Path(place).as_posix()}"
     return f"{set_name}/{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -259,7 +263,7 @@ def image_id(set_name: str, place: str, digest: str) -> str:
 def read_reference(
     name: str, block: Mapping[str, Any], downloads: Path, n_workers: int
 ) -> pa.Table:
-    """Hash the images of a base or training set."""
+    """Hash the images of a base or training set, all of which must be readable."""
     settings = reference_settings(name, block)
     options = settings.options
     start, stop = options.get("rows", (0, None))
@@ -275,16 +279,16 @@ def read_reference(
 
 
 def _reference_images(built: Dataset | ImageStream) -> Iterable[tuple[Any, str, str]]:
-    """Images as files or as pixels with their range, with names and classes."""
+    """Iterate over images: encoded bytes or (pixels, maximum), with name and class."""
     if isinstance(built, ImageStream):
         return ((file.encoded, file.name, built.classes[file.label]) for file in built.files)
     pixels = ((built.pixels[i], built.max_value) for i in range(len(built)))
     return zip(pixels, built.names, (built.classes[label] for label in built.labels), strict=True)
 
 
-def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
-    """Hash an image; its name and class remain with it, and None stands for what is unreadable."""
-    image, name, class_name = named
+def _hash_image(image_name_class: tuple[Any, str, str]) -> tuple[str, str, str | None, int | None]:
+    """Return an image's name, class, pixel digest and perceptual hash, None if it is unreadable."""
+    image, name, class_name = image_name_class
     try:
         is_file = isinstance(image, bytes)
         rgb = decoding.decode_rgb(image) if is_file else decoding.array_image(*image)
@@ -294,20 +298,20 @@ def _hash_image(named: tuple[Any, str, str]) -> tuple[str, str, str | None, int 
 
 
 def parallel_map(function: Callable[[A], B], items: Iterable[A], n_workers: int) -> Iterator[B]:
-    """Apply a function to items, in order and in bounded memory; to many by several processes."""
+    """Map a function over items in order and bounded memory; long inputs use processes."""
     iterator = iter(items)
     yield from map(function, islice(iterator, None if n_workers == 1 else _ALONE))
     batches = iter(lambda: tuple(islice(iterator, _BATCH)), ())
     if first := next(batches, ()):
         # Not forked: threads of libraries such as pyarrow do not survive that.
         pool = partial(ProcessPoolExecutor, mp_context=multiprocessing.get_context("spawn"))
-        apply = partial(_apply, function)
+        apply = partial(_map_batch, function)
         yield from chain.from_iterable(
             map_in_order(apply, chain([first], batches), n_workers, pool)
         )
 
 
-def _apply(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
+def _map_batch(function: Callable[[Any], B], batch: tuple[Any, ...]) -> list[B]:
     return [function(item) for item in batch]
 
 

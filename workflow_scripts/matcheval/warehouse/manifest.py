@@ -109,13 +109,13 @@ class Decision:
 
     @property
     def outcome(self) -> tuple[str, str]:
-        """What the image becomes: decision, and corrected class."""
+        """The decision and the corrected class: what reviewers must agree on."""
         return self.decision, self.class_name
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box of an image, in pixels from its upper left corner after its orientation is applied."""
+    """A box to blur, in pixels from the upper left corner of the upright image."""
 
     x0: int
     y0: int
@@ -126,14 +126,14 @@ class Box:
 
 @dataclass(frozen=True)
 class Review:
-    """Decisions on the images of a set and boxes to blur, by image."""
+    """Reviewers' decisions on the images of one set and the boxes to blur, by image."""
 
     decisions: Mapping[str, Sequence[Decision]]
     boxes: Mapping[str, Sequence[Box]]
 
     @property
     def state(self) -> list[dict[str, list[dict[str, Any]]]]:
-        """Decisions and boxes as JSON values."""
+        """Decisions and boxes as JSON values, whose changes make results out of date."""
         return [
             {image: [asdict(row) for row in rows] for image, rows in part.items()}
             for part in (self.decisions, self.boxes)
@@ -148,25 +148,27 @@ class Warehouse:
 
     @cached_property
     def sets(self) -> dict[str, SourceSet]:
-        """The sets by name."""
+        """The user's sets of images, by name."""
         return find_sets(self.settings)
 
     @cached_property
     def reviews(self) -> dict[str, Review]:
-        """Decisions and boxes, by set."""
+        """The decisions and boxes of every set, by set; read from CSV files and checked."""
         settings = self.settings
-        parse = partial(_decision, settings.class_names)
-        decisions = self._rows_by_image(settings.review.decisions or (), DECISION_COLUMNS, parse)
-        boxes = self._rows_by_image([settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _box)
+        parse = partial(_parse_decision, settings.class_names)
+        decisions = self._read_rows(settings.review.decisions or (), DECISION_COLUMNS, parse)
+        boxes = self._read_rows(
+            [settings.boxes] if settings.boxes else (), _BOX_COLUMNS, _parse_box
+        )
         return {name: Review(decisions.get(name, {}), boxes.get(name, {})) for name in self.sets}
 
-    def _rows_by_image(
+    def _read_rows(
         self,
         paths: Iterable[str],
         columns: Sequence[str],
         parse: Callable[[Mapping[str, str], str], _T],
     ) -> dict[str, dict[str, list[_T]]]:
-        """Read the rows of CSV files by set and image, in the order of files."""
+        """Read and parse CSV rows, by set and image; skip undecided ones; raise all errors."""
         problems = ErrorCollector()
         by_set: dict[str, dict[str, list[_T]]] = {}
         for path in paths:
@@ -184,7 +186,7 @@ class Warehouse:
         return by_set
 
 
-def _decision(classes: Sequence[str], row: Mapping[str, str], where: str) -> Decision:
+def _parse_decision(classes: Sequence[str], row: Mapping[str, str], where: str) -> Decision:
     decision = Decision(
         row["image_id"], row["decision"].lower(), row["reason"].lower(), row["class"],
         row["reviewer"],
@@ -211,7 +213,7 @@ def _decision(classes: Sequence[str], row: Mapping[str, str], where: str) -> Dec
     return decision
 
 
-def _box(row: Mapping[str, str], where: str) -> Box:
+def _parse_box(row: Mapping[str, str], where: str) -> Box:
     try:
         x0, y0, x1, y1 = (int(row[side]) for side in ("x0", "y0", "x1", "y1"))
     except ValueError as error:
@@ -224,7 +226,7 @@ def _box(row: Mapping[str, str], where: str) -> Box:
 
 
 def decide_set(warehouse: Warehouse, name: str, read: pa.Table, duplicates: pa.Table) -> pa.Table:
-    """Decide what becomes of the images of a set with these duplicates (`IMAGES_SCHEMA`)."""
+    """Decide the status of the images of a set; return its rows of `IMAGES_SCHEMA`."""
     settings, source, review = warehouse.settings, warehouse.sets[name], warehouse.reviews[name]
     images = read.to_pylist()
     _check_review(review, images, name)
@@ -257,14 +259,14 @@ def decide_set(warehouse: Warehouse, name: str, read: pa.Table, duplicates: pa.T
     return IMAGES_SCHEMA.from_frame(pd.DataFrame(rows, columns=IMAGES_SCHEMA.names, dtype=object))
 
 
-def _check_review(review: Review, images: Sequence[Mapping[str, Any]], name: str) -> None:
-    """Check that a set has the images with decisions or boxes, and that these fit them."""
+def _check_review(review: Review, images: Sequence[Mapping[str, Any]], set_name: str) -> None:
+    """Check that decisions and boxes name readable images of the set, and fit them."""
     sound = {image["image_id"]: image for image in images if image["problem"] is None}
     for part in (review.decisions, review.boxes):
         unknown = [image for image in part if image not in sound]
         if unknown:
             raise InputError(
-                f"set '{name}' has no image {listed(unknown, 5)}", file="decisions",
+                f"set '{set_name}' has no image {listed(unknown, 5)}", file="decisions",
                 remedy="Names of images are in the worklist; they change when an image is replaced",
             )  # fmt: skip
     for image, decisions in review.decisions.items():
@@ -289,7 +291,7 @@ def _status(
     copies: Mapping[str, str],
     settings: WarehouseSettings,
 ) -> tuple[str, str | None]:
-    """Return the status of an image and its reason; `decision` is the one that all agree on."""
+    """Return an image's status and the reason; `decision` is None unless reviewers agree."""
     if image["problem"] is not None:
         return REJECTED, image["problem"]
     if decision is not None:

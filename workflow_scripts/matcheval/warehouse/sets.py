@@ -53,7 +53,7 @@ class ImageMetadata:
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """An image file of a set."""
+    """An image file of a set, with its place (class and file name) there."""
 
     file: Path
     place: str
@@ -63,7 +63,7 @@ class ImageFile:
 
 @dataclass(frozen=True)
 class SourceSet:
-    """A set of the user's images, in a folder or listed."""
+    """A set of the user's images, which lie in a folder or are listed one by one."""
 
     name: str
     group: str = ""
@@ -87,7 +87,7 @@ class SourceSet:
             yield ImageFile(file, place.as_posix(), name, replace(self.metadata, query=query))
 
     def file_at(self, place: str) -> Path:
-        """Return the path of an image file."""
+        """Return the path of the image file at a place, its class and file name."""
         return self._listed_by_place[place] if self.folder is None else self.folder / place
 
     @cached_property
@@ -97,7 +97,7 @@ class SourceSet:
 
 @dataclass(frozen=True)
 class PlannedSet:
-    """A set of the plan; its template is a query with placeholders."""
+    """A set of the query plan; its template is a query with placeholders."""
 
     name: str
     group: str
@@ -108,15 +108,15 @@ class PlannedSet:
 
     @property
     def query(self) -> str:
-        """The query, with a placeholder for the class."""
+        """The query with the colour filled in, and `{class}` still in it."""
         return self.template.replace("{colour}", self.colour or "")
 
 
 def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
-    """Expand the groups of a plan into its sets."""
+    """Expand the groups of a plan into its sets, by name; names must be valid and distinct."""
     sets: dict[str, PlannedSet] = {}
     for group, settings in groups.items():
-        for planned in _sets_of_group(group, settings):
+        for planned in _expand_group(group, settings):
             field = f"plan.{group}.name"
             if not is_name(planned.name):
                 problem = f"'{planned.name}' cannot be the name of a set"
@@ -129,7 +129,8 @@ def planned_sets(groups: Mapping[str, PlannedGroup]) -> dict[str, PlannedSet]:
     return sets
 
 
-def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
+def _expand_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
+    """Yield a set for each source, colour and template of a group of the plan."""
     for source, colours in settings.sources.items():
         options: Iterable[tuple[str, str | None]] = [("", None)]
         if isinstance(colours, int):
@@ -140,18 +141,19 @@ def _sets_of_group(group: str, settings: PlannedGroup) -> Iterator[PlannedSet]:
             for key, template in settings.all_templates.items():
                 parts = {"group": group, "source": source, "colour": option, "key": key}
                 name = settings.name or "-".join(f"{{{k}}}" for k, v in parts.items() if v)
-                style = _filled(settings.style, parts)
-                yield PlannedSet(_filled(name, parts), group, source, style, colour, template)
+                style = _fill(settings.style, parts)
+                yield PlannedSet(_fill(name, parts), group, source, style, colour, template)
 
 
-def _filled(pattern: str, parts: Mapping[str, str]) -> str:
-    for name, value in parts.items():
+def _fill(pattern: str, values: Mapping[str, str]) -> str:
+    """Replace the placeholders of a pattern; spaces in values become hyphens."""
+    for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", value.replace(" ", "-"))
     return pattern
 
 
 def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
-    """Write out the plan with a row per set and class (`PLAN_SCHEMA`)."""
+    """Return the query plan as a table with a row per set and class (`PLAN_SCHEMA`)."""
     rows = [
         (*asdict(planned).values(), name, planned.query.replace("{class}", name))
         for planned in planned_sets(settings.plan).values()
@@ -161,13 +163,13 @@ def tabulate_plan(settings: WarehouseSettings) -> pa.Table:
 
 
 # What a list or table may say of a set, and of a single image.
-_OF_SET = ("group", "source", "style", "colour")
-_OF_IMAGE = tuple(field.name for field in fields(ImageMetadata))
+_SET_FIELDS = ("group", "source", "style", "colour")
+_IMAGE_FIELDS = tuple(field.name for field in fields(ImageMetadata))
 _SYNONYMS = {"date": "retrieved"}
 
 
 def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
-    """Find the user's sets, in folders or a list, with their descriptions; no image is read."""
+    """Find the user's sets, in folders or a list, by name, with descriptions; read no image."""
     place = settings.images or settings.files
     if place is None:
         raise InputError(
@@ -181,25 +183,25 @@ def find_sets(settings: WarehouseSettings) -> dict[str, SourceSet]:
     for name, plan in planned_sets(settings.plan).items():
         if name in sets:
             source = sets[name]
-            of_set = {key: getattr(source, key) or getattr(plan, key) for key in _OF_SET}
+            set_values = {key: getattr(source, key) or getattr(plan, key) for key in _SET_FIELDS}
             metadata = replace(source.metadata, query=plan.query)
-            sets[name] = replace(source, metadata=metadata, **of_set)
+            sets[name] = replace(source, metadata=metadata, **set_values)
     if settings.about is not None:
-        sets |= _described(sets, Path(settings.about).expanduser())
+        sets |= _read_descriptions(sets, Path(settings.about).expanduser())
     in_order = sorted(sets.values(), key=lambda source: (source.group, source.name))
     return {source.name: source for source in in_order}
 
 
 def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
-    """Find the sets in a folder, as <group>/<set>/<class>/..."""
+    """Find the sets below a folder, whose images lie in <group>/<set>/<class>/."""
     if not root.is_dir():
         raise InputError("no such folder", file=root)
     problems = ErrorCollector()
     sets: dict[str, SourceSet] = {}
-    for group in _folders_in(root, problems):
-        for folder in _folders_in(group, problems):
+    for group in _subfolders(root, problems):
+        for folder in _subfolders(group, problems):
             with problems.collected():
-                present = [of_class.name for of_class in _folders_in(folder, problems)]
+                present = [class_folder.name for class_folder in _subfolders(folder, problems)]
                 _check_set_name(folder.name, sets, folder)
                 check_known("class", present, classes, file=folder, field=None)
                 ordered = tuple(name for name in classes if name in present)
@@ -209,7 +211,8 @@ def _sets_in_folder(root: Path, classes: tuple[str, ...]) -> dict[str, SourceSet
     return sets
 
 
-def _folders_in(folder: Path, problems: ErrorCollector) -> list[Path]:
+def _subfolders(folder: Path, problems: ErrorCollector) -> list[Path]:
+    """List the visible subfolders of a folder in order; files beside them are problems."""
     entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     for entry in entries:
         with problems.collected():
@@ -219,33 +222,33 @@ def _folders_in(folder: Path, problems: ErrorCollector) -> list[Path]:
     return [entry for entry in entries if entry.is_dir()]
 
 
-def _check_set_name(name: str, known: Collection[str], file: object) -> None:
+def _check_set_name(name: str, others: Collection[str], file: object) -> None:
     if not is_name(name):
         raise InputError(f"'{name}' cannot be the name of a set", file=file, remedy=_NAMES)
-    if name.casefold() in {other.casefold() for other in known}:
+    if name.casefold() in {other.casefold() for other in others}:
         remedy = "Names of sets are distinct"
         raise InputError(f"there is another set '{name}'", file=file, remedy=remedy)
 
 
 def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
-    """Read a list of files; its rows of a set must agree on the set."""
+    """Read sets from a list of image files; the rows of a set must describe it alike."""
     problems = ErrorCollector()
     sets: dict[str, SourceSet] = {}  # as the first row of each describes it
     files: dict[str, dict[str, ImageFile]] = {}  # by set and place
     for number, row in enumerate(_list_rows(path), 1):
         where, name = f"{path}, row {number}", row["set"]
         with problems.collected():
-            of_set: dict[str, Any] = {key: row[key] for key in _OF_SET if row.get(key)}
-            described = SourceSet(name, **of_set)
+            set_values: dict[str, Any] = {key: row[key] for key in _SET_FIELDS if row.get(key)}
+            described = SourceSet(name, **set_values)
             if not row["file"]:
                 raise InputError("is empty", file=where, field="file")
             if name not in sets:
                 _check_set_name(name, sets, where)
                 sets[name], files[name] = described, {}
-            for key in _OF_SET:
-                here, first = getattr(described, key) or "", getattr(sets[name], key) or ""
-                if here != first:
-                    problem = f"set '{name}' has '{here}', and '{first}' in its first row"
+            for key in _SET_FIELDS:
+                value, first = getattr(described, key) or "", getattr(sets[name], key) or ""
+                if value != first:
+                    problem = f"set '{name}' has '{value}', and '{first}' in its first row"
                     remedy = "A set has one source, style and colour"
                     raise InputError(problem, file=where, field=key, remedy=remedy)
             check_known("class", [row["class"]], classes, file=where, field=None)
@@ -253,7 +256,7 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
             place = f"{row['class']}/{file.as_posix().lstrip('/')}"
             if place in files[name]:
                 raise InputError(f"'{file}' is listed twice", file=where)
-            metadata = ImageMetadata(**{key: row.get(key) or None for key in _OF_IMAGE})
+            metadata = ImageMetadata(**{key: row.get(key) or None for key in _IMAGE_FIELDS})
             full = path.parent / file  # the file itself if its path is absolute
             files[name][place] = ImageFile(full, place, row["class"], metadata)
     problems.raise_any()
@@ -266,10 +269,10 @@ def _sets_in_list(path: Path, classes: tuple[str, ...]) -> dict[str, SourceSet]:
 
 
 def _list_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Rows of a list of files, in CSV or JSON Lines, as texts."""
+    """Yield the rows of a CSV or JSON Lines list of image files, with values as stripped text."""
     required = ("file", "set", "class")
     is_json = path.suffix.lower() == ".jsonl"
-    for row in _json_rows(path, required) if is_json else read_csv_rows(path, required):
+    for row in _read_json_lines(path, required) if is_json else read_csv_rows(path, required):
         yield {
             _SYNONYMS.get(key, key): "" if value is None else str(value).strip()
             for key, value in row.items()
@@ -277,7 +280,7 @@ def _list_rows(path: Path) -> Iterator[dict[str, str]]:
         }
 
 
-def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _read_json_lines(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     with readable(path, "a readable text file"):
         lines = path.read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(filter(str.strip, lines), 1):
@@ -289,11 +292,11 @@ def _json_rows(path: Path, required: tuple[str, ...]) -> Iterator[dict[str, Any]
         yield row
 
 
-def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
-    """Return the sets that a table describes, with its descriptions."""
+def _read_descriptions(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet]:
+    """Return the sets that a CSV table describes, with its descriptions."""
     described: dict[str, SourceSet] = {}
     problems = ErrorCollector()
-    columns = ("set", *_OF_SET, *_OF_IMAGE, *_SYNONYMS)
+    columns = ("set", *_SET_FIELDS, *_IMAGE_FIELDS, *_SYNONYMS)
     for row in read_csv_rows(path, ["set"]):
         with problems.collected():
             check_known("column", map(str, row), columns, file=path, field=None)
@@ -302,16 +305,16 @@ def _described(sets: Mapping[str, SourceSet], path: Path) -> dict[str, SourceSet
             if name in described:
                 raise InputError(f"set '{name}' occurs twice", file=path)
             cells = {_SYNONYMS.get(key, key): value for key, value in row.items() if value}
-            of_set: dict[str, Any] = {key: cells[key] for key in _OF_SET if key in cells}
-            of_image = {key: cells[key] for key in _OF_IMAGE if key in cells}
-            metadata = replace(sets[name].metadata, **of_image)
-            described[name] = replace(sets[name], metadata=metadata, **of_set)
+            set_values: dict[str, Any] = {key: cells[key] for key in _SET_FIELDS if key in cells}
+            image_values = {key: cells[key] for key in _IMAGE_FIELDS if key in cells}
+            metadata = replace(sets[name].metadata, **image_values)
+            described[name] = replace(sets[name], metadata=metadata, **set_values)
     problems.raise_any()
     return described
 
 
 def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
-    """Return a digest that changes with the files or settings that a set is read by."""
+    """Return a digest that changes with a set's files or the settings for reading them."""
     stats = [(image.place, image.file.stat()) for image in source.files() if image.file.exists()]
     files = [(place, stat.st_size, stat.st_mtime_ns) for place, stat in stats]
     metadata = [asdict(source.metadata), [asdict(image.metadata) for image in source.listed]]
@@ -320,7 +323,7 @@ def reading_state(source: SourceSet, settings: WarehouseSettings) -> str:
 
 
 def reference_state(name: str, settings: WarehouseSettings) -> str:
-    """Return a digest that changes when a base or training set has to be hashed again."""
+    """Return a digest that changes when a base or training set must be hashed again."""
     block = settings.against[name]
     options = {key: value for key, value in block.items() if key != "kind"}
     files = DatasetSpec(name, block["kind"], options).custom_files_state

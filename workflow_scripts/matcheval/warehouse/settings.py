@@ -50,11 +50,11 @@ class PlannedGroup(Settings):
 
     @property
     def all_templates(self) -> dict[str, str]:
-        """The queries by key, which is empty if there is one."""
+        """The query templates by key; the key of a single template is empty."""
         return self.templates or {"": self.template or ""}
 
     @model_validator(mode="after")
-    def _queries_name_a_class(self) -> "PlannedGroup":
+    def _check_templates(self) -> "PlannedGroup":
         if (self.template is None) == (self.templates is None):
             raise ValueError("give either 'template' or 'templates'")
         for text in self.all_templates.values():
@@ -71,7 +71,7 @@ class PlannedGroup(Settings):
 
 
 class DecodingSettings(Settings):
-    """Which image files are taken."""
+    """Limits of the image files that are used."""
 
     min_side: Count = Field(32, description="Smallest height and width, in pixels")
     max_pixels: Annotated[types.Integer, Field(ge=1, le=_MOST_PIXELS)] = Field(
@@ -80,7 +80,7 @@ class DecodingSettings(Settings):
     max_bytes: Count = Field(200_000_000, description="Most bytes of a file; others are not read")
 
 
-def _off(value: Any) -> Any:
+def _false_to_off(value: Any) -> Any:
     return "off" if value is False else value  # YAML reads the word as a boolean
 
 
@@ -88,7 +88,7 @@ class DuplicateSettings(Settings):
     """When two images count as the same picture, and what follows."""
 
     distance: Annotated[
-        Literal["off"] | Annotated[types.Integer, Field(ge=0, le=8)], BeforeValidator(_off)
+        Literal["off"] | Annotated[types.Integer, Field(ge=0, le=8)], BeforeValidator(_false_to_off)
     ] = Field(4, description="Most differing bits of two 64-bit hashes; `off`: exact copies only")
     across: Literal["keep", "drop"] = Field(
         "keep", description="Copies in a later set are kept, or left out as duplicates"
@@ -122,7 +122,7 @@ class LicenceSettings(Settings):
 
 
 class ExportSettings(Settings):
-    """The images that are written."""
+    """Sizes of the exported images, and how images are made square."""
 
     sides: types.SomeUnique[Count] = Field((32, 224), description="Heights and widths in pixels")
     fit: Literal["squash", "crop"] = Field(
@@ -131,7 +131,7 @@ class ExportSettings(Settings):
 
 
 class WarningSettings(Settings):
-    """When a set is remarkable; by default outside the range of CIFAR-10-Warehouse."""
+    """When there is a warning about a set; by default outside the range of CIFAR-10-Warehouse."""
 
     smallest: Count = Field(300, description="Images of a set, below which it is small")
     largest: Count = Field(8000, description="Images of a set, above which it is large")
@@ -169,7 +169,7 @@ class WarehouseSettings(Settings):
     warnings: WarningSettings = WarningSettings()
 
     @model_validator(mode="after")
-    def _has_one_source_of_images(self) -> "WarehouseSettings":
+    def _check_images_and_classes(self) -> "WarehouseSettings":
         if self.images is not None and self.files is not None:
             raise ValueError("give 'images' or 'files', not both")
         resolve_classes(self.classes)
@@ -177,19 +177,19 @@ class WarehouseSettings(Settings):
 
     @field_validator("against")
     @classmethod
-    def _are_datasets(cls, blocks: Mapping[str, dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
+    def _check_against(cls, blocks: Mapping[str, dict[str, Any]]) -> Mapping[str, dict[str, Any]]:
         for name, block in blocks.items():
             reference_settings(name, block)
         return blocks
 
     @property
     def class_names(self) -> tuple[str, ...]:
-        """Names of the classes, by label."""
+        """The names of the classes, in the order of their labels."""
         return resolve_classes(self.classes)
 
 
 def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
-    """Read the block of a set that images are compared with."""
+    """Read the settings of a base or training set, which must be of a kind with images."""
     field = f"against.{name}"
     usable = [name for name, kind in KINDS.items() if kind.has_images and name != "corrupted"]
     if block.get("kind") not in usable:
@@ -199,6 +199,6 @@ def reference_settings(name: str, block: Mapping[str, Any]) -> DatasetKind:
 
 
 def read_warehouse(path: str | Path | None = None) -> WarehouseSettings:
-    """Read a warehouse's file."""
+    """Read the settings of a warehouse from its YAML file; CIFAR-10-Warehouse by default."""
     path = DEFAULT if path is None else Path(path)
     return read_settings(WarehouseSettings, read_yaml(path), file=path)
