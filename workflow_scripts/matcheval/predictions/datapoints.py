@@ -124,9 +124,7 @@ def _check_unique_keys(keys: npt.NDArray[Any], file: object) -> None:
         )  # fmt: skip
 
 
-def shared_datapoints(
-    sets: Mapping[str, Predictions],
-) -> tuple[dict[str, Predictions], list[str]]:
+def shared_datapoints(sets: Mapping[str, Predictions]) -> tuple[dict[str, Predictions], list[str]]:
     """Keep only the datapoints that all models or sets have; also return how many are left out."""
     parts = list(sets.values())
     are_same = all(np.array_equal(part.index, parts[0].index) for part in parts[1:])

@@ -23,10 +23,7 @@ PREDICTIONS = TableSchema(
     Column("label", pa.int16(), "1", "ground truth class"),
     Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
     Column(
-        "probability",
-        pa.float32(),
-        "1",
-        "confidence, maximum of the softmax, computed in float64",
+        "probability", pa.float32(), "1", "confidence, maximum of the softmax, computed in float64"
     ),
 )
 
