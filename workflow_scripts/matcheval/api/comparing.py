@@ -300,7 +300,7 @@ def compare(
     }
     (verdict,) = verdicts(rows, by_matching, margin=margin)
     shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in tables.items()}
-    gaps = map(GapEstimate._of, rows)
+    gaps = map(GapEstimate._from_row, rows)
     result = ComparisonResult(
         title=_comparison_title(compared), original=compared.pair.original,
         replication=compared.pair.replication, source=compared.comparisons[0].source_name,

@@ -17,7 +17,7 @@ from matcheval.predictions import formats, inputs
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.inputs import Models, is_of_several, source_of
+from matcheval.predictions.inputs import Models, holds_several, source_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
@@ -129,10 +129,10 @@ def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelIn
     both = (original, replication)
     if all(isinstance(data, str | Path) for data in both):
         return _models_of_files(str(original), str(replication))
-    if not any(map(is_of_several, both)):
+    if not any(map(holds_several, both)):
         old, new = source_of(original, "original"), source_of(replication, "replication")
         return [ModelInputs("", old, new)], []
-    if not (is_of_several(original) and is_of_several(replication)):
+    if not (holds_several(original) and holds_several(replication)):
         raise InputError(
             "one set has a model's name with its predictions, the other has none",
             remedy="Give both as {name: predictions}, or both as predictions of one model",

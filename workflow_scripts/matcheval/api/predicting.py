@@ -69,7 +69,7 @@ class PredictedAccuracy(Shown):
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
         return cls(
             **{name: str(row[name]) for name in ("target", "method", "variant", "title", "reason")},
-            predicted=Estimate._of(row, "predicted"),
+            predicted=Estimate._from_row(row, "predicted"),
             accuracy=float(row["accuracy"]), error=float(row["error"]),
         )  # fmt: skip
 
@@ -228,15 +228,15 @@ def predict_accuracy(
     """
     inputs.check_whole("seed", seed, 0)
     inputs.check_whole("resamples", resamples, 0, MAX_RESAMPLES)
-    if inputs.is_of_several(calibration):
+    if inputs.holds_several(calibration):
         calibration = list(calibration.values())
     if not isinstance(calibration, list | tuple):
         remedy = "Give a list of files, tables or dicts of arrays, one per set"
         raise InputError(f"calibration is a {type(calibration).__name__}", remedy=remedy)
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     chosen = choose_methods(names, calibrated=bool(calibration))
-    is_named, sets = inputs.is_of_several(targets), dict[str, Data]()
-    if inputs.is_of_several(targets):
+    is_named, sets = inputs.holds_several(targets), dict[str, Data]()
+    if inputs.holds_several(targets):
         sets = {str(name): data for name, data in targets.items()}
     elif isinstance(targets, list | tuple):
         for i, data in enumerate(targets):

@@ -296,7 +296,7 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
     tables = {}
     for origin, data in (("original", original), ("replication", replication)):
         is_pattern = isinstance(data, str | os.PathLike) and MODEL in os.fspath(data)
-        if not is_pattern and not inputs.is_of_several(data):
+        if not is_pattern and not inputs.holds_several(data):
             columns = read_lists(inputs.source_of(data, origin), _COLUMNS)
             if "model" in columns:
                 tables[origin] = columns

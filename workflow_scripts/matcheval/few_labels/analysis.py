@@ -202,7 +202,7 @@ def simulate_designs(
 def simulate(
     design: Design, f: FloatArray, y: FloatArray, n: int, seeds: Iterable[int], level: float
 ) -> dict[str, float]:
-    """Draw n labels per seed; return the means of half-width, coverage and absolute error."""
+    """Draw n labels for each seed; return mean half-width, coverage and mean absolute error."""
     truth, exact = float(y.mean()), dict[int, Estimate]()
     half_widths, errors, holds = list[float](), list[float](), list[bool]()
     for seed in seeds:

@@ -23,14 +23,7 @@ from matcheval.few_labels.inputs import SKIP
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.inputs import (
-    Data,
-    Shown,
-    columns_of,
-    layout_of,
-    source_of,
-    warn_each,
-)
+from matcheval.predictions.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.statistics.intervals import check_level, mcnemar
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ class Estimate(Bounds):
 
 
 def finite_array(name: str, values: npt.ArrayLike, least: float = 0, most: float = 1) -> FloatArray:
-    """Convert to a float array; refuse more dimensions than one, and values outside a range."""
+    """Convert to a one-dimensional float array; refuse values outside a range, and NaN."""
     numbers = np.asarray(values, np.float64)
     if numbers.ndim != 1:
         raise InputError(f"{name} has {numbers.ndim} dimensions, not 1")
@@ -67,7 +67,7 @@ def clopper_pearson(correct: int, n: int, level: float = 0.95) -> Bounds:
 
 
 def hypergeometric(correct: int, n: int, N: int, level: float = 0.95) -> Bounds:  # noqa: N803
-    """Return the exact interval of the accuracy on N datapoints, of which n have random labels."""
+    """Return the exact interval of the accuracy on a set of N, from n labels drawn at random."""
     from scipy.stats import hypergeom
 
     check_level(level)

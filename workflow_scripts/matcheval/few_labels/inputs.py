@@ -135,6 +135,7 @@ def _align_rows(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
 
 
 def _logits(contents: Contents, source: object) -> FloatArray:
+    """Return logits, or the logarithms of probabilities; refuse a file without scores."""
     if contents.scores is None:
         remedy = "Give logits or probabilities of all classes, or leave the base out"
         raise InputError("has no scores of all classes", file=source, remedy=remedy)

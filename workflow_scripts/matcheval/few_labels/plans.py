@@ -427,7 +427,7 @@ def needs_of_difference(
 def labels_needed(
     variance: float, mean: float, half_width: float, N: int, level: float = 0.95  # noqa: N803
 ) -> int:  # fmt: skip
-    """Return the fewest of N labels for which `effective_interval` has at most this half-width.
+    """Return the fewest of N labels, at least 2, for which `effective_interval` is narrow enough.
 
     The variance is per label, the mean the expected accuracy; all N labels are always enough.
     """

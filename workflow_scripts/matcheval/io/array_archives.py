@@ -69,7 +69,7 @@ def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.N
 
 
 def member_stream(path: Path, name: str) -> IO[bytes]:
-    """Return the bytes of one array of an `.npz` file as a stream, verified by its checksum."""
+    """Return one array of an `.npz` file as a stream of its bytes, checked for damage."""
     with _open_archive(path) as archive:
         try:
             member = archive.getinfo(f"{name}.npy")

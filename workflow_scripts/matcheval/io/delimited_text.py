@@ -63,7 +63,7 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
 
 
 def _count_lines_above_header(lines: list[str]) -> int:
-    """Count the lines above the header: Excel's `sep=;`, and `#` comments but a header in one."""
+    """Count the lines above the header: Excel's `sep=;`, and `#` comments other than the header."""
     if lines and re.fullmatch('"?sep=.?"?', lines[0]):
         return 1
     n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)

@@ -227,7 +227,7 @@ def _is_running(pid: str) -> bool:
 
 
 def check_is_file(path: Path) -> None:
-    """Refuse a path that is missing or is no file."""
+    """Refuse a path that does not exist, or is not a file."""
     try:
         is_file = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name

@@ -77,7 +77,7 @@ def _source_file(name: str) -> Path:
 
 
 class CodeDigests:
-    """Computes `code_digest`, or remembers it in a file as long as no source file changes.
+    """Caches `code_digest` in a file, as long as no source file changes.
 
     To parse the source files takes a second, to read them a twentieth of it.
     """
@@ -89,10 +89,10 @@ class CodeDigests:
     def __call__(self, *names: str) -> str:
         """Return `code_digest` of modules or functions; compute it only if it is not yet known."""
         key = " ".join(names)
-        if key not in self._known:
-            self._known[key] = code_digest(*names)
+        if key not in self._digests:
+            self._digests[key] = code_digest(*names)
             self._is_saved = False
-        return self._known[key]
+        return self._digests[key]
 
     def save(self) -> None:
         """Write the digests to the file if some were computed."""
@@ -101,13 +101,13 @@ class CodeDigests:
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
-                path.write_text(json.dumps({"sources": self.sources, "digests": self._known}))
+                path.write_text(json.dumps({"sources": self.sources, "digests": self._digests}))
         except (OSError, InputError) as error:  # they are computed again
             logging.info("digests of code are not kept: %s", error)
         self._is_saved = True
 
     @cached_property
-    def _known(self) -> dict[str, str]:
+    def _digests(self) -> dict[str, str]:
         try:
             kept = json.loads(self._file.read_bytes())
             same = kept["sources"] == self.sources

@@ -10,12 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.errors import InputError
-from matcheval.io.array_archives import (
-    UNREADABLE,
-    array_names,
-    read_array,
-    read_arrays,
-)
+from matcheval.io.array_archives import UNREADABLE, array_names, read_array, read_arrays
 from matcheval.io.files import check_unpacked, readable
 from matcheval.predictions.column_names import array_name_in_stem
 

@@ -336,7 +336,7 @@ def _parse_decimal(text: str) -> Decimal:
 
 
 def last_digit_exponent(numbers: Iterable[Decimal]) -> int:
-    """Return the exponent of ten of the last digit of a column, by the number with most digits."""
+    """Return the exponent of the last decimal place of a column: -2 if its longest cell is 0.97."""
     exponents = [int(n.as_tuple().exponent) for n in numbers if n.is_finite()]
     return min(exponents, default=0)
 
@@ -344,7 +344,7 @@ def last_digit_exponent(numbers: Iterable[Decimal]) -> int:
 def find_counts(
     number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
 ) -> tuple[float, int, int]:
-    """Return a published accuracy as a fraction, with n_correct and n: -1 and 0 if n is unknown."""
+    """Return a published accuracy as a fraction, the number correct, and n: -1 and 0 if unknown."""
     unit, n = options.get("unit", "percent"), int(options.get("n", 0))
     whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
     if not number.is_finite() or not 0 <= number <= whole:

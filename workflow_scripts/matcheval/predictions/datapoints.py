@@ -87,6 +87,7 @@ def _file_name(key: str) -> str:
 
 
 def _file_stem(key: str) -> str:
+    """Return a file name in lower case without its extension, which may not be a number."""
     stem, dot, suffix = _file_name(key).rpartition(".")
     return (stem if dot and not suffix.isdecimal() else _file_name(key)).casefold()
 
@@ -123,9 +124,7 @@ def _check_unique_keys(keys: npt.NDArray[Any], file: object) -> None:
         )  # fmt: skip
 
 
-def shared_datapoints(
-    sets: Mapping[str, Predictions],
-) -> tuple[dict[str, Predictions], list[str]]:
+def shared_datapoints(sets: Mapping[str, Predictions]) -> tuple[dict[str, Predictions], list[str]]:
     """Keep only the datapoints that all models or sets have; also return how many are left out."""
     parts = list(sets.values())
     are_same = all(np.array_equal(part.index, parts[0].index) for part in parts[1:])
@@ -197,6 +196,7 @@ def read_group_file(
 
 
 def _check_groups(groups: Sequence[object], file: object) -> Texts:
+    """Convert groups to texts; refuse empty ones."""
     filled = ["" if group is None or group != group else group for group in groups]
     texts = [text.strip() for text in keys_as_texts(filled)]
     if not all(texts):

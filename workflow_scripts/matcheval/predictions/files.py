@@ -100,7 +100,7 @@ def read_contents(
         _check_not_of_class_1(columns, raw)
     if matrix is not None:
         raw = replace(raw, notes=[n.replace("scores =", f"{matrix.kind} =", 1) for n in raw.notes])
-        _check_n_rows(columns.get("label"), matrix, raw)
+        _check_not_transposed(columns.get("label"), matrix, raw)
         _check_n_classes(metadata, matrix.values.shape[1], matrix.kind, raw)
         if not is_complete:
             if "prediction" in columns:
@@ -328,7 +328,9 @@ def _check_class_order(raw: RawFile, *, scores: bool) -> None:
         )
 
 
-def _check_n_rows(label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile) -> None:
+def _check_not_transposed(
+    label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile
+) -> None:
     n, width = scores.values.shape
     if label is not None and len(label) != n and label.size == width:
         raise InputError(

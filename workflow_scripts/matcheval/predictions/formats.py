@@ -411,7 +411,7 @@ def stem_of(path: Path) -> str:
 
 
 def files_by_model(pattern: str) -> dict[str, Path]:
-    """Find the files that match a pattern with `{model}`, by the model's name."""
+    """Find the files that match a pattern with `{model}`; return them by the name of the model."""
     if pattern.count(MODEL) != 1:
         remedy = "Write it where the names of the files differ: 'old/{model}.parquet'"
         raise InputError(f"must hold {MODEL} once", file=pattern, remedy=remedy)
@@ -434,7 +434,7 @@ def set_names(original: str, replication: str) -> tuple[str, str] | None:
 
 
 def _without_model(part: str) -> str:
-    """Return a part of a pattern without `{model}`, suffix and repeated separators."""
+    """Return a part of a file pattern without `{model}`, suffix and repeated separators."""
     path = Path(part)
     is_file = MODEL in part or suffix_of(path) in PREDICTION_SUFFIXES
     name = (stem_of(path) if is_file else part).replace(MODEL, "")

@@ -36,7 +36,7 @@ _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class Shown:
-    """Base of results: notebooks show the first paragraph of their text above a small table."""
+    """Base class of results, which notebooks show as text and a small table."""
 
     def _repr_html_(self) -> str:
         claims, table = self._in_notebook()
@@ -46,7 +46,7 @@ class Shown:
         return text + table.round(4).to_html(index=False, border=0, max_rows=_MAX_ROWS)
 
     def _in_notebook(self) -> "tuple[Sequence[str], pd.DataFrame | None]":
-        """Return the lines of the first paragraph of the text, and the table if there is one."""
+        """Return what notebooks show: the lines of the first paragraph, and the table if any."""
         tables = getattr(self, "to_pandas", None)
         return str(self).partition("\n\n")[0].splitlines(), tables and tables()
 
@@ -57,7 +57,7 @@ def columns_of(table: "pd.DataFrame", names: Sequence[str], *, every: bool) -> "
 
 
 def warn_each(texts: Iterable[str]) -> None:
-    """Issue an `InputWarning` per text, at the line of the caller's caller."""
+    """Issue an `InputWarning` for each text, attributed to the caller's caller."""
     for text in texts:
         warnings.warn(text, InputWarning, stacklevel=3)
 
@@ -79,7 +79,7 @@ class Estimate:
     high: float
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]", name: str) -> "Estimate":
+    def _from_row(cls, row: "pd.Series[float]", name: str) -> "Estimate":
         return cls(*(float(row[name + end]) for end in ("", "_low", "_high")))
 
     def __str__(self) -> str:
@@ -138,9 +138,9 @@ class GapEstimate(Shown):
         )
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+    def _from_row(cls, row: "pd.Series[float]") -> "GapEstimate":
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in GAP_PARTS}
+        values: dict[str, Any] = {name: Estimate._from_row(row, name) for name in GAP_PARTS}
         values |= {name: float(row[name]) for name in numbers}
         return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
@@ -235,8 +235,8 @@ def _decode_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether data map names of models or sets to predictions, rather than being one's arrays."""
+def holds_several(data: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether data map names to the predictions of several models or sets, and hold no arrays."""
     if not isinstance(data, Mapping) or not len(data):
         return False
     if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):

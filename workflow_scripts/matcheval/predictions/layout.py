@@ -80,7 +80,7 @@ class Layout:
         """Convert class names, or numbers counted from `first_label`, to labels from 0."""
         wrong = partial(InputError, file=file, field=field)
         classes, kind, first = self.classes, values.dtype.kind, self.first_label
-        if kind in "iu" and classes and all(map(_is_whole, classes)):
+        if kind in "iu" and classes and all(map(_is_integer, classes)):
             values, kind = values.astype(str), "U"
         if values.ndim != 1 or not len(values):
             return values
@@ -155,7 +155,7 @@ def check_column_names(columns: Mapping[str, str], file: object, field: str) -> 
 
 def read_classes(text: str) -> tuple[str, ...] | int | str:
     """Parse the option `--classes`: a number, a known set of classes, or a file of names."""
-    if _is_whole(text):
+    if _is_integer(text):
         return int(text) if len(text) < 19 else np.iinfo(np.int64).max
     if text in LABEL_SPACES:
         return text
@@ -177,7 +177,7 @@ def read_classes(text: str) -> tuple[str, ...] | int | str:
     return tuple(map(str, names))
 
 
-def _is_whole(text: str) -> bool:
+def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
 
 
@@ -187,7 +187,7 @@ def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     # Hugging Face's, of classes without names, and tensors that were printed.
     if all(matches := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", text) for text in texts]):
         texts = [match[1] or match[2] for match in matches if match]
-    if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
+    if not all(_is_integer(text) and len(text) < 19 and str(int(text)) == text for text in texts):
         return values
     return np.array(list(map(int, texts)), np.int64)
 
@@ -316,6 +316,7 @@ def merge_spellings(
 
 
 def _compact(name: str) -> str:
+    """Return a class name normalised, and without punctuation and spaces."""
     return re.sub(r"\W|_", "", folded(name))
 
 

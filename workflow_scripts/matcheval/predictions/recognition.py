@@ -144,6 +144,7 @@ class _Recognition:
         return {kind: name.removesuffix("*") for kind, name in named.items() if name.endswith("*")}
 
     def _unused(self) -> list[str]:
+        """Return the columns that have no role yet."""
         return [name for name in self.columns if name not in self.roles.values()]
 
     def _fits_role(self, name: str, role: str) -> bool:
@@ -335,6 +336,7 @@ class _Recognition:
     def _make_class_columns(
         self, kind: Kind | None, prefix: str, keys: Mapping[str, str]
     ) -> ClassColumns:
+        """Return columns as `ClassColumns`, by the classes in `keys`; refuse repeated ones."""
         names = list(self.loaded.names)
         if twice := [name for name in keys.values() if names.count(name) > 1]:
             remedy = "Give the classes names that differ"
@@ -414,6 +416,7 @@ class _Recognition:
         return warnings
 
     def _describe(self) -> str:
+        """List the first columns of the file with their types, for messages."""
         parts = [
             f"{name} ({self.columns[name].type})" if name in self.columns else name
             for name in self.loaded.names

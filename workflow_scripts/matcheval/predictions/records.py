@@ -23,10 +23,7 @@ PREDICTIONS = TableSchema(
     Column("label", pa.int16(), "1", "ground truth class"),
     Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
     Column(
-        "probability",
-        pa.float32(),
-        "1",
-        "confidence, maximum of the softmax, computed in float64",
+        "probability", pa.float32(), "1", "confidence, maximum of the softmax, computed in float64"
     ),
 )
 
@@ -95,7 +92,7 @@ def check_columns(
     metadata: Mapping[str, str] | None = None,
     first_label: str = "",
 ) -> dict[str, Any]:
-    """Check raw columns (`label` may be missing), and convert them to the fields of `Predictions`.
+    """Check raw columns, `label` perhaps missing, and convert them to the fields of `Predictions`.
 
     `first_label` is how the caller gives the first label, for a message about labels from 1.
     """
@@ -180,7 +177,7 @@ def _check_probabilities(values: npt.NDArray[Any], file: object) -> npt.NDArray[
 def _check_numbers(
     values: npt.NDArray[Any], name: str, remedy: str, file: object
 ) -> npt.NDArray[Any]:  # fmt: skip
-    """Refuse an array that is not of numbers or not one-dimensional."""
+    """Return values as an array; refuse it unless it is one-dimensional and of numbers."""
     values = np.asarray(values)
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)

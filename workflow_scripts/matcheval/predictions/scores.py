@@ -195,7 +195,7 @@ def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: obje
 
 
 def read_values(raw: RawFile, name: str) -> npt.NDArray[Any]:
-    """Return a column's values, class names converted to labels from 0; refuse empty cells."""
+    """Return a column's values, class names converted to labels; refuse empty cells."""
     column = raw.columns[name]
     values = column.values
     if values.ndim == 2 and values.shape[1] == 1:

@@ -95,7 +95,7 @@ _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 def check_truth(
     right: Sequence[npt.NDArray[np.bool_]], layout: Layout, file: object
 ) -> list[str]:  # fmt: skip
-    """Refuse labels that equal the predictions in all rows of all files; return lesser warnings."""
+    """Refuse labels that equal the predictions everywhere; return warnings if this is less sure."""
     n = max(map(len, right))
     if layout.labels_are_true or n < _FEW_ROWS:
         return []
@@ -159,7 +159,7 @@ def _read_count(metadata: Mapping[str, str], key: str) -> int:
 
 
 def repeats_warning(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """Warn if all rows occur twice, three or five times, told by unrounded confidences."""
+    """Warn if all rows occur 2, 3 or 5 times, unless confidences are rounded."""
     p, names = columns["probability"], ("label", "prediction", "probability")
     if len(p) < _MIN_ROWS or p.dtype.kind != "f":
         return []
@@ -180,7 +180,7 @@ def repeats_warning(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
 def _unlike_confidences(
     labels: Integers, predicted: Integers, confidences: npt.NDArray[np.floating], n_classes: int
 ) -> Iterator[str]:
-    """Warn if confidences look unlike the probabilities of the predicted classes."""
+    """Warn if confidences cannot be the probabilities of the predicted classes."""
     right, highest = labels == predicted, float(confidences.max())
     steps = [d for d in (1, 2, 3, 4) if abs(confidences - confidences.round(d)).max() < 1e-6]
     rounding = 0.6 * 10.0 ** -steps[0] if steps else 0.005 / n_classes  # of 16 bits
@@ -261,7 +261,7 @@ def _labels_shifted_by_one(labels: Integers, predicted: Integers) -> Iterator[st
 def _best_renumbering(
     labels: Integers, predicted: Integers
 ) -> tuple[float, list[tuple[int, int]]] | None:
-    """Return the accuracy if classes are renumbered, and who moves; None if not one-to-one."""
+    """Return the accuracy after the best renumbering of classes, and its changes, or None."""
     _, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
     often = counts[which] >= 3  # a label that occurs once has one prediction anyway
     if often.sum() < max(_MIN_ROWS, 0.5 * len(labels)):
