@@ -312,12 +312,12 @@ class _Estimator:
         """Predict accuracies from means of a score's values over resamples of the target."""
         assert score.values is not None
         whole = self._fitted[score.name, WHOLE]
-        of_target, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
+        values, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
         for b, rows in enumerate(self._resample_rows(sides.target, stream)()):
             key = (score.name, b)
             if key not in self._fitted:
                 self._fitted[key] = self._refit_line(whole, b)
-            estimates[b] = self._fitted[key].predict(float(of_target[rows].mean()), sides)
+            estimates[b] = self._fitted[key].predict(float(values[rows].mean()), sides)
         return estimates
 
     def _refit_line(self, whole: _FittedMethod, resample: int) -> _FittedMethod:

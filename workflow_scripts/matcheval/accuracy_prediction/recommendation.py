@@ -62,7 +62,8 @@ class Recommendation:
 def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
     """Recommend a prediction for each target, from rows of `estimation.ESTIMATES` in its order."""
     return [
-        _recommend(target, list(own)) for target, own in groupby(rows, lambda row: row["target"])
+        _recommend(target, list(group))
+        for target, group in groupby(rows, lambda row: row["target"])
     ]
 
 
@@ -165,12 +166,12 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     first, advice_on = rows[0], {advice.target: advice for advice in recommend(rows)}
     accuracy = _format_percent(first["accuracy_base"])
     lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
-    for target, of_target in groupby(rows, lambda row: row["target"]):
+    for target, target_rows in groupby(rows, lambda row: row["target"]):
         advice = advice_on[target]
         claim = f"{advice.strength}: {advice.text} ({advice.reason})"
         fill = partial(textwrap.fill, width=_WIDTH, break_on_hyphens=False)
         texts = [fill(claim), fill(f"next: {advice.next_step}")]
-        lines += ["", *texts, "", *_target_lines(target, list(of_target))]
+        lines += ["", *texts, "", *_target_lines(target, list(target_rows))]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "

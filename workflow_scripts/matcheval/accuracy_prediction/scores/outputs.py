@@ -226,8 +226,8 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
         arrays = [getattr(part, name) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    of_parts = [part.statistics for part in parts if part.statistics is not None]
-    statistics = pooled(of_parts) if len(of_parts) == len(parts) else None
+    known_statistics = [part.statistics for part in parts if part.statistics is not None]
+    statistics = pooled(known_statistics) if len(known_statistics) == len(parts) else None
     names = [name for name in _BY_DATAPOINT if name != "index"]
     return Outputs(statistics=statistics, **{name: concatenated(name) for name in names})
 
@@ -334,15 +334,15 @@ def _cut(
     """Restrict outputs to the classes of a rule, and to the chosen datapoints (None: all)."""
     cut = replace(outputs, probabilities=None, labels=labels)
     cut = cut if chosen is None else cut.rows(chosen)
-    classes, whole = rule.classes, outputs.probabilities
-    if whole is None or (rule.renormalise and cut.logits is not None):
+    classes, all_probabilities = rule.classes, outputs.probabilities
+    if all_probabilities is None or (rule.renormalise and cut.logits is not None):
         assert cut.logits is not None
         probabilities = class_probabilities(cut.logits, rule)
     else:
         if chosen is None:
-            probabilities = np.take(whole, classes, axis=1)
+            probabilities = np.take(all_probabilities, classes, axis=1)
         else:
-            probabilities = whole[np.ix_(np.flatnonzero(chosen), classes)]
+            probabilities = all_probabilities[np.ix_(np.flatnonzero(chosen), classes)]
         if rule.renormalise:
             sums = probabilities.sum(axis=1, keepdims=True)
             if zero := int((sums == 0).sum()):
