@@ -48,21 +48,21 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def table(name: str, label: str, stem: str = "{suite}") -> Artifact:
+        def suite_table(name: str, label: str, stem: str = "{suite}") -> Artifact:
             labels = {"table": label, "of": "{suite}"}
             return self.table(f"{name}/{stem}", _CAPTIONS[name], labels)
 
         predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
         self.predicted = Artifact(predicted, (".parquet", ".csv"))
-        self.errors = table("errors", "errors")
-        self.correlations = table("correlations", "correlations")
-        self.group_gaps = table("gaps_by_group", "gaps")
-        self.rankings = table("rankings", "rankings of methods")
-        counts, model_stem = "numbers of images and errors", "{suite}/{scored}"
-        self.counts = table("counts", counts)
-        self.differences = table("differences", "differences of errors")
-        self.errors_of_model = table("errors_of_models", "errors of {scored}", model_stem)
-        self.counts_of_model = table("counts_of_models", f"{counts} of {{scored}}", model_stem)
+        self.errors = suite_table("errors", "errors")
+        self.correlations = suite_table("correlations", "correlations")
+        self.group_gaps = suite_table("gaps_by_group", "gaps")
+        self.rankings = suite_table("rankings", "rankings of methods")
+        counts, stem = "numbers of images and errors", "{suite}/{scored}"
+        self.counts = suite_table("counts", counts)
+        self.differences = suite_table("differences", "differences of errors")
+        self.errors_of_model = suite_table("errors_of_models", "errors of {scored}", stem)
+        self.counts_of_model = suite_table("counts_of_models", f"{counts} of {{scored}}", stem)
         self.between = self.table(
             "between_suites", _CAPTIONS["between_suites"],
             {"table": "rankings of methods on two suites"},
@@ -135,6 +135,7 @@ class AccuracyPrediction(CheckedPrediction):
         return [settings.base, *([settings.reference] if settings.reference else [])]
 
     def _all_sets(self, suite: str) -> list[str]:
+        """Return the names of the base, the reference, and all test sets of a suite."""
         return [*self._base_and_reference(suite), *self.study.suites[suite].datasets]
 
     def _sets_with_description(self, suite: str) -> list[str]:

@@ -59,6 +59,7 @@ class Results:
 
 
 def _add_titles(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `title`: what readers call each row's method."""
     return table.assign(title=titles(table))
 
 

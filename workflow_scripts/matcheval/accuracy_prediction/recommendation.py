@@ -68,6 +68,7 @@ def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
 
 
 def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation:
+    """Recommend one of the predictions for a target, or to label datapoints instead."""
     defined = {
         row["method"]: row for row in rows if not row["variant"] and math.isfinite(row["predicted"])
     }
@@ -114,6 +115,7 @@ def _describe_set_interval(row: Mapping[str, Any]) -> str:
 
 
 def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+    """Recommend the prediction of a row, with its interval and how labels would test it."""
     value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
     digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
     bounds = f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if math.isfinite(low) else ""

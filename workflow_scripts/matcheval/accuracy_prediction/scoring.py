@@ -360,7 +360,7 @@ def write_agreement(
     in_parts = {member.dataset for member in stored.suite.members if member.counting}
 
     def read(dataset: str, model: str) -> Outputs:
-        # Predicted classes are enough, except where the argmax is restricted to some of them.
+        """Read predicted classes; logits only where the argmax is restricted to some classes."""
         whole = not in_parts if dataset == stored.base else dataset not in in_parts
         return stored.files.read(dataset, model, wanted=() if whole else ("logits",))
 

@@ -162,6 +162,7 @@ def simultaneous_intervals(errors: Floats, units: npt.NDArray[np.intp], level: f
     sizes = np.bincount(numbers).astype(float)
 
     def draw_counts(n: int) -> Floats:
+        """Draw how often each of n is in every bootstrap resample, shape (RESAMPLES, n)."""
         return rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
 
     model_counts, unit_counts = draw_counts(n_models), draw_counts(n_units)

@@ -245,7 +245,7 @@ class Replication(Analysis):
 
     @property
     def selection_frequencies(self) -> dict[str, str]:
-        """Files with the selection frequencies of the images, by dataset that was sampled here."""
+        """Files with images' selection frequencies, by dataset, of sets in pairs sampled here."""
         built = self.study.built_datasets
         files = {d: built[d].selection_frequencies for d in built if d in self.study.paired}
         return {dataset: file for dataset, file in files.items() if file}

@@ -19,7 +19,7 @@ _BLOCK = 1_000_000  # values of resamples at a time, which bounds memory
 
 
 def least_models(n_bases: int) -> int:
-    """Return how many models leave-one-out fits on accuracies on base sets need at least."""
+    """Return the least number of models for leave-one-out fits on `n_bases` base accuracies."""
     # Without one of them, two more than there are bases.
     return n_bases + 3
 
@@ -107,7 +107,7 @@ def effective_robustness(
     seed: int,
     confidence: float,
 ) -> dict[str, Any]:
-    """Compare each model's accuracy with that expected from the fit to all others, by column name.
+    """Compute effective robustness, accuracy minus that by the fit to other models, by column name.
 
     `accuracy`, shape (1 + n_bases, n_models), is of the new set, then of its bases; `drawn`, shape
     (resamples, 1 + n_bases, n_models), are resamples of it by `draw_accuracies`, or none for no

@@ -256,6 +256,7 @@ def accuracy_quantile(scores: Floats, errors: int) -> float:
 
 
 def _order_statistic(scores: Floats, k: int) -> float:
+    """Return the k-th smallest score, counted from 0."""
     return float(np.partition(scores, k)[k])
 
 

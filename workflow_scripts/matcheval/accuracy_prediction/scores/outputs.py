@@ -222,8 +222,8 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
     if len(parts) == 1:
         return parts[0]
 
-    def concatenated(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
+    def concatenated(attribute: str) -> Any:
+        arrays = [getattr(part, attribute) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
     known_statistics = [part.statistics for part in parts if part.statistics is not None]
@@ -236,8 +236,8 @@ def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
     """Combine the feature statistics of several sets into those of all their datapoints."""
     n = np.array([part.n for part in parts], np.float64)
 
-    def weighted_mean(name: str) -> Any:
-        values = np.stack([getattr(part, name) for part in parts])
+    def weighted_mean(attribute: str) -> Any:
+        values = np.stack([getattr(part, attribute) for part in parts])
         return np.tensordot(n, values, axes=1) / n.sum()
 
     mean = weighted_mean("feature_mean")
