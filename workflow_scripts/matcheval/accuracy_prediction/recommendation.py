@@ -62,8 +62,7 @@ class Recommendation:
 def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
     """Recommend a prediction for each target, from rows of `estimation.ESTIMATES` in its order."""
     return [
-        _recommend(target, list(group))
-        for target, group in groupby(rows, lambda row: row["target"])
+        _recommend(target, list(part)) for target, part in groupby(rows, lambda row: row["target"])
     ]
 
 
@@ -88,7 +87,7 @@ def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         also = ", and has their class frequencies" if row["method"] == _COT else ""
         why = f"assumes that it changed as did the {row['n_fitted']} sets to calibrate on{also}; "
         why += f"it lies between them. {_describe_set_interval(row)}"
-        return _recommend_prediction(target, row, why)
+        return _rely_on(target, row, why)
     if len(plain) < 2:
         return _recommend_labels(target, "no two methods have what they need", rows[0])
     predicted = [defined[name]["predicted"] for name in plain]
@@ -100,9 +99,7 @@ def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         return _recommend_labels(target, f"{why}, more than {points} apart: not reliable", shown)
     why = "assumes that confidence means what it does on the base, which no labels have tested"
     why += f"; {len(plain)} methods that need no further labelled sets agree within {points}"
-    return _recommend_prediction(
-        target, shown, f"{why}. The interval is of the sampling of images alone"
-    )
+    return _rely_on(target, shown, f"{why}. The interval is of the sampling of images alone")
 
 
 def _describe_set_interval(row: Mapping[str, Any]) -> str:
@@ -114,7 +111,7 @@ def _describe_set_interval(row: Mapping[str, Any]) -> str:
     return f"{text} (jackknife+, {row['n_groups']} groups of sets)"
 
 
-def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
     """Recommend the prediction of a row, with its interval and how labels would test it."""
     value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
     digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
@@ -132,9 +129,8 @@ def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> R
 
 def _recommend_labels(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     """Recommend to label random datapoints, as no prediction can be relied on for a reason."""
-    nan = float("nan")
     return Recommendation(
-        target, "", nan, nan, nan, Strength.OPEN,
+        target, "", math.nan, math.nan, math.nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,
         in_words_of_caller(
             f"Label {_format_label_count(row['n'])} random datapoints, for an interval of about "

@@ -153,9 +153,7 @@ def resampled_confidences(
     """Return the mean confidence of each resample at its own temperature, given as a logarithm."""
     low, high = temperatures.min() - 1e-3, temperatures.max() + 1e-3
     predicted = logits.argmax(axis=1)
-    means = _resampled_means(
-        logits, predicted, draws, low, high, progress, lambda loss: np.exp(-loss)
-    )
+    means = _resampled_means(logits, predicted, draws, low, high, progress, lambda x: np.exp(-x))
     positions = 2 * (temperatures - low) / (high - low) - 1
     return np.asarray(chebval(positions, means, tensor=False))
 
