@@ -48,21 +48,21 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def table(name: str, label: str, stem: str = "{suite}") -> Artifact:
+        def suite_table(name: str, label: str, stem: str = "{suite}") -> Artifact:
             labels = {"table": label, "of": "{suite}"}
             return self.table(f"{name}/{stem}", _CAPTIONS[name], labels)
 
         predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
         self.predicted = Artifact(predicted, (".parquet", ".csv"))
-        self.errors = table("errors", "errors")
-        self.correlations = table("correlations", "correlations")
-        self.group_gaps = table("gaps_by_group", "gaps")
-        self.rankings = table("rankings", "rankings of methods")
-        counts, of_model = "numbers of images and errors", "{suite}/{scored}"
-        self.counts = table("counts", counts)
-        self.differences = table("differences", "differences of errors")
-        self.errors_of_model = table("errors_of_models", "errors of {scored}", of_model)
-        self.counts_of_model = table("counts_of_models", f"{counts} of {{scored}}", of_model)
+        self.errors = suite_table("errors", "errors")
+        self.correlations = suite_table("correlations", "correlations")
+        self.group_gaps = suite_table("gaps_by_group", "gaps")
+        self.rankings = suite_table("rankings", "rankings of methods")
+        counts, stem = "numbers of images and errors", "{suite}/{scored}"
+        self.counts = suite_table("counts", counts)
+        self.differences = suite_table("differences", "differences of errors")
+        self.errors_of_model = suite_table("errors_of_models", "errors of {scored}", stem)
+        self.counts_of_model = suite_table("counts_of_models", f"{counts} of {{scored}}", stem)
         self.between = self.table(
             "between_suites", _CAPTIONS["between_suites"],
             {"table": "rankings of methods on two suites"},
@@ -81,8 +81,8 @@ class AccuracyPrediction(CheckedPrediction):
         """Return the sets of a suite that rotation is scored on; none if it is not chosen."""
         if not any(Data.IMAGES in score.needs for score in self.chosen):
             return []
-        asked = self.settings.suites[suite].rotation
-        return self.study.suites[suite].datasets if asked == "all" else list(asked)
+        chosen = self.settings.suites[suite].rotation
+        return self.study.suites[suite].datasets if chosen == "all" else list(chosen)
 
     def rotated_with_base(self, suite: str) -> list[str]:
         """Return the names of the base of a suite and of the sets that rotation is scored on."""
@@ -105,14 +105,14 @@ class AccuracyPrediction(CheckedPrediction):
     def targets(self) -> list[str]:
         """Paths of the predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        of_suite = (
+        tables = (
             self.predicted, self.errors, self.correlations, self.group_gaps, self.rankings,
             self.counts, self.differences,
         )  # fmt: skip
-        targets = [path for table in of_suite for path in table.expand(suite=suites)]
+        targets = [path for table in tables for path in table.expand(suite=suites)]
         targets += self.between.expand() if len(suites) > 1 else []
-        for of_model in (self.errors_of_model, self.counts_of_model):
-            targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
+        for model_table in (self.errors_of_model, self.counts_of_model):
+            targets += model_table.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
             targets += self.figure_of_suite.expand(suite=suite, figure=self.figures_of(suite))
         return targets
@@ -135,6 +135,7 @@ class AccuracyPrediction(CheckedPrediction):
         return [settings.base, *([settings.reference] if settings.reference else [])]
 
     def _all_sets(self, suite: str) -> list[str]:
+        """Return the names of the base, the reference, and all test sets of a suite."""
         return [*self._base_and_reference(suite), *self.study.suites[suite].datasets]
 
     def _sets_with_description(self, suite: str) -> list[str]:
@@ -256,10 +257,10 @@ class AccuracyPrediction(CheckedPrediction):
 
     def _noted_settings(self, suite: str) -> dict[str, Any]:
         """Return the settings to state in notes below the tables of a suite, by label."""
-        of_suite, settings = self.settings.suites[suite], self.settings
+        suite_settings, settings = self.settings.suites[suite], self.settings
         noted = {
-            "base": of_suite.base,
-            "reference": of_suite.reference or "none",
+            "base": suite_settings.base,
+            "reference": suite_settings.reference or "none",
             "seeds": ", ".join(map(str, settings.seeds)),
             "prototypes": settings.n_prototypes,
             "renormalised": settings.renormalise,

@@ -119,8 +119,8 @@ def error_columns(table: pd.DataFrame) -> list[TextColumn]:
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             column = rows.merge(column, on=["method", "variant"], how="left")
             cells[place_name(group, subgroup)] += _format_errors(column)
-        of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
-        total = rows.merge(of_all, on=["method", "variant"])
+        over_all_sets = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
+        total = rows.merge(over_all_sets, on=["method", "variant"])
         for of in ("sets", "subgroups"):
             ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
             bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
@@ -221,8 +221,8 @@ def tabulate_errors(
     keys = ["suite", "view", *PROCEDURE, "method", "variant"]
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
-    for case, of_case in predicted.groupby(keys[:-2], sort=False):
-        array = ErrorArray(of_case)
+    for case, part in predicted.groupby(keys[:-2], sort=False):
+        array = ErrorArray(part)
         for group, subgroup, chosen in _group_masks(array.sets):
             place = {"group": group, "subgroup": subgroup, "confidence": confidence}
             errors = array.errors(chosen, confidence, resamples)
@@ -255,8 +255,8 @@ def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
     sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
     rows = []
-    for (model, suite), of_model in sets.groupby(["model", "suite"], sort=False):
-        for group, part in (*of_model.groupby("group", sort=False), (ALL, of_model)):
+    for (model, suite), model_sets in sets.groupby(["model", "suite"], sort=False):
+        for group, part in (*model_sets.groupby("group", sort=False), (ALL, model_sets)):
             means = part[["accuracy_base", "accuracy", "gap"]].mean()
             rows.append([model, suite, group, len(part), *means])
     return pd.DataFrame(rows, columns=GROUP_GAPS.names)
@@ -351,8 +351,8 @@ def correlation_columns(
     heads = {"spearman": "Spearman ρ", "pearson": "Pearson r", "kendall": "Kendall τ-b"}
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(excluded_from_mean)]
     whole = whole[whole["subgroup"] == ALL]
-    every = whole[whole["group"] == ALL].groupby(keys, sort=False)
-    means = every[list(heads)].agg(["mean", "min", "max"])
+    over_all_sets = whole[whole["group"] == ALL].groupby(keys, sort=False)
+    means = over_all_sets[list(heads)].agg(["mean", "min", "max"])
     means.columns = pd.Index([kind + end for kind in heads for end in ("", "_low", "_high")])
     columns = lay_out(
         means.assign(title=titles(means.reset_index())),

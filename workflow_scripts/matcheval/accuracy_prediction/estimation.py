@@ -136,7 +136,7 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class _FittedMethod:
+class _Fitted:
     """A method with the fitted state of its score, and the points (x, y) of its regression.
 
     `is_used` says on which sets to calibrate on the score is defined.
@@ -149,9 +149,7 @@ class _FittedMethod:
     is_used: npt.NDArray[np.bool_]
 
     @classmethod
-    def fit(
-        cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int
-    ) -> "_FittedMethod":
+    def fit(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
         """Fit a score to the base, and its regression to the sets to calibrate on."""
         state = score.fitted(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
@@ -207,7 +205,7 @@ class _Estimator:
         self._sides = [Sides(base, outputs, seed) for outputs in calibration]
         self._lean_base = _drop_unused(base, methods, is_base=True)
         self._lean_calibration = [_drop_unused(outputs, methods) for outputs in calibration]
-        self._fitted: dict[tuple[str, int], _FittedMethod] = {}
+        self._fitted: dict[tuple[str, int], _Fitted] = {}
 
     def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
         """Yield the predictions by all methods of the accuracy on a set, as rows of `ESTIMATES`."""
@@ -260,11 +258,11 @@ class _Estimator:
 
     def _fit(
         self, score: Score, resample: int, base: Outputs, calibration: Sequence[Sides]
-    ) -> _FittedMethod:
+    ) -> _Fitted:
         """Fit a method to a resample, or return its cached fit, which all targets share."""
         key = (score.name, resample)
         if key not in self._fitted:
-            self._fitted[key] = _FittedMethod.fit(score, base, calibration, self._seed)
+            self._fitted[key] = _Fitted.fit(score, base, calibration, self._seed)
         return self._fitted[key]
 
     def _bootstrap_intervals(
@@ -312,15 +310,15 @@ class _Estimator:
         """Predict accuracies from means of a score's values over resamples of the target."""
         assert score.values is not None
         whole = self._fitted[score.name, WHOLE]
-        of_target, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
+        values, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
         for b, rows in enumerate(self._resample_rows(sides.target, stream)()):
             key = (score.name, b)
             if key not in self._fitted:
                 self._fitted[key] = self._refit_line(whole, b)
-            estimates[b] = self._fitted[key].predict(float(of_target[rows].mean()), sides)
+            estimates[b] = self._fitted[key].predict(float(values[rows].mean()), sides)
         return estimates
 
-    def _refit_line(self, whole: _FittedMethod, resample: int) -> _FittedMethod:
+    def _refit_line(self, whole: _Fitted, resample: int) -> _Fitted:
         """Fit the regression of a score with values to a resample of the sets to calibrate on."""
         assert whole.score.values is not None
         points = []

@@ -174,10 +174,10 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
     with drawing(4.6, 3.6, "", note) as figure:
         axes, start = figure.add_subplot(), 0
         for label, part in parts.items():
-            own, start = points[start : start + len(part)], start + len(part)
+            xy, start = points[start : start + len(part)], start + len(part)
             color, marker = looks.get(label, (plots.GREY, "o"))
             axes.plot(
-                *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
+                *xy.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
@@ -224,17 +224,17 @@ def plot_outputs(
         by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
         style.save_figure(plot_confidences(model, by_name), *outputs)
         return
-    wanted = options["class_name"]
-    if wanted not in reader.classes:
-        raise unknown_name_error("class", wanted, reader.classes, file="configuration")
-    label = list(reader.classes).index(wanted)
+    class_name = options["class_name"]
+    if class_name not in reader.classes:
+        raise unknown_name_error("class", class_name, reader.classes, file="configuration")
+    label = list(reader.classes).index(class_name)
     parts: dict[str, list[Features]] = {BASE: [_sample_features(reader.base, label, base)]}
     for member in suite.members:
         if options["group"] in (None, member.group):
             name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
             parts.setdefault(name, []).append(_sample_features(of_set, label, member.dataset))
     features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    style.save_figure(plot_features(model, wanted, features), *outputs)
+    style.save_figure(plot_features(model, class_name, features), *outputs)
 
 
 def _sample_features(outputs: Outputs, label: int, dataset: str) -> Features:

@@ -155,10 +155,10 @@ class OutputFiles:
         """Return a function that reads a model's or ensemble's outputs on datasets joined by +."""
 
         def read(dataset: str) -> Outputs:
-            of_members = {member: self.read(dataset, member) for member in members}
-            if len(of_members) == 1:
-                return of_members[members[0]]
-            return average(of_members, ensemble, dataset)
+            by_member = {member: self.read(dataset, member) for member in members}
+            if len(by_member) == 1:
+                return by_member[members[0]]
+            return average(by_member, ensemble, dataset)
 
         return lambda datasets: joined([read(dataset) for dataset in datasets.split("+")])
 

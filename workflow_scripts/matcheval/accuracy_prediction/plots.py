@@ -59,6 +59,7 @@ class Results:
 
 
 def _add_titles(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `title`: what readers call each row's method."""
     return table.assign(title=titles(table))
 
 
@@ -68,9 +69,9 @@ def _has_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> "pd.Series[b
 
 def _select_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
     """Select predictions by a procedure, and direct ones of other methods on the same sets."""
-    own = rows[_has_procedure(rows, procedure)]
-    direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(own["dataset"])]
-    return pd.concat([own, direct[~direct["title"].isin(own["title"])]], ignore_index=True)
+    chosen = rows[_has_procedure(rows, procedure)]
+    direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(chosen["dataset"])]
+    return pd.concat([chosen, direct[~direct["title"].isin(chosen["title"])]], ignore_index=True)
 
 
 def _how(procedure: Sequence[str]) -> str:
@@ -288,9 +289,9 @@ def _paired_errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> pd.Da
         rows = rows.assign(subgroup=names.where(names != "", "no name"))
     keys = list(dict.fromkeys([by, "model", "dataset"]))
     columns = [title_of[method] for method in methods]
-    both = rows.pivot_table("error", keys, "title", sort=False).reindex(columns=columns).dropna()
-    order = [name for name in dict.fromkeys(rows[by]) if name in both.index.get_level_values(by)]
-    return both.groupby(level=by).mean().loc[order]
+    errors = rows.pivot_table("error", keys, "title", sort=False).reindex(columns=columns).dropna()
+    order = [name for name in dict.fromkeys(rows[by]) if name in errors.index.get_level_values(by)]
+    return errors.groupby(level=by).mean().loc[order]
 
 
 # --- Points against accuracies and gaps
@@ -448,7 +449,7 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "style.Figure":
         list(zip(rankings[f"group_{n}"], rankings[f"subgroup_{n}"], strict=True)) for n in (1, 2)
     )
     places = _limit_places(
-        dict.fromkeys(end for both in zip(firsts, seconds, strict=True) for end in both)
+        dict.fromkeys(place for pair in zip(firsts, seconds, strict=True) for place in pair)
     )
     order = {place: number for number, place in enumerate(places)}
     values = np.full((len(places), len(places)), np.nan)

@@ -62,11 +62,12 @@ class Recommendation:
 def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
     """Recommend a prediction for each target, from rows of `estimation.ESTIMATES` in its order."""
     return [
-        _recommend(target, list(own)) for target, own in groupby(rows, lambda row: row["target"])
+        _recommend(target, list(part)) for target, part in groupby(rows, lambda row: row["target"])
     ]
 
 
 def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation:
+    """Recommend one of the predictions for a target, or to label datapoints instead."""
     defined = {
         row["method"]: row for row in rows if not row["variant"] and math.isfinite(row["predicted"])
     }
@@ -86,7 +87,7 @@ def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         also = ", and has their class frequencies" if row["method"] == _COT else ""
         why = f"assumes that it changed as did the {row['n_fitted']} sets to calibrate on{also}; "
         why += f"it lies between them. {_describe_set_interval(row)}"
-        return _recommend_prediction(target, row, why)
+        return _rely_on(target, row, why)
     if len(plain) < 2:
         return _recommend_labels(target, "no two methods have what they need", rows[0])
     predicted = [defined[name]["predicted"] for name in plain]
@@ -98,9 +99,7 @@ def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation
         return _recommend_labels(target, f"{why}, more than {points} apart: not reliable", shown)
     why = "assumes that confidence means what it does on the base, which no labels have tested"
     why += f"; {len(plain)} methods that need no further labelled sets agree within {points}"
-    return _recommend_prediction(
-        target, shown, f"{why}. The interval is of the sampling of images alone"
-    )
+    return _rely_on(target, shown, f"{why}. The interval is of the sampling of images alone")
 
 
 def _describe_set_interval(row: Mapping[str, Any]) -> str:
@@ -112,7 +111,8 @@ def _describe_set_interval(row: Mapping[str, Any]) -> str:
     return f"{text} (jackknife+, {row['n_groups']} groups of sets)"
 
 
-def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+    """Recommend the prediction of a row, with its interval and how labels would test it."""
     value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
     digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
     bounds = f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if math.isfinite(low) else ""
@@ -129,9 +129,8 @@ def _recommend_prediction(target: str, row: Mapping[str, Any], reason: str) -> R
 
 def _recommend_labels(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
     """Recommend to label random datapoints, as no prediction can be relied on for a reason."""
-    nan = float("nan")
     return Recommendation(
-        target, "", nan, nan, nan, Strength.OPEN,
+        target, "", math.nan, math.nan, math.nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,
         advice_for_caller(
             f"Label {_format_label_count(row['n'])} random datapoints, for an interval of about "
@@ -165,12 +164,12 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     first, advice_on = rows[0], {advice.target: advice for advice in recommend(rows)}
     accuracy = _format_percent(first["accuracy_base"])
     lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
-    for target, of_target in groupby(rows, lambda row: row["target"]):
+    for target, target_rows in groupby(rows, lambda row: row["target"]):
         advice = advice_on[target]
         claim = f"{advice.strength}: {advice.text} ({advice.reason})"
         fill = partial(textwrap.fill, width=_WIDTH, break_on_hyphens=False)
         texts = [fill(claim), fill(f"next: {advice.next_step}")]
-        lines += ["", *texts, "", *_target_lines(target, list(of_target))]
+        lines += ["", *texts, "", *_target_lines(target, list(target_rows))]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "

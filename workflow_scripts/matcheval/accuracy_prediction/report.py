@@ -54,17 +54,17 @@ def _format_error(row: Row) -> str:
 
 def _headline(suite: str, rows: Sequence[Row]) -> sections.Headline:
     """State the errors of base accuracy, AC and DoC on a suite, and how many labels are better."""
-    said = []
+    sentences = []
     for method in (_BASE, *_COMPARED):
-        if own := [row for row in rows if row["method"] == method and not row["variant"]]:
+        if method_rows := [row for row in rows if row["method"] == method and not row["variant"]]:
             is_base = method == _BASE
-            name = "To assume the accuracy of the base" if is_base else own[0]["title"]
+            name = "To assume the accuracy of the base" if is_base else method_rows[0]["title"]
             errors = [
                 f"{_format_error(row)} points{'' if is_base else ', ' + row['how']} "
                 f"({counted(row['n_sets'], 'set')})"
-                for row in own
+                for row in method_rows
             ]
-            said.append(f"{name} errs by {'; '.join(errors)}.")
+            sentences.append(f"{name} errs by {'; '.join(errors)}.")
     points = max(1, round(100 * float(rows[0]["mae"])))
     step = (
         f"Where an error of {points} points matters, label images: {labels_for(points / 100):,} "
@@ -72,7 +72,7 @@ def _headline(suite: str, rows: Sequence[Row]) -> sections.Headline:
     )
     return sections.Headline(
         subject=f"Accuracies predicted without labels: {suite}",
-        lines=tuple(map(sections.Sentence, said)),
+        lines=tuple(map(sections.Sentence, sentences)),
         next_step=step,
         notes=(
             f"Mean absolute errors with {level_text(rows[0]['confidence'])} intervals for the "

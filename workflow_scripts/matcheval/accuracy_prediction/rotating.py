@@ -58,6 +58,7 @@ def score_rotation(
     scores = [SCORES[method] for method in job.methods]
 
     def read_with_orientations(seed: int, dataset: str) -> Outputs:
+        """Read the model's outputs, with logits of orientations on all sets but the base."""
         outputs = stored.files.read(dataset, name)
         if dataset == stored.base:
             return outputs
@@ -111,6 +112,7 @@ class _RotatedPasses:
 
     @cached_property
     def _base_features(self) -> Floats:
+        """Features of the images of the base in all orientations."""
         return self._run(self.job.stored.base, np.asarray)
 
     @cached_property

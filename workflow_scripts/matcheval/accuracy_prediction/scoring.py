@@ -232,9 +232,10 @@ def score_suite(
             "n_base": len(base), "accuracy_base": base.accuracy,
         }  # fmt: skip
         for scorer in scorers:
-            own, seed = subsets if scorer is scorers[0] else _NO_SUBSETS, scorer.sources.seed
+            seed = scorer.sources.seed
+            scored_subsets = subsets if scorer is scorers[0] else _NO_SUBSETS
             names = reader.class_names(member)
-            parts = own.parts(target, member.dataset, names, reader.suite_class_names)
+            parts = scored_subsets.parts(target, member.dataset, names, reader.suite_class_names)
             for view, draw, chosen in parts:
                 part = target if chosen is None else target.rows(chosen)
                 truth = {
@@ -292,7 +293,7 @@ def score_pool(
 
     `recipes` names the recipe of each model without its seed; None if they are not known.
     """
-    of_recipes = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
+    recipe_numbers = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
     members, in_pool = stored.suite.members, np.array([model not in single for model in models])
     reader = SuiteReader(stored, lambda name: read(name, models[0]))
     rules = {member.dataset: reader.class_rule_of(member) for member in members}
@@ -310,11 +311,11 @@ def score_pool(
         rule, pool = rules[member.dataset], _Pool(member.dataset)
         for model in models:
             pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
-        *_, n_base, of_base, accuracy_base = bases[rule]
-        for view, draw, n, of_target, accuracy in pool.parts(
+        *_, n_base, agreed_base, accuracy_base = bases[rule]
+        for view, draw, n, agreed, accuracy in pool.parts(
             subsets, names[member.dataset], suite_classes
         ):
-            agreements = agreement.Agreements(of_target, of_base, accuracy_base, of_recipes)
+            agreements = agreement.Agreements(agreed, agreed_base, accuracy_base, recipe_numbers)
             for score in scores:
                 try:
                     values, reason = score.of_models(agreements, in_pool), ""
@@ -340,10 +341,10 @@ def write_scores(
 ) -> None:  # fmt: skip
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
     reader = SuiteReader(stored, stored.files.reader(members, scored))
-    of_reference = reader.read(reference) if reference else None
+    reference_outputs = reader.read(reference) if reference else None
     chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
     scorers = [
-        ModelScorer(Sources(reader.base, of_reference, options, seed), chosen, is_ensemble)
+        ModelScorer(Sources(reader.base, reference_outputs, options, seed), chosen, is_ensemble)
         for seed in seeds
     ]
     table = score_suite(scored, reader, scorers, subsets)
@@ -359,7 +360,7 @@ def write_agreement(
     in_parts = {member.dataset for member in stored.suite.members if member.counting}
 
     def read(dataset: str, model: str) -> Outputs:
-        # Predicted classes are enough, except where the argmax is restricted to some of them.
+        """Read predicted classes; logits only where the argmax is restricted to some classes."""
         whole = not in_parts if dataset == stored.base else dataset not in in_parts
         return stored.files.read(dataset, model, wanted=() if whole else ("logits",))
 

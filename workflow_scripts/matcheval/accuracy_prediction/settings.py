@@ -183,8 +183,8 @@ class CheckedPrediction(Analysis):
     @property
     def has_agreement(self) -> bool:
         """Whether scores of agreement are chosen, and there are enough models for them."""
-        asked = any(score.name in POOL_SCORES for score in self.chosen)
-        return asked and len(self.pool) >= MIN_MODELS
+        is_chosen = any(score.name in POOL_SCORES for score in self.chosen)
+        return is_chosen and len(self.pool) >= MIN_MODELS
 
     @property
     def evaluated(self) -> tuple[str, ...]:
@@ -212,8 +212,8 @@ class CheckedPrediction(Analysis):
         if not self.pool:
             remedy = "Leave 'single' out to count all models"
             self._refuse("no model is left for means over models", self.field("single"), remedy)
-        for name, of_suite in settings.suites.items():
-            self._check_suite(name, of_suite)
+        for name, suite_settings in settings.suites.items():
+            self._check_suite(name, suite_settings)
         self._check_inputs()
 
     def _keeps(self, *outputs: str) -> bool:

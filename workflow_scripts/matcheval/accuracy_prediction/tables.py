@@ -162,11 +162,12 @@ def simultaneous_intervals(errors: Floats, units: npt.NDArray[np.intp], level: f
     sizes = np.bincount(numbers).astype(float)
 
     def draw_counts(n: int) -> Floats:
+        """Draw how often each of n is in every bootstrap resample, shape (RESAMPLES, n)."""
         return rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
 
-    of_models, of_units = draw_counts(n_models), draw_counts(n_units)
-    drawn = np.einsum("bi,miu,bu->bm", of_models, sums, of_units, optimize=True)
-    drawn /= n_models * (of_units @ sizes)[:, None]
+    model_counts, unit_counts = draw_counts(n_models), draw_counts(n_units)
+    drawn = np.einsum("bi,miu,bu->bm", model_counts, sums, unit_counts, optimize=True)
+    drawn /= n_models * (unit_counts @ sizes)[:, None]
     means = errors.mean(axis=(1, 2))
     differences = np.full((*means.shape, *means.shape, 3), np.nan)
     differences[..., 0] = means[None] - means[:, None]
@@ -223,9 +224,9 @@ def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str])
     rows = []
     for suites in combinations(dict.fromkeys(predicted["suite"]), 2):
         cases = []
-        for case, of_case in means[[*suites]].dropna().groupby(level=keys, sort=False):
-            spearman, kendall = rank_correlations(*of_case.to_numpy().T)
-            cases.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
+        for case, errors in means[[*suites]].dropna().groupby(level=keys, sort=False):
+            spearman, kendall = rank_correlations(*errors.to_numpy().T)
+            cases.append([*case[:3], *suites, case[3], len(errors), spearman, kendall])
         table = pd.DataFrame(cases, columns=BETWEEN.names)
         in_mean = table[~table["model"].isin(excluded_from_mean)].groupby(PROCEDURE, sort=False)
         numbers = in_mean[["n_methods", "spearman", "kendall"]].mean().reset_index()
@@ -317,12 +318,12 @@ def write_predictions(
     notes = _setting_notes({**settings, **pool})
     mean_errors = _write_errors(predictions, in_means, confidence, notes, errors, counts)
     for model in dict.fromkeys(path.stem for path in errors_of_models):  # P2, Tables 2, 6, A.2.2
-        own = predictions[predictions["model"] == model]
+        of_model = predictions[predictions["model"] == model]
         files = (
             [path for path in paths if path.stem == model]
             for paths in (errors_of_models, counts_of_models)
         )
-        _write_errors(own, own, confidence, _setting_notes(settings), *files)
+        _write_errors(of_model, of_model, confidence, _setting_notes(settings), *files)
     CORRELATIONS.write(
         tabulate_correlations(scored), correlations,
         [*notes, *_reason_notes(scored, "score")],
@@ -364,6 +365,6 @@ def write_between_suites(
     *, predicted: Sequence[Path], excluded_from_mean: Sequence[str], outputs: Sequence[Path]
 ) -> None:
     """Write rank correlations of methods' errors on every two suites, by model (P2, A.2.3, 4)."""
-    every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
-    table = tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
+    predictions = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
+    table = tabulate_between(predictions[predictions["view"] == WHOLE], excluded_from_mean)
     BETWEEN.write(table, outputs)

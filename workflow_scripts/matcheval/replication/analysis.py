@@ -130,10 +130,10 @@ class Replication(Analysis):
         self.result = self.table(stem, _CAPTIONS["results"], {**labels, "what": "results"})
         self.fits = self.table(f"{stem}.fits", _CAPTIONS["fits"], {**labels, "what": "fits"})
         self.region = Artifact(f"{study.folder}/replication/{stem}.region", (".parquet",))
-        of_figure, axes = "{pair}/replication/top{top}-{scale}", {**labels, "what": "{scale} axes"}
-        self.plot = self.figure(of_figure, _CAPTIONS["plot"], axes)
-        of_all = {"pair": "all", "top": "all", "what": "average changes"}
-        self.changes = self.table("changes", _CAPTIONS["changes"], of_all)
+        axes = {**labels, "what": "{scale} axes"}
+        self.plot = self.figure("{pair}/replication/top{top}-{scale}", _CAPTIONS["plot"], axes)
+        all_pairs = {"pair": "all", "top": "all", "what": "average changes"}
+        self.changes = self.table("changes", _CAPTIONS["changes"], all_pairs)
 
     def check(self) -> None:
         """Refuse top-k accuracies of a k above the number of top classes that inference keeps."""
@@ -245,7 +245,7 @@ class Replication(Analysis):
 
     @property
     def selection_frequencies(self) -> dict[str, str]:
-        """Files with the selection frequencies of the images, by dataset that was sampled here."""
+        """Files with images' selection frequencies, by dataset, of sets in pairs sampled here."""
         built = self.study.built_datasets
         files = {d: built[d].selection_frequencies for d in built if d in self.study.paired}
         return {dataset: file for dataset, file in files.items() if file}

@@ -113,11 +113,11 @@ def fit_replication(
             remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
     resampled = lines.bootstrap_lines(x, y, settings.resamples, settings.seed)
-    of_models = [(families or {}).get(name, "") for name in frame["model"]]
-    n_families = len(set(of_models)) if all(of_models) else 0  # 0 if not all are known
+    family = [(families or {}).get(name, "") for name in frame["model"]]
+    n_families = len(set(family)) if all(family) else 0  # 0 if not all are known
     over_families = None
     if n_families > 1:
-        over_families = lines.bootstrap_families(x, y, of_models, settings.resamples, settings.seed)
+        over_families = lines.bootstrap_families(x, y, family, settings.resamples, settings.seed)
     first = results.iloc[0]
     confidence = float(first["confidence"])
     row = {

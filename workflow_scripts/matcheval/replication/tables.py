@@ -179,11 +179,11 @@ def top_accuracies(
 ) -> pd.DataFrame:
     """Return the rows of the models' top-k accuracies, in order; an error if any has none."""
     frame: pd.DataFrame = table.to_pandas()
-    of_top, models = frame[frame["top"] == top].set_index("model"), list(models)
-    if absent := [model for model in models if model not in of_top.index]:
+    top_rows, models = frame[frame["top"] == top].set_index("model"), list(models)
+    if absent := [model for model in models if model not in top_rows.index]:
         problem = f"no top-{top} accuracy of {counted(len(absent), 'model')} ({listed(absent, 3)})"
         raise InputError(problem, file=dataset, field=field, remedy=remedy)
-    return of_top.loc[models]
+    return top_rows.loc[models]
 
 
 def accuracy_intervals(frame: pd.DataFrame, part: str, confidence: float) -> dict[str, Any]:

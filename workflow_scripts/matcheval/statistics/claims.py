@@ -56,7 +56,7 @@ class Evidence:
 
     @property
     def is_defined(self) -> bool:
-        """Whether there is an estimate with an error."""
+        """Whether the estimate is finite, with a finite standard error above 0."""
         return bool(math.isfinite(self.value) and _LEAST_ERROR < self.error < math.inf)
 
     def joint_half(self, joint_level: float, n_claims: int) -> float:

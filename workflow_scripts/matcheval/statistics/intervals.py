@@ -148,7 +148,7 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
     """Return Fisher's exact p-value that two accuracies are equal: twice the smaller tail."""
     from scipy.special import gammaln
 
-    total, both = correct + other_correct, n + other_n
+    total, n_both = correct + other_correct, n + other_n
     k = np.arange(max(0, total - other_n), min(n, total) + 1)
 
     def log_choose(size: int, count: npt.ArrayLike) -> FloatArray:
@@ -156,7 +156,7 @@ def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
         logarithm: FloatArray = gammaln(size + 1) - gammaln(chosen + 1) - gammaln(size - chosen + 1)
         return logarithm
 
-    p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(both, total))
+    p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(n_both, total))
     return min(1.0, 2 * float(min(p[k <= correct].sum(), p[k >= correct].sum())))
 
 

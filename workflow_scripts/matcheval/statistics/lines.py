@@ -33,7 +33,7 @@ class Line:
     residual_sd: float
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Evaluate the line."""
+        """Return y of the line at each x."""
         return self.slope * np.asarray(x, np.float64) + self.offset
 
 
@@ -211,4 +211,5 @@ def linear_correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
 
 
 def _has_correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+    """Whether there are at least two points, and neither x nor y is constant."""
     return len(x) >= 2 and np.ptp(x) != 0 and np.ptp(y) != 0

@@ -19,7 +19,7 @@ _BLOCK = 1_000_000  # values of resamples at a time, which bounds memory
 
 
 def least_models(n_bases: int) -> int:
-    """Return how many models leave-one-out fits on accuracies on base sets need at least."""
+    """Return the least number of models for leave-one-out fits on `n_bases` base accuracies."""
     # Without one of them, two more than there are bases.
     return n_bases + 3
 
@@ -73,11 +73,11 @@ def draw_accuracies(
     rng, drawn = np.random.default_rng(seed), np.empty((resamples, *n.shape))
     ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
     chance = np.clip(accuracy, *ends)
-    for i, of_set in enumerate(right):
-        if of_set is None:
+    for i, right_on_set in enumerate(right):
+        if right_on_set is None:
             drawn[:, i] = rng.binomial(n[i], chance[i], (resamples, n.shape[1]))
         else:
-            drawn[:, i] = _bootstrap_counts(of_set, resamples, rng)
+            drawn[:, i] = _bootstrap_counts(right_on_set, resamples, rng)
     drawn /= n
     return np.clip(drawn, *ends, out=drawn)
 
@@ -107,7 +107,7 @@ def effective_robustness(
     seed: int,
     confidence: float,
 ) -> dict[str, Any]:
-    """Compare each model's accuracy with that expected from the fit to all others, by column name.
+    """Compute effective robustness, accuracy minus that by the fit to other models, by column name.
 
     `accuracy`, shape (1 + n_bases, n_models), is of the new set, then of its bases; `drawn`, shape
     (resamples, 1 + n_bases, n_models), are resamples of it by `draw_accuracies`, or none for no
@@ -158,10 +158,10 @@ def effective_robustness(
         times = rng.multinomial(n_fitted, counts / n_fitted, len(resampled)).astype(np.float64)
         own = to_scale(np.swapaxes(resampled, 1, 2), scale)
         others = np.where(is_shared, own, np.column_stack([y, bases]))
-        of_fits = evaluate_without_each(
+        predicted = evaluate_without_each(
             terms(others[..., 1:]), others[..., 0], times, terms(own[..., 1:])
         )
-        rho = resampled[:, 0] - from_scale(of_fits, scale)
+        rho = resampled[:, 0] - from_scale(predicted, scale)
         rhos[first : first + block] = np.where(is_known, rho, np.nan)
     kept = [values[~np.isnan(values)] for values in rhos.T]
     pairs = [percentile_interval(v, confidence) if len(v) else (np.nan, np.nan) for v in kept]

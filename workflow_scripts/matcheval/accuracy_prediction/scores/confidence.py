@@ -107,12 +107,12 @@ def mean_loss(
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):
         wide = logits[start : start + rows].astype(np.float64)
-        every, top = np.arange(len(wide)), wide.argmax(axis=1)
-        wide -= wide[every, top][:, None]
+        indices, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[indices, top][:, None]
         wide /= temperature
-        true = wide[every, labels[start : start + rows]].sum()
+        true = wide[indices, labels[start : start + rows]].sum()
         np.exp(wide, out=wide)
-        wide[every, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
+        wide[indices, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
         total += float(np.log1p(wide.sum(axis=1)).sum() - true)
     return total / len(logits)
 
@@ -153,9 +153,7 @@ def resampled_confidences(
     """Return the mean confidence of each resample at its own temperature, given as a logarithm."""
     low, high = temperatures.min() - 1e-3, temperatures.max() + 1e-3
     predicted = logits.argmax(axis=1)
-    means = _resampled_means(
-        logits, predicted, draws, low, high, progress, lambda loss: np.exp(-loss)
-    )
+    means = _resampled_means(logits, predicted, draws, low, high, progress, lambda x: np.exp(-x))
     positions = 2 * (temperatures - low) / (high - low) - 1
     return np.asarray(chebval(positions, means, tensor=False))
 
@@ -177,10 +175,10 @@ def _resampled_means(
     for start in tracked(range(0, len(logits), rows), "temperatures", progress=progress):
         part = slice(start, start + rows)
         wide = logits[part].astype(np.float64)
-        every, top = np.arange(len(wide)), wide.argmax(axis=1)
-        wide -= wide[every, top][:, None]
-        true = wide[every, classes[part]]
-        wide[every, top] = -np.inf  # its 1 is added by the logarithm
+        indices, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[indices, top][:, None]
+        true = wide[indices, classes[part]]
+        wide[indices, top] = -np.inf  # its 1 is added by the logarithm
         scaled = np.empty_like(wide)
         for k, factor in enumerate(inverse):
             np.exp(np.multiply(wide, factor, out=scaled), out=scaled)
@@ -256,6 +254,7 @@ def accuracy_quantile(scores: Floats, errors: int) -> float:
 
 
 def _order_statistic(scores: Floats, k: int) -> float:
+    """Return the k-th smallest score, counted from 0."""
     return float(np.partition(scores, k)[k])
 
 

@@ -14,13 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores.outputs import (
-    Classes,
-    Floats,
-    Moments,
-    Outputs,
-    eigenvalue_floor,
-)
+from matcheval.accuracy_prediction.scores import outputs as model_outputs
+from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Moments, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Data,
     NotAvailableError,
@@ -96,7 +91,7 @@ def frechet_distance(first: Moments, second: Moments, *, as_printed: bool = Fals
         rows = second.deviations @ first.root
         product = rows @ rows.T
     values = np.linalg.eigvalsh(product)
-    cross = np.sqrt(values[values > eigenvalue_floor(values)]).sum()
+    cross = np.sqrt(values[values > model_outputs.eigenvalue_floor(values)]).sum()
     spread = np.trace(first.covariance) + np.trace(second.covariance) - 2 * cross
     between = mean_distance(first, second)
     return float((between if as_printed else between**2) + max(spread, 0.0))
@@ -285,9 +280,8 @@ def domain_features(sides: Sides) -> tuple[Features, Features]:
 
 def linear(sides: Sides) -> Discrimination:
     """Tell base from target by logistic regression on equally many datapoints of each."""
-    train, tune, report = _split_domains(
-        _equal_sizes(domain_features(sides), sides.seed), sides.seed
-    )
+    domains = _equal_sizes(domain_features(sides), sides.seed)
+    train, tune, report = _split_domains(domains, sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
 
 

@@ -222,12 +222,12 @@ def joined(parts: Sequence[Outputs]) -> Outputs:
     if len(parts) == 1:
         return parts[0]
 
-    def concatenated(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
+    def concatenated(attribute: str) -> Any:
+        arrays = [getattr(part, attribute) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    of_parts = [part.statistics for part in parts if part.statistics is not None]
-    statistics = pooled(of_parts) if len(of_parts) == len(parts) else None
+    known_statistics = [part.statistics for part in parts if part.statistics is not None]
+    statistics = pooled(known_statistics) if len(known_statistics) == len(parts) else None
     names = [name for name in _BY_DATAPOINT if name != "index"]
     return Outputs(statistics=statistics, **{name: concatenated(name) for name in names})
 
@@ -236,8 +236,8 @@ def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
     """Combine the feature statistics of several sets into those of all their datapoints."""
     n = np.array([part.n for part in parts], np.float64)
 
-    def weighted_mean(name: str) -> Any:
-        values = np.stack([getattr(part, name) for part in parts])
+    def weighted_mean(attribute: str) -> Any:
+        values = np.stack([getattr(part, attribute) for part in parts])
         return np.tensordot(n, values, axes=1) / n.sum()
 
     mean = weighted_mean("feature_mean")
@@ -334,15 +334,15 @@ def _cut(
     """Restrict outputs to the classes of a rule, and to the chosen datapoints (None: all)."""
     cut = replace(outputs, probabilities=None, labels=labels)
     cut = cut if chosen is None else cut.rows(chosen)
-    classes, whole = rule.classes, outputs.probabilities
-    if whole is None or (rule.renormalise and cut.logits is not None):
+    classes, all_probabilities = rule.classes, outputs.probabilities
+    if all_probabilities is None or (rule.renormalise and cut.logits is not None):
         assert cut.logits is not None
         probabilities = class_probabilities(cut.logits, rule)
     else:
         if chosen is None:
-            probabilities = np.take(whole, classes, axis=1)
+            probabilities = np.take(all_probabilities, classes, axis=1)
         else:
-            probabilities = whole[np.ix_(np.flatnonzero(chosen), classes)]
+            probabilities = all_probabilities[np.ix_(np.flatnonzero(chosen), classes)]
         if rule.renormalise:
             sums = probabilities.sum(axis=1, keepdims=True)
             if zero := int((sums == 0).sum()):

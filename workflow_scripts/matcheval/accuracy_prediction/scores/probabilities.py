@@ -345,9 +345,7 @@ def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
     return np.bincount(labels, minlength=n_classes) / len(labels)
 
 
-def _transport_to_base_shares(
-    outputs: Outputs, sides: Sides, temperature: float
-) -> tuple[Floats, Floats]:
+def _transport_outputs(outputs: Outputs, sides: Sides, temperature: float) -> tuple[Floats, Floats]:
     """Return costs and contributions of moving outputs to the class shares of the base."""
     probabilities = usable(scaled_probabilities(outputs, temperature))
     shares = shares_of_labels(sides.base, probabilities.shape[1])
@@ -355,7 +353,7 @@ def _transport_to_base_shares(
 
 
 def _transport_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
-    return _transport_to_base_shares(sides.target, sides, temperature)
+    return _transport_outputs(sides.target, sides, temperature)
 
 
 def _cot_values(sides: Sides, fitted: _TransportFit) -> Floats:
@@ -389,7 +387,7 @@ def _cott(choose: Callable[[Floats, int], float], sides: Sides, fitted: _Transpo
     """Return the share of the target's costs that pass the threshold chosen on the base."""
     base, errors = sides.base, int((~sides.base.correct).sum())
     if (key := (base, choose)) not in fitted.limits:
-        costs, _ = _transport_to_base_shares(base, sides, fitted.temperature)
+        costs, _ = _transport_outputs(base, sides, fitted.temperature)
         fitted.limits[key] = cost_threshold(costs, errors, choose)
     share = share_within(sides.once(_transport_target, fitted.temperature)[0], fitted.limits[key])
     is_limit = errors in (0, len(base))

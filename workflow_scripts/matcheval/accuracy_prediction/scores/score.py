@@ -192,15 +192,15 @@ class Scores(dict[str, Score]):
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Data]:
     """Return those data that a score needs but neither sources nor target have."""
-    both = (sources.base, target)
+    outputs = (sources.base, target)
     present = {
         Data.BASE_LABELS: sources.base.labels is not None,
-        Data.PROBABILITIES: all(side.probabilities is not None for side in both),
+        Data.PROBABILITIES: all(side.probabilities is not None for side in outputs),
         Data.GRAM: target.probabilities is not None or target.statistics is not None,
-        Data.LOGITS: all(side.logits is not None for side in both),
-        Data.FEATURES: all(side.features is not None for side in both),
+        Data.LOGITS: all(side.logits is not None for side in outputs),
+        Data.FEATURES: all(side.features is not None for side in outputs),
         Data.STATISTICS: all(
-            side.features is not None or side.statistics is not None for side in both
+            side.features is not None or side.statistics is not None for side in outputs
         ),
         Data.REFERENCE: sources.reference is not None,
         Data.IMAGES: target.orientations is not None,
