@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 from common import write_results
 
-from matcheval.few_labels.accuracy import Question, choose, estimate_by, sequence_by
+from matcheval.few_labels.accuracy import Question, choose_method, estimate_by, sequence_by
 from matcheval.few_labels.draws import Draw, draw
 from matcheval.few_labels.estimators import Estimate, disagreement_difference
 from matcheval.few_labels.inputs import Sample
@@ -67,7 +67,7 @@ def measure_random(f: np.ndarray, y: np.ndarray, n: int, repetitions: int) -> It
         right = y[drawn.rows]
         n_right = int(right.sum())
         for k, requested in enumerate(RANDOM_METHODS):
-            method, _ = choose(requested, question, n, n_right)
+            method, _ = choose_method(requested, question, n, n_right)
             estimate = known.get((method, n_right))
             if estimate is None:
                 estimate = estimate_by(method, right, labelled_sample(drawn), question)

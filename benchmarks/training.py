@@ -139,7 +139,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
 
     def epoch() -> None:
         with engine.arithmetic(device):
-            run.one_pass(len(run.history), watched)
+            run.train_epoch(len(run.history), watched)
 
     return epoch
 

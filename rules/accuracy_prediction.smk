@@ -207,7 +207,7 @@ rule plot_accuracy_prediction:
         **REQUESTS.resources("plot_accuracy_prediction"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             PREDICTION.figure_arguments,
             uses=["matcheval.accuracy_prediction.figures"],
             custom_files=file_state(outputs_in_figures),

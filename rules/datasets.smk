@@ -108,7 +108,7 @@ rule compare_classes:
     resources:
         **REQUESTS.resources("compare_classes"),
     params:
-        **calls("matcheval.datasets.suites:write_classes", COMMANDS.descriptions_of_pair),
+        **calls("matcheval.datasets.suites:write_classes", COMMANDS.pair_descriptions),
     message:
         "Comparing the classes of {wildcards.pair}"
     script:
@@ -209,7 +209,7 @@ WAREHOUSE = STUDY.analyses["warehouse"]
 
 
 wildcard_constraints:
-    warehouse=one_of(WAREHOUSE.used),
+    warehouse=one_of(WAREHOUSE.warehouses),
     set=one_of(WAREHOUSE.sets),
     compared=one_of(WAREHOUSE.references),
 
@@ -237,7 +237,7 @@ rule read_warehouse_set:
 rule hash_warehouse_reference:
     """Hash the images of a set that a warehouse is compared with."""
     input:
-        published=lambda w: expand("<results>/downloads/{file}", file=WAREHOUSE.published(w)),
+        published=lambda w: expand("<results>/downloads/{file}", file=WAREHOUSE.downloads(w)),
     output:
         hashes="<results>/warehouses/{warehouse}/references/{compared}.parquet",
     log:
@@ -264,12 +264,12 @@ rule search_warehouse:
         read=lambda w: expand(
             "<results>/warehouses/{warehouse}/read/{set}.parquet",
             warehouse=w.warehouse,
-            set=WAREHOUSE.used[w.warehouse].sets,
+            set=WAREHOUSE.warehouses[w.warehouse].sets,
         ),
         hashes=lambda w: expand(
             "<results>/warehouses/{warehouse}/references/{compared}.parquet",
             warehouse=w.warehouse,
-            compared=WAREHOUSE.used[w.warehouse].settings.against,
+            compared=WAREHOUSE.warehouses[w.warehouse].settings.against,
         ),
     output:
         duplicates="<results>/warehouses/{warehouse}/duplicates.parquet",
@@ -342,7 +342,7 @@ rule document_warehouse:
         images=lambda w: expand(
             "<results>/warehouses/{warehouse}/sets/{set}/images.parquet",
             warehouse=w.warehouse,
-            set=WAREHOUSE.used[w.warehouse].sets,
+            set=WAREHOUSE.warehouses[w.warehouse].sets,
         ),
     output:
         [f"<results>/warehouses/{{warehouse}}/{name}" for name in DOCUMENTS],

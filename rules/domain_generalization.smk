@@ -73,7 +73,7 @@ rule compare_domain_algorithms:
     params:
         **calls(
             "matcheval.domain_generalization.results:compare_algorithms",
-            lambda w: DOMAINS.comparison,
+            lambda w: DOMAINS.comparison_arguments,
         ),
     message:
         "Selecting groups of hyper-parameters, and comparing algorithms with ERM"
@@ -165,7 +165,7 @@ rule compare_domain_scores:
     params:
         **calls(
             "matcheval.domain_generalization.results:compare_scores",
-            lambda w: DOMAINS.score_comparison,
+            lambda w: DOMAINS.score_comparison_arguments,
         ),
     message:
         "Comparing scores with accuracies of generalised models"
@@ -195,7 +195,7 @@ rule plot_domain_generalization:
         **REQUESTS.resources("plot_domain_generalization"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             lambda w: DOMAINS.figure_arguments,
             uses=["matcheval.domain_generalization.figures"],
         ),

@@ -15,7 +15,7 @@ def dataset_files(datasets):
 
 def sources_of(datasets):
     """Return what datasets are built from: `<results>/downloads/{file}`, and other datasets."""
-    return list(dict.fromkeys(file for name in datasets for file in STUDY.files_before(name)))
+    return list(dict.fromkeys(file for name in datasets for file in STUDY.preparation_inputs(name)))
 
 
 def descriptions(datasets):
@@ -143,7 +143,7 @@ def files_of(rule, **wildcards):
 
 def in_report(stem, artifact, **wildcards):
     """Return the files of a table or figure, those for Snakemake's report marked by `report`."""
-    entry, files = artifact.of(wildcards).report if wildcards else artifact.report, []
+    entry, files = artifact.with_wildcards(wildcards).report if wildcards else artifact.report, []
     for suffix in artifact.suffixes:
         file = stem + suffix
         if suffix in artifact.reported:

@@ -185,7 +185,7 @@ rule plot_matching:
         **REQUESTS.resources("plot_matching"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             MATCHING.figure_arguments,
             uses=["matcheval.protocol.analysis"],
             custom_files=file_state(lambda w: predictions_of_pair(w.pair, RELIABILITY_MODELS)),

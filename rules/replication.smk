@@ -132,7 +132,7 @@ rule plot_replication:
         **REQUESTS.resources("plot_replication"),
     params:
         **calls(
-            "matcheval.execution.batches:make_all",
+            "matcheval.execution.batches:run_calls",
             REPLICATION.figure_arguments,
             uses=["matcheval.replication.analysis"],
         ),

@@ -15,15 +15,15 @@ for name, analysis in STUDY.analyses.items():
 SECTIONS = reported.study_sections(STUDY)
 REPORTED = {
     "sections": [asdict(section) for section in SECTIONS],
-    "notes": reported.left_out(STUDY),
+    "notes": reported.describe_omissions(STUDY),
     # Results mean the same in any folder.
     "asked": yaml.safe_dump(
         {key: value for key, value in config.items() if key != "results"},
         sort_keys=False,
         allow_unicode=True,
     ),
-    "models": reported.described_models(STUDY),
-    "datasets": reported.described_datasets(STUDY),
+    "models": reported.describe_models(STUDY),
+    "datasets": reported.describe_datasets(STUDY),
 }
 
 

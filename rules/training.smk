@@ -31,7 +31,7 @@ rule train_model:
         machine=COMMANDS.training_options,
     params:
         arguments=lambda w: COMMANDS.training_arguments([w.model]),
-        starts=lambda w: COMMANDS.starts_state([w.model]),
+        starts=lambda w: COMMANDS.start_weights_state([w.model]),
         version=TRAINING_VERSION,
     message:
         "Training {wildcards.model}"
@@ -70,7 +70,7 @@ for number, models in STUDY.trainings.batches.items():
             machine=COMMANDS.training_options,
         params:
             arguments=without_wildcards(COMMANDS.training_arguments(models)),
-            starts=COMMANDS.starts_state(models),
+            starts=COMMANDS.start_weights_state(models),
             version=TRAINING_VERSION,
             threads=STUDY.training.threads,
         message:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from image_sets import SHARED
-from matcheval.datasets.kinds import DatasetSpec
 from matcheval.predictions.correctness import dataset_accuracies
 from matcheval.replication.tables import tabulate_replication
 from studies import configuration, load
@@ -32,10 +31,3 @@ def results(study, pair):
     specs = (study.datasets[name] for name in (pair.original, pair.replication))
     sets = (dataset_accuracies(spec, list(study.models)) for spec in specs)
     return tabulate_replication(*sets, pair)
-
-
-def timm(column, n):
-    """Accuracies from timm's table of results."""
-    columns = {"model": ["model", "img_size"], "top1": f"{column}_top1", "top5": f"{column}_top5"}
-    options = {"file": f"{DATA}/timm_results.csv", "columns": columns, "n": n}
-    return DatasetSpec(column, "accuracies", options)

@@ -24,7 +24,7 @@ def download_file(
         listed = PublishedFile(name, (url,), Expected(sha256, size=size), path)
         file = listed if url else published_file(name)
         download(
-            file.urls, output, file.expected, mirror=mirror or None, mirrored=file.path,
+            file.urls, output, file.expected, mirror=mirror or None, mirror_path=file.path,
             hours=hours, progress=show_progress(),
         )  # fmt: skip
     except InputError as error:

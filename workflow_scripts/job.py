@@ -3,6 +3,6 @@
 import sys
 
 if __name__ == "__main__":
-    from matcheval.execution.entry_points import named_function, run_script
+    from matcheval.execution.entry_points import import_function, run_script
 
-    run_script(named_function(sys.argv[1]), sys.argv[2:])
+    run_script(import_function(sys.argv[1]), sys.argv[2:])

@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 
 from matcheval.execution.entry_points import show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import stop_condition, unpack_argument
 from matcheval.inference import OUTPUT_SUFFIXES
 from matcheval.inference.settings import InferenceConfig
 from matcheval.io.provenance import publish
@@ -26,14 +26,14 @@ def predict(
     is run and linked: sets or the file of a suite, and a path stem. Small models are run in
     `processes`, a dataset each, which is faster than threads.
     """
-    stops = is_to_stop(minutes, time.monotonic())
+    stops = stop_condition(minutes, time.monotonic())
     from matcheval.datasets.suites import read_members
     from matcheval.inference.job import predict_datasets
     from matcheval.inference.store import ModelFiles, output_files
     from matcheval.models.rows import ModelSource
 
     start = time.perf_counter()
-    run, published = unpacked(models), unpacked(places)
+    run, published = unpack_argument(models), unpack_argument(places)
     files = [
         ModelFiles(ModelSource(**source), Path(weights) if weights else None)
         for source, weights in run
@@ -47,7 +47,7 @@ def predict(
     predict_datasets(
         files, {name: datasets / name for name in names}, predictions, outputs,
         config=replace(config, n_threads=1) if processes else config, n_processes=n_processes,
-        is_to_stop=stops, progress=show_progress(),
+        should_stop=stops, progress=show_progress(),
     )  # fmt: skip
     for place, sets in zip(published, members, strict=True):
         for dataset, (source, _) in product(sets, run):

@@ -16,7 +16,7 @@ from snakemake.logging import logger
 from snakemake_interface_executor_plugins.settings import ExecMode
 
 from matcheval.errors import ErrorCollector, InputError, check_known
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_files
 from matcheval.study.stored import (
     check_links,
     check_made_with,
@@ -60,14 +60,14 @@ class Preflight:
             check_made_with(self._study, self._configuration)
             check_links(self._study)
         try:
-            check_custom_images(self._study)
+            check_custom_files(self._study)
         except InputError as error:
             logger.warning(f"Required before jobs can run: {error}")
 
     def on_start(self) -> None:
         """Before jobs start, check custom images and restored files; record names and software."""
         with with_message_only():
-            check_custom_images(self._study)
+            check_custom_files(self._study)
             check_restored(self._study)
             record_shared_names(self._study)
             record_made_with(self._study, self._configuration)

@@ -9,7 +9,7 @@ from pathlib import Path
 from matcheval.datasets.derived import Derivation, derive
 from matcheval.datasets.folders import DATAPOINTS, DESCRIPTION, read_dataset, write_dataset
 from matcheval.datasets.prepare import prepare_dataset
-from matcheval.execution.jobs import unpacked
+from matcheval.execution.jobs import unpack_argument
 from matcheval.io.files import readable
 from matcheval.io.provenance import publish
 from matcheval.io.self_digests import digest_of
@@ -37,7 +37,7 @@ def prepare_made(sets: str, results: Path, links: Path) -> None:
     from matcheval.execution.batches import kept_member, make_members
 
     members, outputs = [], list[Path]()
-    for name, kind, options, version, sources, downloads in unpacked(sets):
+    for name, kind, options, version, sources, downloads in unpack_argument(sets):
         folder = results / "datasets" / name
         reads = [folder.with_name(source) / DESCRIPTION for source in sources]
         reads += [results / "downloads" / file for file in downloads]

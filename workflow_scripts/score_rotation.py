@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from matcheval.execution.entry_points import show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import stop_condition, unpack_argument
 from matcheval.inference.settings import InferenceConfig
 
 log = logging.getLogger("score_rotation")
@@ -13,14 +13,14 @@ log = logging.getLogger("score_rotation")
 
 def score(job: str, scores: Path, config: InferenceConfig, minutes: int = 0) -> None:
     """Compute and write a model's rotation scores, by a `RotationJob` packed as JSON."""
-    stops = is_to_stop(minutes, time.monotonic())
+    stops = stop_condition(minutes, time.monotonic())
     from pydantic import TypeAdapter
 
     from matcheval.accuracy_prediction.rotating import RotationJob, score_rotation
     from matcheval.accuracy_prediction.scoring import SCORES
     from matcheval.io.tables import write_table
 
-    described = TypeAdapter(RotationJob).validate_python(unpacked(job))
-    table = score_rotation(described, config, is_to_stop=stops, progress=show_progress())
+    described = TypeAdapter(RotationJob).validate_python(unpack_argument(job))
+    table = score_rotation(described, config, should_stop=stops, progress=show_progress())
     write_table(SCORES.from_frame(table), scores)
     log.info("%s: %d scores", described.model.name, table["score"].count())

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from matcheval.execution.entry_points import show_progress
-from matcheval.execution.jobs import is_to_stop, unpacked
+from matcheval.execution.jobs import stop_condition, unpack_argument
 from matcheval.io.provenance import publish
 from matcheval.training.settings import Engine
 
@@ -23,7 +23,7 @@ def train(
 
     start = time.perf_counter()
     kept = train_to_checkpoint(
-        name, recipe, train, validation, output, history, engine=engine, is_to_stop=stops,
+        name, recipe, train, validation, output, history, engine=engine, should_stop=stops,
         progress=show_progress(),
     )  # fmt: skip
     log.info(
@@ -41,13 +41,13 @@ def train_models(
 
     `trainings` is a list, packed as JSON, of names, recipes, training sets and validation sets.
     """
-    stops = is_to_stop(minutes, time.monotonic())
+    stops = stop_condition(minutes, time.monotonic())
     import matcheval.training.loop  # noqa: F401 - before the processes start, which need it
     from matcheval.execution.batches import Member, make_members
     from matcheval.training.loop import is_trained
 
     members, files = [], []
-    for name, recipe, *sets in unpacked(trainings):
+    for name, recipe, *sets in unpack_argument(trainings):
         described = dict(zip(("train", "validation"), sets, strict=True))
         arguments = {
             "name": name, "recipe": recipe,
@@ -58,6 +58,6 @@ def train_models(
         make = partial(train, **arguments, engine=engine, stops=stops)
         members.append(Member(name, make, partial(is_trained, **arguments)))
         files += [arguments["output"], arguments["history"]]
-    make_members(members, n_processes=processes, is_to_stop=stops)
+    make_members(members, n_processes=processes, should_stop=stops)
     for file in files:
         publish(file, links / file.name)

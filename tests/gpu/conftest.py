@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from fake_cuda import FakeCuda
-from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
+from matcheval.execution.gpus import DEVICES, VISIBLE, run_nvidia_smi
 from matcheval.health import versions
 
 _FAKE_SIZES = {"IMAGES": 40, "SIDE": 8, "FAST_IMAGES": 20, "FAST_SIDE": 32}
@@ -54,7 +54,7 @@ def _software(_fake, record_testsuite_property):
         VISIBLE: os.environ.get(VISIBLE),
     }  # fmt: skip
     for question in (("-L",), (f"--query-gpu={_ASKED}", "--format=csv")):
-        if answer := ask_driver(os.environ, *question):
+        if answer := run_nvidia_smi(os.environ, *question):
             described[f"nvidia-smi {question[0]}"] = (answer.stdout + answer.stderr).strip()
     for name, value in described.items():
         record_testsuite_property(name, str(value))

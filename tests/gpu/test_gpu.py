@@ -100,7 +100,7 @@ def test_resumed_training(precision, tmp_path):
     run_training = partial(train, "m", recipe, *training_sets(), engine=Engine("cuda"))
     whole = run_training()
     with suppress(StoppedError):
-        run_training(resume_file=file, is_to_stop=lambda: True)
+        run_training(resume_file=file, should_stop=lambda: True)
     resumed = run_training(resume_file=file, on_epoch=lambda history: epochs.append(len(history)))
     assert len(epochs) == RECIPE.epochs - 1  # it did not begin anew
     assert not [k for k, v in whole.state.items() if not torch.equal(v, resumed.state[k])]

@@ -220,7 +220,7 @@ def test_outputs_of_other_classes_and_of_no_numbers():
         reader.sides(Member("whole"))
     files["whole"] = from_logits(np.full((50, 4), np.nan), target.labels)
     scorer = ModelScorer(Sources(base), [SCORES[name] for name in ("atc_mc", "nuclear_norm")])
-    rows = list(scorer.rows(Sides(*reader.sides(Member("whole"))), of_pool=True))
+    rows = list(scorer.rows(Sides(*reader.sides(Member("whole"))), with_pool_scores=True))
     assert [row["reason"] for row in rows] == ["confidences are not finite numbers"] * 2
 
 

@@ -26,7 +26,7 @@ from matcheval.accuracy_prediction.scores.probabilities import (
     classwise,
     cost_threshold,
     mano,
-    share_below,
+    share_within,
     transport,
 )
 from matcheval.accuracy_prediction.scores.score import NotAvailableError, Sides
@@ -179,7 +179,7 @@ def cott(probs_base, labels_base, probs_target, class_distribution):
     errors = int((probs_base.argmax(axis=1) != labels_base).sum())
     limit = cost_threshold(transport(probs_base, shares)[0], errors)
     costs, _ = transport(probs_target, class_distribution)
-    return {"accuracy": share_below(costs, limit), "threshold": limit}
+    return {"accuracy": share_within(costs, limit), "threshold": limit}
 
 
 def of_classes(labels_base, logits_base, **inputs):

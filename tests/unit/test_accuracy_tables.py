@@ -186,7 +186,7 @@ def test_all_pairs_are_held_at_once(n_units):
         of_units, of_models = rng.normal(size=(5, 1, n_units)), rng.normal(size=(5, 12, 1))
         errors = of_units + 0.5 * of_models + 0.5 * rng.normal(size=(5, 12, n_units))
         units = np.repeat(np.arange(n_units), 5)
-        found = tables.simultaneous(np.repeat(errors, 5, axis=2), units, 0.95)
+        found = tables.simultaneous_intervals(np.repeat(errors, 5, axis=2), units, 0.95)
         pairs = found[np.triu_indices(5, 1)]
         held += bool(((pairs[:, 1] <= 0) & (pairs[:, 2] >= 0)).all())
         assert np.allclose(found[1, 0, 1:], -found[0, 1, :0:-1])

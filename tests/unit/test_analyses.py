@@ -146,7 +146,7 @@ def test_shared_errors_by_hand():
     assert table.n_wrong_both.tolist() == [2, 0, 0]
     assert table.jaccard.tolist() == [2 / 5, 0, 0]
     assert table.jaccard_by_chance[0] == pytest.approx(1.2 / (7 - 1.2))
-    models = shared_errors.by_model(table)
+    models = shared_errors.summarise_by_model(table)
     assert models.model.tolist() == ["m2", "m1", "m0"]
     assert models.nearest.tolist() == ["m0", "m0", "m1"]
     assert models.jaccard.tolist() == [0, 0.2, 0.2]
@@ -180,7 +180,7 @@ def test_revisions_by_hand():
 
 def test_near_duplicates_table_and_sheet():
     sets = images(6, 1, "test"), images(40, 2, "train")
-    queries, references = (search.labelled_pixels(one) for one in sets)
+    queries, references = (search.with_pixel_array(dataset) for dataset in sets)
     references.pixels[7] = queries.pixels[4]
     table = search.find_near_duplicates(queries, references, 5)
     frame = table.to_pandas()
@@ -189,7 +189,7 @@ def test_near_duplicates_table_and_sheet():
     assert (copy.reference, copy.distance, copy.ssim_rank) == (7, 0, 1)
     assert copy.ssim == pytest.approx(1)
     assert (copy.query_name, copy.reference_name) == ("test/4", "train/7")
-    assert search.most_alike(frame, 3)[0] == 4
+    assert search.most_similar_queries(frame, 3)[0] == 4
     draw(search.plot_near_duplicates(frame, *sets, rows=3))
     within = search.find_near_duplicates(references, references, 1).to_pandas()
     assert (within["query"] != within["reference"]).all()

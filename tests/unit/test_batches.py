@@ -12,9 +12,9 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from matcheval.errors import InputError, StoppedError
-from matcheval.execution.batches import Member, kept_member, make_all, make_calls, make_members
+from matcheval.execution.batches import Member, kept_member, make_calls, make_members, run_calls
 from matcheval.io.provenance import is_made_from, origin_of
-from matcheval.study.work import in_batches
+from matcheval.study.work import group_into_batches
 
 
 def write(name: str, folder: Path, source: Path) -> None:
@@ -87,12 +87,15 @@ def test_what_no_time_is_left_for_is_named(tmp_path):
         for name in "abc"
     ]
     with pytest.raises(StoppedError, match="b: stopped as its time is nearly over"):
-        make_members(members, is_to_stop=lambda: True)
+        make_members(members, should_stop=lambda: True)
 
 
 def test_small_members_are_put_together_and_large_ones_left_out():
     seconds = {"a": 1.0, "b": 2.0, "large": 2.1, "c": 2.0, "d": 2.0, "e": 2.0, "f": 2.0}
-    assert in_batches(seconds, seconds.__getitem__, 10) == [("a", "b", "c", "d", "e"), ("f",)]
+    assert group_into_batches(seconds, seconds.__getitem__, 10) == [
+        ("a", "b", "c", "d", "e"),
+        ("f",),
+    ]
 
 
 def note_threads(*, output: Path) -> None:
@@ -127,10 +130,10 @@ def test_calls_of_one_job(tmp_path, threads):
     calls = [
         {"function": "matcheval.io.self_digests:write_json", "arguments": a} for a in arguments
     ]
-    make_all(calls=calls, threads=threads)
+    run_calls(calls=calls, threads=threads)
     assert [json.loads(file.read_text())["n"] for file in files] == [0, 1, 2, 3]
     calls[2]["arguments"]["path"] = str(tmp_path / "0.json" / "below.json")
     files[3].unlink()
     with pytest.raises(InputError, match="below"):
-        make_all(calls=calls, threads=threads)
+        run_calls(calls=calls, threads=threads)
     assert files[3].exists()  # a failure costs the others nothing

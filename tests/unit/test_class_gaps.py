@@ -126,5 +126,5 @@ class TestTable:
         grouped = tabulate(replace(KNOWN, blocks=blocks))
         row = grouped.iloc[0]
         one = next(KNOWN.matched())
-        assert row.matched_gap_se == pytest.approx(standard_error(one.errors, blocks))
+        assert row.matched_gap_se == pytest.approx(standard_error(one.error_terms, blocks))
         assert grouped.confidence_low.notna().all()

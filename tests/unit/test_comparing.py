@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from matcheval.analyses import published_values
-from matcheval.analyses.published_values import compare_published, page, read_published
+from matcheval.analyses.published_values import compare_published, format_page, read_published
 from matcheval.errors import InputError
 from matcheval.io.tables import MODEL, Column, TableSchema, fraction, write_table
 from studies import configuration, load
@@ -40,7 +40,7 @@ def folder(tmp_path):
 
 def test_values_are_looked_up_and_rounded(folder):
     values = read_published(folder / "published.csv", "mine")
-    assert published_values.tables_of(values) == ["t"]
+    assert published_values.compared_tables(values) == ["t"]
     table = compare_published(values, folder)
     assert list(table) == published_values.COMPARED.names
     assert table.part.tolist() == ["value", "low", "high"] + ["value"] * 6
@@ -53,7 +53,7 @@ def test_values_are_looked_up_and_rounded(folder):
 
 def test_the_page_shows_published_and_computed_rows(folder):
     values = read_published(folder / "published.csv", "mine")
-    text = page(compare_published(values, folder), "mine")
+    text = format_page(compare_published(values, folder), "mine")
     assert "Of 8 printed numbers that have a counterpart in the released data, 6 agree" in text
     # Bounds that agree when rounded outward are not marked as different.
     assert "| computed | 90.1 [88.3, 91.8] | **2** |" in text
@@ -104,5 +104,5 @@ def test_computed_values_are_shown_with_the_printed_digits(tmp_path, computed, p
     write_table(schema.table({"x": [computed]}), tmp_path / "t.parquet")
     (tmp_path / "p.csv").write_text(HEADER + f"mine,T,x,q,{printed},t,,x,,\n")
     table = compare_published(read_published(tmp_path / "p.csv", "mine"), tmp_path)
-    assert f"| computed | {shown} |" in page(table, "mine")
+    assert f"| computed | {shown} |" in format_page(table, "mine")
     assert table.agrees.tolist() == [bool(np.isfinite(computed))]

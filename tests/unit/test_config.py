@@ -15,7 +15,7 @@ from matcheval.errors import InputError
 from matcheval.io.user_files import read_yaml
 from matcheval.settings import read_settings
 from matcheval.study.catalogue import read_catalogue
-from matcheval.study.checks import check_custom_images
+from matcheval.study.checks import check_custom_files
 from studies import configuration, load
 
 ROOT = Path(__file__).parents[2]
@@ -204,15 +204,15 @@ def test_class_folders_of_images(tmp_path):
     config["datasets"] = dict.fromkeys(config["datasets"], photos)
     study = load(config)
     with pytest.raises(InputError, match="has no class folders with files"):
-        check_custom_images(study)
+        check_custom_files(study)
     (tmp_path / "empty").mkdir()
     for name in ("0/a.png", "1/b.png", ".hidden/c.png"):
         (tmp_path / name).parent.mkdir()
         (tmp_path / name).touch()
-    check_custom_images(study)
+    check_custom_files(study)
     (tmp_path / "empty" / "a.png").touch()
     with pytest.raises(InputError, match=r"digits-train.*'classes': 'empty' not among the classes"):
-        check_custom_images(study)
+        check_custom_files(study)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import corruption_references
 from image_sets import encode
 from matcheval.datasets.corruptions import ARCHIVE, SEVERITIES, applying
 from matcheval.datasets.corruptions.applying import CORRUPTIONS, corrupt
-from matcheval.datasets.corruptions.c_bar import _waves
-from matcheval.datasets.corruptions.digital import shrunk
+from matcheval.datasets.corruptions.c_bar import _random_phases
+from matcheval.datasets.corruptions.digital import shrunk_side
 from matcheval.datasets.corruptions.operations import streak_weights, to_bytes
 from matcheval.datasets.corruptions.weather import load_textures
 from matcheval.errors import InputError
@@ -67,7 +67,7 @@ class TestVectors:
     def test_counts_and_sizes(self, size, set_):
         zooms = [len(np.arange(1, *one)) for one in CORRUPTIONS["zoom_blur"].parameters[size]]
         assert zooms == case("shifts", "zoom_blur.counts")["expected"][set_]
-        sides = [shrunk(size, one) for one in CORRUPTIONS["pixelate"].parameters[size]]
+        sides = [shrunk_side(size, one) for one in CORRUPTIONS["pixelate"].parameters[size]]
         assert sides == case("shifts", "pixelate.sizes")["expected"][set_]
 
 
@@ -222,7 +222,7 @@ def test_every_pixel_is_that_of_a_literal_reference(name, side):
 @pytest.mark.parametrize("side", [4, 5])
 def test_phases_are_those_of_the_opposite_points(side):
     """Of an odd side, the middle column is drawn last, and the point in the middle is 0."""
-    phases = np.angle(_waves(np.random.default_rng(0), side)) % (2 * np.pi)
+    phases = np.angle(_random_phases(np.random.default_rng(0), side)) % (2 * np.pi)
     rng = np.random.default_rng(0)
     np.testing.assert_allclose(phases[:, : side // 2], rng.uniform(0, 2 * np.pi, (side, side // 2)))
     np.testing.assert_allclose(phases, phases[::-1, ::-1])

@@ -11,9 +11,15 @@ from scipy.stats import ttest_rel
 from matcheval.domain_generalization import results as compared
 from matcheval.domain_generalization import tables
 from matcheval.domain_generalization.analysis import DomainGeneralization
-from matcheval.domain_generalization.plan import Block, check_images, groups_of, make_plan, scaling
-from matcheval.domain_generalization.results import choose, chosen_runs, mean_over_runs
-from matcheval.domain_generalization.tables import only
+from matcheval.domain_generalization.plan import (
+    Block,
+    build_groups,
+    check_prepared_sets,
+    make_plan,
+    scaling,
+)
+from matcheval.domain_generalization.results import choose_groups, choose_runs, mean_over_runs
+from matcheval.domain_generalization.tables import select_results
 from matcheval.errors import InputError
 from matcheval.training.options import ALGORITHMS
 from studies import digit_domains, load
@@ -24,7 +30,7 @@ RULES = ("source_validation", "leave_one_domain_out", "oracle")
 
 def test_one_source_coincides_with_erm_or_is_refused():
     block = Block("one", "", ("a",), ("t",), ("t",))
-    all_groups = [group for name in ALGORITHMS for group in groups_of(name, 3, {}, {})]
+    all_groups = [group for name in ALGORITHMS for group in build_groups(name, 3, {}, {})]
     plan = make_plan("s", [block], all_groups, 3, leave_one_out=True)
     states = {}
     for run in plan.runs["a",]:
@@ -43,23 +49,23 @@ def test_one_source_coincides_with_erm_or_is_refused():
 
 def test_blocks_of_the_same_sources_share_their_trainings():
     one, two = (Block(name, "", ("a", "b"), (name,), (name,)) for name in ("x", "y"))
-    plan = make_plan("s", [one, two], groups_of("sd", 2, {}, {}), 2, leave_one_out=False)
+    plan = make_plan("s", [one, two], build_groups("sd", 2, {}, {}), 2, leave_one_out=False)
     assert len(plan.trained) == 4
     assert set(plan.tested.values()) == {("x", "y")}
 
 
 def test_burn_ins_and_late_rates_are_scaled_to_the_recipe():
     scale = scaling(500, 1e-3)
-    (group,) = groups_of("eqrm", 1, {}, scale)
+    (group,) = build_groups("eqrm", 1, {}, scale)
     assert group.options == {"burn_in_steps": 250, "late_learning_rate": 2e-5}
-    drawn = groups_of("eqrm", 2, {}, {})[1].options
-    scaled = groups_of("eqrm", 2, {}, scale)[1].options
+    drawn = build_groups("eqrm", 2, {}, {})[1].options
+    scaled = build_groups("eqrm", 2, {}, scale)[1].options
     assert scaled["burn_in_steps"] == round(drawn["burn_in_steps"] * 500 / 5001)
     assert scaled["quantile"] == drawn["quantile"]
 
 
 def test_given_options_are_neither_drawn_nor_scaled():
-    groups = groups_of("sd", 3, {"weight": 0.2}, {})
+    groups = build_groups("sd", 3, {"weight": 0.2}, {})
     assert [group.options for group in groups] == [{"weight": 0.2}]  # all three coincide
 
 
@@ -73,8 +79,8 @@ SCORES = pd.DataFrame(
 
 def test_the_group_of_the_best_mean_is_chosen():
     """Means of groups 0, 1 and 2: 0.6, 0.65, 0.6; the best runs, 0.7 and 0.62."""
-    assert choose(SCORES).group.tolist() == [1, 1, 0, 0]
-    assert choose(SCORES, per_run=True).group.tolist() == [1, 0, 0, 0]
+    assert choose_groups(SCORES).group.tolist() == [1, 1, 0, 0]
+    assert choose_groups(SCORES, per_run=True).group.tolist() == [1, 0, 0, 0]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +92,7 @@ def worked():
     blocks = [
         Block(name, "design", tuple("abc".replace(name, "")), (name,), (name,)) for name in "abc"
     ]
-    groups = [*groups_of("erm", 1, {}, {}), *groups_of("sd", 2, {}, {})]
+    groups = [*build_groups("erm", 1, {}, {}), *build_groups("sd", 2, {}, {})]
     plan = make_plan("s", blocks, groups, 2, leave_one_out=True)
     curves, accuracies = [], []
     for name, run in plan.trained.items():
@@ -106,7 +112,7 @@ def worked():
     curves = pd.DataFrame(curves, columns=tables.CURVES.names)
     runs = compared.tabulate_runs(pd.DataFrame(plan.rows), curves)
     accuracies = pd.DataFrame(accuracies, columns=tables.ACCURACIES.names)
-    chosen = chosen_runs(blocks, runs, accuracies, RULES)
+    chosen = choose_runs(blocks, runs, accuracies, RULES)
     return chosen, compared.tabulate_results(chosen, 0.95)
 
 
@@ -131,7 +137,7 @@ def test_gains_are_paired_by_seed(worked):
     interval = expected.confidence_interval(0.95)
     assert row.p == pytest.approx(expected.pvalue)
     assert (row.gain_low, row.gain_high) == pytest.approx((interval.low, interval.high))
-    chosen = only(results, "source_validation", "design")
+    chosen = select_results(results, "source_validation", "design")
     assert chosen[chosen.algorithm == "sd"].gain.tolist() == pytest.approx([-0.02] * 4)
 
 
@@ -141,7 +147,7 @@ def test_one_run_and_equal_runs():
     assert all(map(math.isnan, (one.sd, one.low, one.p)))
     assert (mean_over_runs([0, 0], 0.95).p, mean_over_runs([0.5, 0.5], 0.95).p) == (1, 0)
     rows = pd.DataFrame({"mean": [0.3, 0.5], "sd": [one.sd, 0.012]})
-    assert tables.mean_and_sd(rows) == ["30.0", "50.0 ± 1.2"]
+    assert tables.format_mean_and_sd(rows) == ["30.0", "50.0 ± 1.2"]
 
 
 def study_with(**changes):
@@ -231,5 +237,5 @@ def test_prepared_sources_that_are_refused(other, message):
     good = two_classes("good", [0, 1] * 20)
     blocks = [Block("x", "", ("good", "other"), ("good",), ("good",))]
     with pytest.raises(InputError, match=message):
-        check_images(blocks, {"good": good, "other": other}, 16, 4)
-    check_images(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)
+        check_prepared_sets(blocks, {"good": good, "other": other}, 16, 4)
+    check_prepared_sets(blocks, {"good": good, "other": replace(good, name="other")}, 16, 4)

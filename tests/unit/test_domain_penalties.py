@@ -64,11 +64,11 @@ class TestNumericCases:
         risks = self.risks(shared)
         later = tensor(vectors.case("domain_generalization", "groupdro")["inputs"]["risks_step2"])
         start = torch.ones(3, dtype=torch.float64)
-        one = algorithms.reweighted(start, risks, 0.01)
-        two = algorithms.reweighted(one, later, 0.01)
+        one = algorithms.reweight_domains(start, risks, 0.01)
+        two = algorithms.reweight_domains(one, later, 0.01)
         found = {
             "q_step1": one, "loss_step1": one @ risks, "q_step2": two, "loss_step2": two @ later,
-            "q_step1_eta1": algorithms.reweighted(start, risks, 1.0),
+            "q_step1_eta1": algorithms.reweight_domains(start, risks, 1.0),
         }  # fmt: skip
         self.check("groupdro", found)
 
@@ -98,11 +98,11 @@ class TestLiteralLoops:
     def test_moving_averages(self):
         """The first are the variances themselves; the gradient in the variances is always 1."""
         first, second = drawn(2, 3).square().requires_grad_(), drawn(2, 3, seed=1).square()
-        penalised, averages = algorithms.moving_variances(torch.zeros(2, 3).double(), first, 0.95)
+        penalised, averages = algorithms.update_variances(torch.zeros(2, 3).double(), first, 0.95)
         assert torch.allclose(penalised, first)
         assert not averages.requires_grad
         assert torch.allclose(averages, 0.05 * first)
-        penalised, averages = algorithms.moving_variances(averages, second, 0.95)
+        penalised, averages = algorithms.update_variances(averages, second, 0.95)
         assert torch.allclose(penalised, (0.95 * 0.05 * first + 0.05 * second) / 0.05)
         assert torch.allclose(averages, 0.05 * penalised)
 

@@ -7,7 +7,7 @@ import pytest
 from matcheval.accuracy_prediction.scores.outputs import pooled
 from matcheval.accuracy_prediction.scoring import SCORES
 from matcheval.domain_generalization.results import (
-    scores_of_runs,
+    add_scores,
     tabulate_image_counts,
     tabulate_near_far,
     tabulate_predictability,
@@ -83,7 +83,7 @@ def scores():
 
 
 def test_scores_on_a_line_predict_without_error():
-    table = tabulate_predictability(scores_of_runs(runs(), scores()), 0.95)
+    table = tabulate_predictability(add_scores(runs(), scores()), 0.95)
     assert len(table) == 2 * 2 * 2  # selection, algorithm, method
     found = table[(table.selection == "default") & (table.method == "nuclear_norm")]
     erm, sd = (found[found.algorithm == name].iloc[0] for name in ("erm", "sd"))
@@ -94,7 +94,7 @@ def test_scores_on_a_line_predict_without_error():
 
 
 def test_gains_far_from_the_sources():
-    scored = scores_of_runs(runs(), scores())
+    scored = add_scores(runs(), scores())
     (row, _) = tabulate_near_far(runs(), scored).to_dict("records")
     assert (row["algorithm"], row["n_sets"]) == ("sd", 4)
     assert (row["spearman"], row["kendall"]) == pytest.approx((1, 1))

@@ -93,7 +93,7 @@ Traceback (most recent call last):
     ],
 )  # fmt: skip
 def test_the_error_in_a_log(log, reason):
-    assert run_summary.error_in(log) == reason
+    assert run_summary.last_error(log) == reason
 
 
 STATUS = (
@@ -177,7 +177,7 @@ def test_a_script_that_fails_tells_its_log_only(
     assert capsys.readouterr().err == ""
     assert log.read_text().count("Traceback") == n
     assert log.read_text().splitlines()[-1] == last
-    assert not n or run_summary.error_in(log.read_text()) == last
+    assert not n or run_summary.last_error(log.read_text()) == last
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ from matcheval.errors import InputError
 from matcheval.few_labels.analysis import (
     SCHEMA,
     Design,
-    labels_at,
-    of_designs,
+    interpolate_labels,
     plot,
     simulate,
+    simulate_designs,
     tabulate,
 )
 from matcheval.predictions.layout import Layout
@@ -67,19 +67,21 @@ def test_the_number_for_a_half_width_is_that_of_normal_intervals():
     numbers, size = [50, 100, 200, 400], 1000
     widths = [math.sqrt(0.3 * (1 / n - 1 / size)) for n in numbers]
     for n in (50, 70, 200, 333, 400, 700, 999):
-        assert labels_at(numbers, widths, math.sqrt(0.3 * (1 / n - 1 / size)), size) == n
-    assert labels_at(numbers, widths, 1, size) == 50  # or fewer
+        assert interpolate_labels(numbers, widths, math.sqrt(0.3 * (1 / n - 1 / size)), size) == n
+    assert interpolate_labels(numbers, widths, 1, size) == 50  # or fewer
 
 
 def test_savings_are_against_random_labels():
     f, y = calibrated(1, 800)
-    rows = pd.DataFrame(of_designs(f, y, [Design.MIXED], [50, 100, 200, 400], 0.03, range(50), 0.9))
+    rows = pd.DataFrame(
+        simulate_designs(f, y, [Design.MIXED], [50, 100, 200, 400], 0.03, range(50), 0.9)
+    )
     needed = rows.groupby("design", sort=False)["labels_needed"].first()
     assert list(needed.index) == ["random", "mixed"]
     assert needed["mixed"] < needed["random"]
     assert rows["saving"].iloc[-1] == pytest.approx(1 - needed["mixed"] / needed["random"])
     assert not rows["is_bound"].any()
-    wide = pd.DataFrame(of_designs(f, y, [Design.MIXED], [50], 0.4, range(3), 0.9))
+    wide = pd.DataFrame(simulate_designs(f, y, [Design.MIXED], [50], 0.4, range(3), 0.9))
     assert wide["is_bound"].all()
     planned = me.label_plan({"prediction": y, "probability": f}, half_width=0.03, level=0.9)
     by_design = planned.to_pandas().set_index("design")["planned"]

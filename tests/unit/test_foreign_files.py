@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from damage import damaged
 from matcheval.errors import InputError
-from matcheval.predictions.column_names import SYNONYMS, our_name
+from matcheval.predictions.column_names import SYNONYMS, standard_name
 from matcheval.predictions.datapoints import Alignment
 from matcheval.predictions.files import read_predictions, with_shared_classes
 from matcheval.predictions.layout import Layout
@@ -158,7 +158,8 @@ def renamed(content, random):
     head, newline, rest = content.partition(b"\n")
     cells = head.decode("utf-8-sig").split(",")
     at = random.randrange(len(cells))
-    words = ["x", "note", "image", "Index", *SYNONYMS.get(our_name(cells[at].strip('" \r')), ())]
+    name = standard_name(cells[at].strip('" \r'))
+    words = ["x", "note", "image", "Index", *SYNONYMS.get(name, ())]
     cells[at] = random.choice(words)
     return ",".join(cells).encode() + newline + rest
 

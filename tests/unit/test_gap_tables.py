@@ -16,7 +16,7 @@ from matcheval.protocol.comparisons import groups, paired_images
 from matcheval.protocol.figures import plot_gaps
 from matcheval.protocol.gaps import estimate_gaps, gaps_of_models
 from matcheval.protocol.schemas import GAP_QUANTITIES
-from matcheval.protocol.words import write_summary
+from matcheval.protocol.words import summary_page
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLES = {name: method.title(name) for name, method in BOTH.items()}
@@ -159,7 +159,7 @@ def test_the_digits_page_in_the_documentation():
     """docs/digits/summary.md is what its table gives."""
     means = pd.read_csv(ROOT / "docs" / "digits" / "gaps.csv").fillna({"remarks": ""})
     judged = [make_readme.judge_study(make_readme.DIGITS)]
-    page = write_summary("Study `digits`", means, TITLES, judged)
+    page = summary_page("Study `digits`", means, TITLES, judged)
     assert (ROOT / "docs" / "digits" / "summary.md").read_text(encoding="utf-8") == page
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from matcheval.errors import InputError
 from matcheval.execution import gpus
-from matcheval.execution.gpus import lease, lock_folder, visible_gpus
+from matcheval.execution.gpus import lock_folder, reserve_when_free, visible_gpus
 
 SCRIPTS = Path(__file__).parents[2] / "workflow_scripts"
 LISTED = """\
@@ -94,7 +94,7 @@ def test_a_trap_in_the_shared_folder_is_refused(tmp_path):
     victim.write_text("mine")
     file.symlink_to(victim)
     with pytest.raises(InputError, match="not a lock file"):
-        lease(1, ["0"], tmp_path)
+        reserve_when_free(1, ["0"], tmp_path)
     assert victim.read_text() == "mine"
 
 

@@ -272,11 +272,11 @@ def model(root, name):
 
 
 def predict_all(
-    root, out, models=MODELS, sets=SETS, outputs=("logits",), is_to_stop=lambda: False, **config
+    root, out, models=MODELS, sets=SETS, outputs=("logits",), should_stop=lambda: False, **config
 ):
     predict_datasets(
         [model(root, name) for name in models], {name: root / name for name in sets}, out, outputs,
-        config=InferenceConfig(**config), is_to_stop=is_to_stop,
+        config=InferenceConfig(**config), should_stop=should_stop,
     )  # fmt: skip
 
 
@@ -310,10 +310,10 @@ def test_stops_between_datasets(inputs, tmp_path, runs):
     """But not before something new is there, or else no job would ever get further."""
     for name in SETS[:2]:
         with pytest.raises(StoppedError, match="stopped as its time is nearly over"):
-            predict_all(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+            predict_all(inputs, tmp_path / "jobs", should_stop=lambda: True)
         assert [dataset for dataset, _ in runs] == [name]
         runs.clear()
-    predict_all(inputs, tmp_path / "jobs", is_to_stop=lambda: True)
+    predict_all(inputs, tmp_path / "jobs", should_stop=lambda: True)
     predict_all(inputs, tmp_path / "whole")
     assert contents(tmp_path / "jobs") == contents(tmp_path / "whole")
 

@@ -12,7 +12,7 @@ from matcheval.execution.jobs import (
     begin_run,
     check_same_library,
     check_same_study,
-    is_to_stop,
+    stop_condition,
 )
 
 
@@ -22,7 +22,7 @@ from matcheval.execution.jobs import (
 )
 def test_a_job_stops_five_minutes_before_its_time_limit(minutes, passed, stops):
     """But one that is shorter than 15 minutes, or has no limit, does not."""
-    assert is_to_stop(minutes, time.monotonic() - 60 * passed)() is stops
+    assert stop_condition(minutes, time.monotonic() - 60 * passed)() is stops
 
 
 @pytest.fixture

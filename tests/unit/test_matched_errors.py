@@ -74,7 +74,7 @@ def test_a_mean_has_an_error_where_one_model_has():
     assert error_of_model(matched[0], None).reason
     fine, mean = error_of_model(matched[1], None), error_of_mean(matched, None)
     assert (fine.reason, mean.reason) == ("", "")
-    assert fine.matched_gap_se == pytest.approx(standard_error(matched[1].errors))
+    assert fine.matched_gap_se == pytest.approx(standard_error(matched[1].error_terms))
     assert mean.matched_gap == pytest.approx(np.mean([one.matched_gaps.mean() for one in matched]))
     assert mean.matched_gap_low < mean.matched_gap < mean.matched_gap_high
 
@@ -113,7 +113,7 @@ class TestLimit:
         source = predictions([0.5] * 4, [0] * 4, [0, 0, 0, 1])
         target = predictions([0.5] * 2, [0, 0], [0, 0])
         (comparison,) = compared((source, target)).comparisons
-        mean, std = sweep.limit_at_one(comparison, BOTH["probability"])
+        mean, std = sweep.matched_gap_limit(comparison, BOTH["probability"])
         assert mean == pytest.approx(-0.25)
         assert std == pytest.approx(np.std([1, 1, 1, 0.5, 0.5, 0.5]))
 

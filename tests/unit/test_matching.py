@@ -94,7 +94,7 @@ class TestAgainstTheTranscription:
         found = plan(simulate(n_source, 3, 1), simulate(70, 3, 2), PROBABILITY, 1)
         with np.errstate(over="ignore"):  # counting bits multiplies modulo 2**64
             uniform = np.random.default_rng(3).random(70)
-            picks = plain.walk(found.low, found.high, uniform, found.source_order)
+            picks = plain.match_targets(found.low, found.high, uniform, found.source_order)
         assert picks.tolist() == match(found, np.random.default_rng(3)).tolist()
 
 

@@ -17,6 +17,7 @@ from matcheval.io.user_files import read_columns
 from matcheval.predictions.correctness import Correctness
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_remark_in_a_row_does_not_shift_its_columns(tmp_path):
     (tmp_path / "found.csv").write_text("index,reference\n3,7,same dog\n5,9,same cat\n")
     assert read_columns(tmp_path / "found.csv", ("index",))["index"].tolist() == [3, 5]

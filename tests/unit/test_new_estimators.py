@@ -89,7 +89,7 @@ class TestTransport:
         found = value("cott", right)
         assert (float(found), found.note) == (1, NO_THRESHOLD)
         (row,) = ModelScorer(Sources(right), [SCORES["cott"]]).rows(
-            Sides(right, TARGET), of_pool=True
+            Sides(right, TARGET), with_pool_scores=True
         )
         assert (row["score"], row["reason"]) == (1, found.note)
 

@@ -97,7 +97,7 @@ class TestBlocks:
         ):
             found = self.blocks(*given)
             assert (found.n_source, found.n_target) == numbers
-            assert found.in_one == (None in given)
+            assert found.is_grouped_on_one_side == (None in given)
 
     def test_shared(self):
         found = self.blocks("aabbcc", "abab", groups_shared=True)

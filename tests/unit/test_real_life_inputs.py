@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from warm import warm_python
 
 import matcheval as me
 from matcheval.errors import InputError
@@ -279,8 +280,13 @@ def test_spellings_without_a_hyphen_are_refused():
 
 @pytest.mark.skipif(not (SHARED / "tools/cases.py").exists(), reason=f"no cases in {SHARED}")
 @pytest.mark.slow
-def test_the_folder_of_cases():
-    program = Path(sys.executable).with_name("matched-eval")
+def test_the_folder_of_cases(tmp_path):
+    """In the Python that starts quickly, as there are many cases."""
+    (tmp_path / "python").symlink_to(warm_python())
+    program = tmp_path / "matched-eval"
+    installed = Path(sys.executable).with_name("matched-eval")
+    program.write_text(f'#!/bin/sh\nexec "{warm_python()}" "{installed}" "$@"\n')
+    program.chmod(0o700)
     command = [sys.executable, SHARED / "tools/cases.py", "--bin", program]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout

@@ -269,7 +269,7 @@ def test_a_pair_is_modelled_and_drawn():
     new = {model: int(0.9 * n) - 60 for model, n in old.items()} | {"perfect": 1990}
     table = results(old | {"perfect": 2000}, new, 2000, 2000)
     fit = pd.Series(fit_replication(table, Scale.PROBIT, SETTINGS).row)
-    row, of_models = difficulty.model_difficulty(table, fit, sigma=1.5, seed=2)
+    row, skill_table = difficulty.fit_difficulty(table, fit, sigma=1.5, seed=2)
     assert row["n_models"] == 15  # without the perfect model, whose skill is infinite
     assert (row["mu_original"], row["sigma_original"]) == (0, 1.5)
     line = probit_line(
@@ -278,6 +278,6 @@ def test_a_pair_is_modelled_and_drawn():
     assert line == pytest.approx((fit["slope"], fit["offset"]))
     assert row["rms_error"] < 0.02
     np.testing.assert_allclose(
-        of_models.simulated_replication, of_models.expected_replication, atol=0.05
+        skill_table.simulated_replication, skill_table.expected_replication, atol=0.05
     )
-    draw(difficulty.plot_difficulty(table, of_models, pd.Series(row)))
+    draw(difficulty.plot_difficulty(table, skill_table, pd.Series(row)))

@@ -26,6 +26,6 @@ def test_a_pattern_of_names_and_nothing_else():
 def test_some_wildcards_may_be_left():
     """As of a rule that draws the figures of a pair for several matchings."""
     entry = ReportEntry("c", "of {{ snakemake.wildcards.pair }}", {"of": "{pair}", "by": "{m}"})
-    one = Artifact("r/{pair}/{m}/gaps", (".png",), entry).of({"m": "ranks"})
+    one = Artifact("r/{pair}/{m}/gaps", (".png",), entry).with_wildcards({"m": "ranks"})
     assert one.expand() == ["r/{pair}/ranks/gaps.png"]
     assert one.report.labels == {"of": "{pair}", "by": "ranks"}

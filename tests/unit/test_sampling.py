@@ -142,7 +142,7 @@ def duplicates(text, barred="", **candidates):
         group, selected = of.split()
         why = "blacklisted" if name == barred else ""
         members[name] = Candidate(name, group, "", 10, int(selected), why)
-    return selection.duplicates_among(edges, members)
+    return selection.duplicates_to_leave_out(edges, members)
 
 
 def test_components_and_which_candidate_is_kept():
@@ -245,7 +245,7 @@ def test_planted_duplicates_are_all_replaced():
     assert not any(name in chosen for name, _ in seen)
     assert len(sampled.rounds) > 1
     assert sampled.rounds[-1]["n_duplicates"] == 0
-    assert max(sampled.came_in.values()) == len(sampled.rounds)
+    assert max(sampled.round_of.values()) == len(sampled.rounds)
     known = selection.sample_in_rounds(
         pool, asked, reviewed=[pair(*names) for names in twins + seen]
     )

@@ -159,7 +159,9 @@ def test_the_steps_by_command_line(folders, sets, tmp_path, capfd):
         assert strata.n_drawn.sum() == strata.n_target.sum() == 120
         assert len(strata) == (50 if strategy == "matched_frequency" else 10)
     own = frequencies[(frequencies.origin == "original") & (frequencies.frequency > 0)]
-    own = own[own.image.map(workers.class_of(read_dataset(folders / "known"))) == own["class"]]
+    own = own[
+        own.image.map(workers.classes_by_image(read_dataset(folders / "known"))) == own["class"]
+    ]
     assert means["matched_frequency"] < means["threshold"] < means["top_images"]
     assert means["matched_frequency"] == pytest.approx(own.frequency.mean(), abs=0.05)
     too_many = '{"strategy": "threshold", "per_class": 60}'
@@ -223,8 +225,8 @@ def test_images_similar_to_the_class_mean_are_selected_more_often(digits):
     centres = workers.class_centres(known.pixels, known.labels, 10)
     mean = known.pixels[known.labels == 3].reshape(-1, 64).mean(axis=0)
     np.testing.assert_allclose(centres[3], mean)
-    right = workers.likeness_probabilities(known.pixels, known.labels.astype(np.int64), centres)
-    wrong = workers.likeness_probabilities(
+    right = workers.selection_probabilities(known.pixels, known.labels.astype(np.int64), centres)
+    wrong = workers.selection_probabilities(
         known.pixels, (known.labels + 1).astype(np.int64) % 10, centres
     )
     assert right.mean() > 0.8

@@ -16,9 +16,9 @@ from matcheval.analyses.score_comparison import (
     RANKS,
     ClassMeans,
     Uncertainty,
-    measure,
+    compute_score,
+    majority_vote,
     tabulate,
-    votes,
 )
 from matcheval.datasets.suites import Pair
 from matcheval.predictions.layout import Layout
@@ -42,37 +42,41 @@ class TestScores:
         assert energies.tolist() == pytest.approx([np.log(2), 1000])
 
     def test_votes(self):
-        majority, share = votes([np.array([2, 1, 0]), np.array([2, 0, 1]), np.array([0, 2, 1])])
+        majority, share = majority_vote(
+            [np.array([2, 1, 0]), np.array([2, 0, 1]), np.array([0, 2, 1])]
+        )
         assert majority.tolist() == [2, 0, 1]  # the lowest class of three that tie
         assert share.tolist() == pytest.approx([2 / 3, 1 / 3, 2 / 3])
-        assert votes([np.array([3]), np.array([1])])[0].tolist() == [1]
+        assert majority_vote([np.array([3]), np.array([1])])[0].tolist() == [1]
 
     def test_temperature_and_what_is_missing(self):
         logits = np.log(P + 1e-9).astype(np.float32)
         outputs = Outputs(None, P.argmax(1), P.max(1), logits=logits, probabilities=P)
         confidence = P.max(1).astype(np.float32)
-        scaled = measure(Uncertainty.TEMPERATURE, outputs, confidence, 2.0)
+        scaled = compute_score(Uncertainty.TEMPERATURE, outputs, confidence, 2.0)
         np.testing.assert_allclose(scaled, softmax(np.float64(logits) / 2, axis=1).max(1))
-        missing = measure(Uncertainty.TEMPERATURE, outputs, confidence, None)
+        missing = compute_score(Uncertainty.TEMPERATURE, outputs, confidence, None)
         assert "no validation data" in missing
-        assert measure(Uncertainty.CONFIDENCE, outputs, confidence, None) is confidence
+        assert compute_score(Uncertainty.CONFIDENCE, outputs, confidence, None) is confidence
         without = replace(outputs, logits=None)
-        assert "no logits on file" in measure(Uncertainty.ENERGY, without, confidence, 1.0)
+        assert "no logits on file" in compute_score(Uncertainty.ENERGY, without, confidence, 1.0)
 
     def test_distance_to_the_nearest_class_mean(self):
         rng = np.random.default_rng(1)
         labels = np.repeat([0, 2, -1], [40, 60, 5])  # 2 is the second class; the last is unknown
         features = rng.normal(0, [1, 5], (105, 2)).astype(np.float32) + 9 * labels[:, None]
         known = Outputs(labels, labels, P.max(1), features=features)
-        fitted = ClassMeans.of(known)
+        fitted = ClassMeans.fit(known)
         means = [features[labels == k].mean(axis=0) for k in (0, 2)]
         within = np.vstack([features[:40] - means[0], features[40:100] - means[1]])
         inverse = np.linalg.inv(np.cov(within.T))
-        found = measure(Uncertainty.CLASS_MEANS, known, P.max(1), None, fitted)
+        found = compute_score(Uncertainty.CLASS_MEANS, known, P.max(1), None, fitted)
         nearest = [-min(mahalanobis(point, m, inverse) for m in means) for point in features]
         assert found == pytest.approx(nearest, 1e-5)
-        assert ClassMeans.of(replace(known, labels=None)) is None
-        missing = measure(Uncertainty.CLASS_MEANS, replace(known, features=None), P, None, fitted)
+        assert ClassMeans.fit(replace(known, labels=None)) is None
+        missing = compute_score(
+            Uncertainty.CLASS_MEANS, replace(known, features=None), P, None, fitted
+        )
         assert "inference.outputs" in missing
 
 

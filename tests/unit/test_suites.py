@@ -215,7 +215,7 @@ def test_a_prediction_of_the_group_is_right(tmp_path):
     folders = {name: tmp_path / name for name in specs}
     stems = {name: f"{tmp_path}/p/{name}/{{model}}" for name in specs}
     found = SuiteCorrectness(SuiteFiles(suite, "base", specs, folders, stems, ["m"]))
-    table = tabulate_suite(suite, "base", found, found.labels)
+    table = tabulate_suite(suite, "base", found, found.counting)
     assert table[["accuracy_set", "n_set", "accuracy_base", "n_base"]].to_numpy().tolist() == [
         [pytest.approx(2 / 3), 3, 0.5, 2]
     ]

@@ -25,7 +25,7 @@ from matcheval.errors import InputError, StoppedError
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.training import derived_seed
 from matcheval.training.algorithm import Optimizer
-from matcheval.training.data import batches
+from matcheval.training.data import draw_batches
 from matcheval.training.loop import HISTORY, train, train_to_checkpoint
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
@@ -90,7 +90,7 @@ def test_models_seeded_by_one_name_start_alike_and_see_the_same_batches():
 @given(st.integers(1, 60), st.integers(1, 9), st.integers(1, 20), st.integers(0, 9))
 def test_batches_of_an_epoch(n, batch_size, n_batches, seed):
     rows = 3 * np.arange(n)
-    drawn = batches(rows, n_batches, batch_size, np.random.default_rng(seed))
+    drawn = draw_batches(rows, n_batches, batch_size, np.random.default_rng(seed))
     sizes = {len(batch) for batch in drawn}
     assert len(drawn) == n_batches
     assert max(sizes) <= batch_size
@@ -150,9 +150,9 @@ class TestResuming:
         """Not after the last epoch, when it is done."""
         path, told = tmp_path / "m.partial", iter([False, True])
         with pytest.raises(StoppedError, match=r"m: stopped .*; the state after epoch 2 is in"):
-            train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+            train("m", FULL, *sets, resume_file=path, should_stop=lambda: next(told))
         told = iter([False] * (FULL.epochs - 3))
-        resumed = train("m", FULL, *sets, resume_file=path, is_to_stop=lambda: next(told))
+        resumed = train("m", FULL, *sets, resume_file=path, should_stop=lambda: next(told))
         assert same(resumed, train("m", FULL, *sets))
 
     @pytest.mark.parametrize(

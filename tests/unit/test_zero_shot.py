@@ -16,7 +16,7 @@ from matcheval.inference.job import predict_datasets
 from matcheval.inference.outputs import read_vectors
 from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import ModelFiles
-from matcheval.models.loading import load_model, names_of_classes
+from matcheval.models.loading import load_model, words_for_classes
 from matcheval.models.published import describe_open_clip
 from matcheval.models.rows import ModelSource
 from matcheval.predictions.files import read_predictions
@@ -138,7 +138,7 @@ def test_classes_of_imagenet_have_the_names_of_the_paper(folder):
     from timm.data import ImageNetInfo
 
     wnids, info = imagenet_classes(), ImageNetInfo()
-    names = names_of_classes(source(folder), wnids, "d")
+    names = words_for_classes(source(folder), wnids, "d")
     lemmas = [info.label_name_to_description(wnid, detailed=True).lower() for wnid in wnids]
     # Names were improved, but each is mostly of the same words.
     shared = [
@@ -148,7 +148,7 @@ def test_classes_of_imagenet_have_the_names_of_the_paper(folder):
     assert np.mean(shared) > 0.95
     subset = class_subset("imagenet-r")
     expected = [names[wnids.index(wnid)] for wnid in subset]
-    assert names_of_classes(source(folder), subset, "d") == expected
+    assert words_for_classes(source(folder), subset, "d") == expected
 
 
 def test_what_results_depend_on(folder, tmp_path):

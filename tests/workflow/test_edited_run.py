@@ -1,5 +1,6 @@
 """What a run began with is edited while it goes on: its jobs refuse, in real Snakemake runs."""
 
+import pytest
 from engine import custom_study
 
 # Jobs with `run` are a Snakemake of their own, which reads the study again, as on a cluster.
@@ -34,6 +35,7 @@ rule count:
 LIBRARY = "workflow_scripts/matcheval"
 
 
+@pytest.mark.slow
 def test_an_edited_file_ends_the_run(tmp_path):
     workflow = custom_study(tmp_path / "tree")
     plain = (workflow.folder / "Snakefile").read_text()

@@ -2,9 +2,11 @@
 
 import re
 
+import pytest
 from engine import ROOT, custom_study
 
 
+@pytest.mark.slow
 def test_a_figure_is_added_as_the_page_for_contributors_says(tmp_path):
     workflow = custom_study(tmp_path / "tree")
     page = (ROOT / "CONTRIBUTING.md").read_text()

@@ -55,6 +55,7 @@ def study_beside_a_clone(folder, snakefile="") -> tuple[Workflow, Workflow]:
     return Workflow(mine), clone
 
 
+@pytest.mark.slow
 def test_from_another_folder(tmp_path):
     study, _ = study_beside_a_clone(tmp_path)
     options = ("--snakefile", "../clone/Snakefile", "--configfile", "config/config.yaml")
@@ -63,6 +64,7 @@ def test_from_another_folder(tmp_path):
     assert "Nothing to be done" in study.run("--dry-run", *options)
 
 
+@pytest.mark.slow
 def test_as_a_module_with_other_names(tmp_path):
     snakefile = MODULE.replace("from matched_eval\n", "from matched_eval as me_*\n") + HANDLERS
     study, clone = study_beside_a_clone(tmp_path, snakefile)
@@ -122,6 +124,7 @@ def test_jobs_in_environments_of_conda_find_the_library(tmp_path):
     study.keep_models("studies/small.csv", ["linear", "mlp"])
     study.python = sys.executable
     options = ("--software-deployment-method", "conda", "--config", "replication={resamples: 50}")
-    told = study.run("all", *options, PATH=f"{binaries}:{os.environ['PATH']}")
+    table = "results/digits/replication/new-writers/top1.csv"  # by jobs of both environments
+    told = study.run(table, *options, PATH=f"{binaries}:{os.environ['PATH']}")
     assert told.count("created") == 2
-    assert (study.results / "digits/report.html").is_file()
+    assert (study.folder / table).is_file()

@@ -52,6 +52,7 @@ def test_an_edit_repeats_what_it_concerns(copy, file, old, new, repeated):
     assert jobs(copy.plan()) == repeated
 
 
+@pytest.mark.slow
 def test_one_models_recipe(copy):
     assert "Nothing to be done" in copy.run("--dry-run")
     before = copy.artifacts()
@@ -92,6 +93,7 @@ def test_named_matchings(copy):
     assert "skipped" not in log
 
 
+@pytest.mark.slow
 def test_a_model_more(copy):
     with (copy.folder / "studies/small.csv").open("a") as catalogue:
         catalogue.write("late,trained,linear,0,0,brier,,none,constant,1,64,0.1,0,1,0,\n")

@@ -48,7 +48,7 @@ def test_refused(tmp_path):
 
 
 # Put into `predict`: notes the GPU, and predicts without one.
-BEGIN = "    stops = is_to_stop(minutes, time.monotonic())\n"
+BEGIN = "    stops = stop_condition(minutes, time.monotonic())\n"
 NOTE = """
     import json, os
     assert config.device == "cuda"

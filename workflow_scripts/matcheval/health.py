@@ -17,7 +17,7 @@ from typing import Any, Literal
 from packaging.requirements import Requirement
 
 from matcheval import __version__
-from matcheval.execution.gpus import DEVICES, VISIBLE, ask_driver
+from matcheval.execution.gpus import DEVICES, VISIBLE, run_nvidia_smi
 
 State = Literal["ok", "note", "problem"]
 OK: State = "ok"
@@ -209,8 +209,8 @@ def _test_gpu(torch: Any, number: int) -> str:
 
 
 def nvidia_driver(environment: Mapping[str, str]) -> tuple[str | None, str]:
-    """Ask NVIDIA's driver for its version; return it, or None and what it says instead."""
-    done = ask_driver(environment, "--query-gpu=driver_version", "--format=csv,noheader")
+    """Ask NVIDIA's driver for its version; if it does not tell, return what it says instead."""
+    done = run_nvidia_smi(environment, "--query-gpu=driver_version", "--format=csv,noheader")
     if done is None:
         return None, ""
     output = " ".join((done.stdout + done.stderr).split())

@@ -48,21 +48,21 @@ class AccuracyPrediction(CheckedPrediction):
     def __init__(self, settings: AccuracyPredictionSettings, study: Study) -> None:
         super().__init__(settings, study)
 
-        def table(name: str, label: str, of: str = "{suite}") -> Artifact:
+        def suite_table(name: str, label: str, stem: str = "{suite}") -> Artifact:
             labels = {"table": label, "of": "{suite}"}
-            return self.table(f"{name}/{of}", _CAPTIONS[name], labels)
+            return self.table(f"{name}/{stem}", _CAPTIONS[name], labels)
 
         predicted = f"{study.folder}/{self.name}/predicted/{{suite}}"
         self.predicted = Artifact(predicted, (".parquet", ".csv"))
-        self.errors = table("errors", "errors")
-        self.correlations = table("correlations", "correlations")
-        self.group_gaps = table("gaps_by_group", "gaps")
-        self.rankings = table("rankings", "rankings of methods")
-        counts, of_model = "numbers of images and errors", "{suite}/{scored}"
-        self.counts = table("counts", counts)
-        self.differences = table("differences", "differences of errors")
-        self.errors_of_model = table("errors_of_models", "errors of {scored}", of_model)
-        self.counts_of_model = table("counts_of_models", f"{counts} of {{scored}}", of_model)
+        self.errors = suite_table("errors", "errors")
+        self.correlations = suite_table("correlations", "correlations")
+        self.group_gaps = suite_table("gaps_by_group", "gaps")
+        self.rankings = suite_table("rankings", "rankings of methods")
+        counts, stem = "numbers of images and errors", "{suite}/{scored}"
+        self.counts = suite_table("counts", counts)
+        self.differences = suite_table("differences", "differences of errors")
+        self.errors_of_model = suite_table("errors_of_models", "errors of {scored}", stem)
+        self.counts_of_model = suite_table("counts_of_models", f"{counts} of {{scored}}", stem)
         self.between = self.table(
             "between_suites", _CAPTIONS["between_suites"],
             {"table": "rankings of methods on two suites"},
@@ -74,45 +74,45 @@ class AccuracyPrediction(CheckedPrediction):
 
     @property
     def excluded_from_mean(self) -> list[str]:
-        """Names of single models and ensembles, which are in no mean over models."""
+        """Names of single models and of ensembles, which means over models leave out."""
         return [*self.settings.single, *self.settings.ensembles]
 
     def rotated(self, suite: str) -> list[str]:
-        """Return the sets of a suite that rotation accuracy is measured on, if it is asked for."""
+        """Return the sets of a suite that rotation is scored on; none if it is not chosen."""
         if not any(Data.IMAGES in score.needs for score in self.chosen):
             return []
-        asked = self.settings.suites[suite].rotation
-        return self.study.suites[suite].datasets if asked == "all" else list(asked)
+        chosen = self.settings.suites[suite].rotation
+        return self.study.suites[suite].datasets if chosen == "all" else list(chosen)
 
     def rotated_with_base(self, suite: str) -> list[str]:
-        """Return the names of the sets of a suite whose images are rotated, and of its base."""
+        """Return the names of the base of a suite and of the sets that rotation is scored on."""
         return [self.settings.suites[suite].base, *self.rotated(suite)]
 
     def figures_of(self, suite: str) -> dict[str, figures.ChosenFigure]:
-        """Return the figures of a suite, by name."""
+        """Return kind and options of each figure of a suite, by name."""
         return figures.figures_of_suite(self.settings, self.study.suites[suite], self.chosen)
 
     # --- files
 
     @property
     def report_section(self) -> Section:
-        """Errors of all methods by suite, besides tables and figures."""
+        """Its section of the report, with the errors of all suites as data."""
         suites = self.settings.suites
         errors = [self.errors.file(".parquet", suite=suite) for suite in suites]
         return self.section({"errors": errors} if suites else None)
 
     @property
     def targets(self) -> list[str]:
-        """Predicted accuracies, tables and figures of every suite."""
+        """Paths of the predicted accuracies, tables and figures of every suite."""
         suites = list(self.settings.suites)
-        of_suite = (
+        tables = (
             self.predicted, self.errors, self.correlations, self.group_gaps, self.rankings,
             self.counts, self.differences,
         )  # fmt: skip
-        targets = [path for table in of_suite for path in table.expand(suite=suites)]
+        targets = [path for table in tables for path in table.expand(suite=suites)]
         targets += self.between.expand() if len(suites) > 1 else []
-        for of_model in (self.errors_of_model, self.counts_of_model):
-            targets += of_model.expand(suite=suites, scored=self.settings.figure_models)
+        for model_table in (self.errors_of_model, self.counts_of_model):
+            targets += model_table.expand(suite=suites, scored=self.settings.figure_models)
         for suite in suites:
             targets += self.figure_of_suite.expand(suite=suite, figure=self.figures_of(suite))
         return targets
@@ -129,47 +129,49 @@ class AccuracyPrediction(CheckedPrediction):
         members = (name for scored in self.scored for name in self.members_of(scored))
         return list(dict.fromkeys([*self.models, *members]))
 
-    def _sources(self, suite: str) -> list[str]:
-        """Return the names of the base and the reference of a suite."""
+    def _base_and_reference(self, suite: str) -> list[str]:
+        """Return the names of the base of a suite and, if it has one, of its reference."""
         settings = self.settings.suites[suite]
         return [settings.base, *([settings.reference] if settings.reference else [])]
 
-    def _sets(self, suite: str) -> list[str]:
-        return [*self._sources(suite), *self.study.suites[suite].datasets]
+    def _all_sets(self, suite: str) -> list[str]:
+        """Return the names of the base, the reference, and all test sets of a suite."""
+        return [*self._base_and_reference(suite), *self.study.suites[suite].datasets]
 
-    def _described(self, suite: str) -> list[str]:
-        """Return the names of sets whose description jobs read: the base, and sets of labels."""
+    def _sets_with_description(self, suite: str) -> list[str]:
+        """Return the names of the sets of a suite whose description files jobs read."""
+        # The base, for its class names, and sets with several labels per image.
         base = self.settings.suites[suite].base
         names = [base] if self.study.datasets[base].has_images else []
         return names + [m.dataset for m in self.study.suites[suite].members if m.all_labels]
 
     def inputs(self, suite: str, models: list[str]) -> list[str]:
-        """Return what jobs wait for that read models' outputs on a suite."""
-        outputs = self.study.suite_inputs(suite, models, self._sources(suite))
-        described = self._described(suite)
+        """Return the input files of jobs that read models' outputs on a suite."""
+        outputs = self.study.suite_inputs(suite, models, self._base_and_reference(suite))
+        described = self._sets_with_description(suite)
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
 
-    def _read(self, suite: str, models: list[str]) -> list[str]:
-        """Return the files that a job of some models reads."""
+    def _files_read(self, suite: str, models: list[str]) -> list[str]:
+        """Return the files that a job on these models reads for a suite."""
         study, labelled = self.study, [m for m in self.study.suites[suite].members if m.all_labels]
-        names = dict.fromkeys(self._sets(suite))
+        names = dict.fromkeys(self._all_sets(suite))
         return [
             *(study.predictions_file(name, model) for name in names for model in models),
-            *(study.description_files(name)[0] for name in self._described(suite)),
+            *(study.description_files(name)[0] for name in self._sets_with_description(suite)),
             *(member.all_labels for member in labelled),
             *(study.description_files(member.dataset)[1] for member in labelled),
         ]
 
-    def _suite(self, suite: str) -> Suite:
-        """Return a suite without the names of groups, which scores do not depend on."""
+    def _ungrouped_suite(self, suite: str) -> Suite:
+        """Return a suite without groups and severities, which scores do not depend on."""
         members = self.study.suites[suite].members
         return Suite(
             suite, tuple(replace(m, group="", subgroup="", severity=None) for m in members)
         )
 
-    def _outputs(self, suite: str, models: list[str]) -> dict[str, Any]:
-        """Return where outputs on a suite lie and which classes count, as of `SuiteOutputs`."""
-        study, base, names = self.study, self.settings.suites[suite].base, self._sets(suite)
+    def _stored_outputs(self, suite: str, models: list[str]) -> dict[str, Any]:
+        """Return the fields of a `SuiteOutputs`: where outputs lie, and which classes count."""
+        study, base, names = self.study, self.settings.suites[suite].base, self._all_sets(suite)
         spec = study.datasets[base]
         classes = list(spec.settings.known_classes or ())
         custom = [name for name in names if not study.datasets[name].has_images]
@@ -194,7 +196,7 @@ class AccuracyPrediction(CheckedPrediction):
             },
         }
         return {
-            "suite": asdict(self._suite(suite)),
+            "suite": asdict(self._ungrouped_suite(suite)),
             "base": base,
             "classes": study.dataset_files(base)[0] if spec.has_images else classes,
             "rule": self.settings.model_dump(include={"renormalise", "restrict_argmax"}),
@@ -202,8 +204,8 @@ class AccuracyPrediction(CheckedPrediction):
         }
 
     @property
-    def _subsets(self) -> dict[str, Any]:
-        """The parts of sets that scores are computed on, too, as of `Subsets`."""
+    def _scored_subsets(self) -> dict[str, Any]:
+        """The fields of a `Subsets`: which subsets of test sets are scored, too."""
         return self.settings.model_dump(include={"test_sizes", "draws", "missing_classes"})
 
     def score_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -218,34 +220,34 @@ class AccuracyPrediction(CheckedPrediction):
                 "scored": scored, "members": self.members_of(scored), "methods": methods,
             }  # fmt: skip
         shared = {
-            "subsets": self._subsets,
+            "subsets": self._scored_subsets,
             "reference": self.settings.suites[suite].reference,
             "options": {"n_prototypes": self.settings.n_prototypes},
             "seeds": self.settings.seeds,
         }
-        if all(study.datasets[name].has_images for name in self._sets(suite)):
-            shared["stored"] = self._outputs(suite, [])
+        if all(study.datasets[name].has_images for name in self._all_sets(suite)):
+            shared["stored"] = self._stored_outputs(suite, [])
         else:  # the user's files of other models do not matter
             for scored in self.scored:
-                members[scored]["stored"] = self._outputs(suite, self.members_of(scored))
+                members[scored]["stored"] = self._stored_outputs(suite, self.members_of(scored))
         return kept_calls(study, scoring.write_scores, f"{self.name}/scores/{suite}") | {
             "shared": shared, "members": members, "output": "scores",
-            "reads": {name: self._read(suite, self.members_of(name)) for name in self.scored},
+            "reads": {name: self._files_read(suite, self.members_of(name)) for name in self.scored},
         }  # fmt: skip
 
     def agreement_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `write_agreement`."""
         return {
-            "stored": self._outputs(wildcards.suite, self.models),
+            "stored": self._stored_outputs(wildcards.suite, self.models),
             "methods": [score.name for score in self.chosen if score.name in POOL_SCORES],
-            "subsets": self._subsets,
+            "subsets": self._scored_subsets,
             "models": self.models,
             "single": self.settings.single,
-            "recipes": [self._recipe(name) for name in self.models],
+            "recipes": [self._recipe_without_seed(name) for name in self.models],
         }
 
-    def _recipe(self, name: str) -> str:
-        """Return what a model shares with those that differ in their seed only."""
+    def _recipe_without_seed(self, name: str) -> str:
+        """Return a text that models of one recipe share whatever their seeds; else the name."""
         model = self.study.models[name]
         if model.recipe is None:
             return name
@@ -254,11 +256,11 @@ class AccuracyPrediction(CheckedPrediction):
         return json.dumps([recipe, model.train], sort_keys=True)
 
     def _noted_settings(self, suite: str) -> dict[str, Any]:
-        """Return the settings that are named under tables."""
-        of_suite, settings = self.settings.suites[suite], self.settings
+        """Return the settings to state in notes below the tables of a suite, by label."""
+        suite_settings, settings = self.settings.suites[suite], self.settings
         noted = {
-            "base": of_suite.base,
-            "reference": of_suite.reference or "none",
+            "base": suite_settings.base,
+            "reference": suite_settings.reference or "none",
             "seeds": ", ".join(map(str, settings.seeds)),
             "prototypes": settings.n_prototypes,
             "renormalised": settings.renormalise,
@@ -273,7 +275,7 @@ class AccuracyPrediction(CheckedPrediction):
         return noted
 
     def prediction_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the settings of a suite with which its accuracies are predicted and tabulated."""
+        """Return the arguments of `write_predictions` for a suite."""
         suite, settings = wildcards.suite, self.settings
         pool: dict[str, Any] = {"models": len(self.pool)}
         if settings.single:
@@ -299,12 +301,12 @@ class AccuracyPrediction(CheckedPrediction):
 
     @property
     def suites_with_outputs(self) -> list[str]:
-        """Names of the suites of which figures are drawn from outputs of models."""
+        """Names of the suites with figures of models' outputs: histograms or embeddings."""
         suites = self.settings.suites.items()
         return [name for name, suite in suites if suite.histograms or suite.embeddings]
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the calls that draw all figures."""
+        """Return the calls that draw the figures of all suites."""
         calls = []
         for suite in self.settings.suites:
             tables = {
@@ -320,7 +322,8 @@ class AccuracyPrediction(CheckedPrediction):
                     calls.append(call(figures.plot_tables, **tables, **figure))
                     continue
                 members = self.members_of(options["model"])
-                stored = self._outputs(suite, members) | {"suite": asdict(self.study.suites[suite])}
+                stored = self._stored_outputs(suite, members)
+                stored["suite"] = asdict(self.study.suites[suite])  # with its groups
                 calls.append(call(figures.plot_outputs, stored=stored, members=members, **figure))
         return {"calls": calls}
 
@@ -332,8 +335,8 @@ class AccuracyPrediction(CheckedPrediction):
         source = study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run
         rotated = self.rotated(suite)  # the others would make the command too long
-        members = tuple(m for m in self._suite(suite).members if m.dataset in rotated)
-        stored = self._outputs(suite, [wildcards.model])
+        members = tuple(m for m in self._ungrouped_suite(suite).members if m.dataset in rotated)
+        stored = self._stored_outputs(suite, [wildcards.model])
         job = {
             "model": asdict(source),
             "weights": study.weights_file(wildcards.model),

@@ -39,14 +39,14 @@ Flags = npt.NDArray[np.bool_]
 def error_intervals(
     error: Floats, is_known: Flags, units: npt.NDArray[np.intp], confidence: float, resamples: int
 ) -> list[dict[str, float]]:
-    """Return bootstrap intervals of the mean error of every method, over what `DRAWN` names."""
+    """Return bootstrap bounds of each method's mean error over sets, subgroups, models and rows."""
     n_methods, n_models, n_sets = error.shape
     intervals: list[dict[str, float]] = [{} for _ in range(n_methods)]
     weight, has_any = is_known.astype(np.float64), np.asarray(is_known.any(axis=2))
     levels = [(1 - confidence) / 2, (1 + confidence) / 2]
 
-    def add(name: str, means: Floats, chosen: Flags) -> None:
-        for m in np.flatnonzero(chosen):
+    def add_bounds(name: str, means: Floats, has_bounds: Flags) -> None:
+        for m in np.flatnonzero(has_bounds):
             low, high = np.nanquantile(means[:, m], levels)
             intervals[m] |= {f"mae_{name}_low": float(low), f"mae_{name}_high": float(high)}
 
@@ -56,20 +56,20 @@ def error_intervals(
             continue
         together = np.eye(n_units)[unit]  # sets of a unit are drawn together
         weights: Floats = weight @ together
-        means = _resampled(error @ together, weights, resamples)
+        means = _resampled_means(error @ together, weights, resamples)
         means = np.where(has_any, means.reshape(resamples, n_methods, n_models), np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # methods without any known error
-            add(name, np.nanmean(means, axis=2), (weights.sum(axis=1) > 0).sum(axis=1) > 1)
+            add_bounds(name, np.nanmean(means, axis=2), (weights.sum(axis=1) > 0).sum(axis=1) > 1)
     by_model: Floats = error.sum(axis=2) / weight.sum(axis=2).clip(1)
-    add("models", _resampled(by_model, has_any, resamples), has_any.sum(axis=1) > 2)
-    of_rows = _resampled(error.reshape(n_methods, -1), weight.reshape(n_methods, -1), resamples)
-    add("rows", of_rows, is_known.sum(axis=(1, 2)) > 1)
+    add_bounds("models", _resampled_means(by_model, has_any, resamples), has_any.sum(axis=1) > 2)
+    rows, weights = (array.reshape(n_methods, -1) for array in (error, weight))
+    add_bounds("rows", _resampled_means(rows, weights, resamples), is_known.sum(axis=(1, 2)) > 1)
     return intervals
 
 
-def _resampled(values: Floats, weight: Floats | Flags, resamples: int) -> Floats:
-    """Return sums of values over sums of weights of resampled columns, shape (resamples, rows)."""
+def _resampled_means(values: Floats, weight: Floats | Flags, resamples: int) -> Floats:
+    """Return sum of values / sum of weights over resampled columns, shape (resamples, rows)."""
     n, rng = values.shape[-1], np.random.default_rng(0)
     values, weight = (array.reshape(-1, n).astype(np.float64) for array in (values, weight))
     means = np.empty((resamples, len(values)))
@@ -91,20 +91,20 @@ DASH = "–"
 
 
 def place_name(group: str, subgroup: str) -> str:
-    """Return what readers call a column of sets."""
+    """Return the heading of a column for a group, or subgroup, of sets."""
     if group == ALL:
         return "All (points)"
     name = group or "no group"
     return name if subgroup == ALL else f"{name}: {subgroup or 'no subgroup'}"
 
 
-def _numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
-    """Format numbers of two digits; a dash stands for an unknown one."""
+def _format_numbers(values: Iterable[float], scale: float = 1, **options: Any) -> list[str]:
+    """Format scaled numbers with two decimals; a dash stands for NaN."""
     return [DASH if np.isnan(v) else signed(scale * v, 2, **options) for v in values]
 
 
 def error_columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Format mean absolute errors: a row per method, a column per group of sets."""
+    """Lay out a text table of mean absolute errors: a row per method, a column per group."""
     whole = table[table["view"] == WHOLE]
     level = level_text(table["confidence"].iloc[0]) if len(table) else ""
     places = whole[_PLACE].drop_duplicates()
@@ -118,18 +118,18 @@ def error_columns(table: pd.DataFrame) -> list[TextColumn]:
         for group, subgroup in places.itertuples(index=False, name=None):
             column = block[(block["group"] == group) & (block["subgroup"] == subgroup)]
             column = rows.merge(column, on=["method", "variant"], how="left")
-            cells[place_name(group, subgroup)] += _marked(column)
-        of_all = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
-        total = rows.merge(of_all, on=["method", "variant"])
+            cells[place_name(group, subgroup)] += _format_errors(column)
+        over_all_sets = block[(block["group"] == ALL) & (block["subgroup"] == ALL)]
+        total = rows.merge(over_all_sets, on=["method", "variant"])
         for of in ("sets", "subgroups"):
             ends = 100 * total[[f"mae_{of}_low", f"mae_{of}_high"]].to_numpy()
             bounds = [DASH if np.isnan(a) else f"[{a:.2f}, {b:.2f}]" for a, b in ends]
             cells[f"{level} over {of}"] += [*bounds, ""]
-        means = _numbers(total["mae_unflagged"], 100)
+        means = _format_numbers(total["mae_unflagged"], 100)
         counts = zip(means, total["n_unflagged"], strict=True)
         cells["Flagged by none (n)"] += [*(f"{mean} ({n})" for mean, n in counts), ""]
         cells["Flagged"] += [*(str(n or "") for n in total["n_flagged"]), ""]
-        cells["Bias"] += [*_numbers(total["bias"], 100, plus=True), ""]
+        cells["Bias"] += [*_format_numbers(total["bias"], 100, plus=True), ""]
         cells["n/a"] += [*(str(n or "") for n in total["n_missing"]), ""]
     return [
         TextColumn(head, column, is_number=head not in ("How", "Method"))
@@ -137,8 +137,8 @@ def error_columns(table: pd.DataFrame) -> list[TextColumn]:
     ]
 
 
-def _marked(column: pd.DataFrame) -> list[str]:
-    """Format a column of errors, and their mean in the end."""
+def _format_errors(column: pd.DataFrame) -> list[str]:
+    """Format the errors of methods, the lowest two with asterisks, and append their mean."""
     values, n_sets = column["mae"].to_numpy(np.float64), column["n_sets"].to_numpy(np.float64)
     finite = np.isfinite(values)
     full = finite & (n_sets == np.max(n_sets[finite], initial=0))
@@ -221,9 +221,9 @@ def tabulate_errors(
     keys = ["suite", "view", *PROCEDURE, "method", "variant"]
     order = {key: n for n, key in enumerate(zip(*(predicted[k] for k in keys), strict=True))}
     rows = []
-    for case, of_case in predicted.groupby(keys[:-2], sort=False):
-        array = ErrorArray(of_case)
-        for group, subgroup, chosen in _columns(array.sets):
+    for case, part in predicted.groupby(keys[:-2], sort=False):
+        array = ErrorArray(part)
+        for group, subgroup, chosen in _group_masks(array.sets):
             place = {"group": group, "subgroup": subgroup, "confidence": confidence}
             errors = array.errors(chosen, confidence, resamples)
             for method, values in zip(array.methods, errors, strict=True):
@@ -242,7 +242,7 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
     for case, sets in of_sets.groupby(level=keys, sort=False):
         values = sets[["score", "accuracy"]].to_numpy(np.float64)
         is_known = np.isfinite(values).all(axis=1)
-        for group, subgroup, chosen in _columns(sets):
+        for group, subgroup, chosen in _group_masks(sets):
             x, y = values[chosen & is_known].T
             spearman, kendall = rank_correlations(x, y)
             pearson = linear_correlation(x, y)
@@ -255,15 +255,15 @@ def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
     sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
     rows = []
-    for (model, suite), of_model in sets.groupby(["model", "suite"], sort=False):
-        for group, part in (*of_model.groupby("group", sort=False), (ALL, of_model)):
+    for (model, suite), model_sets in sets.groupby(["model", "suite"], sort=False):
+        for group, part in (*model_sets.groupby("group", sort=False), (ALL, model_sets)):
             means = part[["accuracy_base", "accuracy", "gap"]].mean()
             rows.append([model, suite, group, len(part), *means])
     return pd.DataFrame(rows, columns=GROUP_GAPS.names)
 
 
-def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool_]]]:
-    """Yield the columns of a table and which sets they are of: subgroups, groups, all sets."""
+def _group_masks(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool_]]]:
+    """Yield group, subgroup and mask of its sets: for each subgroup, each group, and all sets."""
     groups, subgroups = sets["group"].to_numpy(), sets["subgroup"].to_numpy()
     for group in dict.fromkeys(groups):
         of_group = groups == group
@@ -275,7 +275,7 @@ def _columns(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.bool
 
 
 class ErrorArray:
-    """Errors by one procedure, by method, model and set."""
+    """Errors of predictions by one procedure, as an array over methods, models and sets."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.sets = rows.drop_duplicates("dataset")[["dataset", *_PLACE]]
@@ -300,12 +300,12 @@ class ErrorArray:
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
         flags = rows["flagged"].to_numpy(np.bool_)
         self._flagged = np.bincount(place[flags], minlength=size).reshape(shape) > 0
-        self._units = predicting.subgroups_of(self.sets)
+        self._units = predicting.subgroup_numbers(self.sets)
 
     def errors(
         self, chosen: Flags, confidence: float, resamples: int
     ) -> Iterator[dict[str, float | int]]:
-        """Yield mean errors over some sets, their spreads and intervals, by method."""
+        """Yield for each method its mean errors over chosen sets, with spreads and intervals."""
         error, wanted = self.error[:, :, chosen], self._wanted[:, :, chosen]
         is_known, units = np.isfinite(error), self._units[chosen]
         flagged = self._flagged[:, :, chosen]
@@ -332,26 +332,27 @@ class ErrorArray:
 
 
 def _mean_by_model(error: Floats, chosen: Flags) -> Floats:
-    """Return the means over the chosen sets of each model that has any."""
+    """Return each model's mean error over its chosen sets; models without any are left out."""
     counts = chosen.sum(axis=1)
     sums = np.where(chosen, error, 0).sum(axis=1)
     return np.asarray(sums[counts > 0] / counts[counts > 0], np.float64)
 
 
 def _deviation(values: Floats) -> float:
+    """Return the standard deviation, NaN for fewer than two values."""
     return float(values.std(ddof=1)) if len(values) > 1 else np.nan
 
 
 def correlation_columns(
     table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()
 ) -> list[TextColumn]:
-    """Format correlations of scores and accuracies: a row per method, means over models."""
+    """Lay out a text table of score-accuracy correlations, means over models: a row per method."""
     keys = ["method", "variant"]
     heads = {"spearman": "Spearman ρ", "pearson": "Pearson r", "kendall": "Kendall τ-b"}
     whole = table[(table["view"] == WHOLE) & ~table["model"].isin(excluded_from_mean)]
     whole = whole[whole["subgroup"] == ALL]
-    every = whole[whole["group"] == ALL].groupby(keys, sort=False)
-    means = every[list(heads)].agg(["mean", "min", "max"])
+    over_all_sets = whole[whole["group"] == ALL].groupby(keys, sort=False)
+    means = over_all_sets[list(heads)].agg(["mean", "min", "max"])
     means.columns = pd.Index([kind + end for kind in heads for end in ("", "_low", "_high")])
     columns = lay_out(
         means.assign(title=titles(means.reset_index())),
@@ -363,18 +364,18 @@ def correlation_columns(
     for group in dict.fromkeys(whole["group"]):
         if group != ALL:
             values = whole[whole["group"] == group].groupby(keys, sort=False)["spearman"].mean()
-            cells = _numbers(values.reindex(means.index))
+            cells = _format_numbers(values.reindex(means.index))
             columns.append(TextColumn(f"ρ in {group or 'no group'}", cells))
     return columns
 
 
 def gap_columns(table: pd.DataFrame, excluded_from_mean: Sequence[str] = ()) -> list[TextColumn]:
-    """Format mean gaps: a row per model, a column per group of sets (P1, Table 1)."""
+    """Lay out a text table of mean gaps: a row per model, a column per group (P1, Table 1)."""
     gaps = table.pivot_table(index="model", columns="group", values="gap", sort=False)
     groups = [*(g for g in dict.fromkeys(table["group"]) if g != ALL), ALL]
     means = gaps[~gaps.index.isin(excluded_from_mean)].mean()
     columns = [TextColumn("Model", [*gaps.index, "mean of models"], is_number=False)]
     for group in groups:
-        values = _numbers([*gaps[group], means[group]], 100)
+        values = _format_numbers([*gaps[group], means[group]], 100)
         columns.append(TextColumn(place_name(group, ALL), values))
     return columns

@@ -71,7 +71,7 @@ ESTIMATES = TableSchema(
 
 
 def choose_methods(names: Sequence[str] = (), *, calibrated: bool = False) -> list[Score]:
-    """Return methods by name; by default those that predict directly, or need calibration sets."""
+    """Return the named scores; by default direct ones, and regressed ones if `calibrated`."""
     check_known("method", names, SCORES, file=None, field=None)
     regressed = [
         score.name
@@ -86,7 +86,7 @@ def estimate_accuracies(
     calibration: Sequence[Outputs] = (), groups: Sequence[str] = (),
     n_resamples: int = 200, seed: int = 0, progress: bool = False,
 ) -> pa.Table:  # fmt: skip
-    """Predict a model's accuracy on sets, labelled or not, from its outputs there and on a base.
+    """Predict a model's accuracy on targets, labelled or not, from outputs there and on a base.
 
     Base and sets to calibrate on are labelled. `groups` names the group of each set to calibrate
     on, such as its corruption, for intervals by groups; by default each is its own.
@@ -116,7 +116,7 @@ def estimate_accuracies(
 
 
 def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
-    """Refuse labels of other classes than the base's, with which the accuracy would be 0."""
+    """Refuse labels that are no classes of the base, with which the accuracy would be 0."""
     if other.labels is None:
         return
     widths = [outputs.n_classes for outputs in (base, other) if outputs.n_classes]
@@ -137,7 +137,7 @@ def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Fitted:
-    """What a method was fitted to: the state of its score, and the points of its regression.
+    """A method with the fitted state of its score, and the points (x, y) of its regression.
 
     `is_used` says on which sets to calibrate on the score is defined.
     """
@@ -149,7 +149,8 @@ class _Fitted:
     is_used: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
+    def fit(cls, score: Score, base: Outputs, calibration: Sequence[Sides], seed: int) -> "_Fitted":
+        """Fit a score to the base, and its regression to the sets to calibrate on."""
         state = score.fitted(Sources(base, seed=seed))
         if score.predicts is Predicts.ACCURACY:
             return cls(score, state, np.empty(0), np.empty(0), np.zeros(0, np.bool_))
@@ -168,20 +169,22 @@ class _Fitted:
             )
         return cls(score, state, x[finite], y[finite], finite)
 
-    def measure(self, sides: Sides) -> float:
+    def score_on(self, sides: Sides) -> float:
+        """Compute the score on a target; raise `NotAvailableError` if it is not finite."""
         value = self.score.compute(self.state, sides)
         if not np.isfinite(value):
             raise NotAvailableError("its score is not a finite number")
         return value
 
-    def at(self, value: float, sides: Sides) -> float:
+    def predict(self, value: float, sides: Sides) -> float:
+        """Return the accuracy that a value of the score predicts."""
         if self.score.predicts is Predicts.ACCURACY:
             return value
         estimate = float(predicting.linear(self.x, self.y, np.array([value]))[0])
         return sides.base.accuracy - estimate if self.score.predicts is Predicts.GAP else estimate
 
-    def ends(self, value: float, units: Classes, base: Outputs) -> dict[str, Any]:
-        """Return jackknife+ intervals, of a score whose regression is on accuracies or gaps."""
+    def intervals(self, value: float, units: Classes, base: Outputs) -> dict[str, Any]:
+        """Return the jackknife+ intervals of the prediction; NaN without a regression."""
         if not len(self.x):
             return predicting.NO_ENDS
         accuracy = np.array([base.accuracy]) if self.score.predicts is Predicts.GAP else None
@@ -191,7 +194,7 @@ class _Fitted:
 
 
 class _Estimator:
-    """Methods fitted to the base and the sets to calibrate on, and to resamples of them."""
+    """Predicts accuracies by several methods, fitted once to the data and to each resample."""
 
     def __init__(
         self, base: Outputs, calibration: Sequence[Outputs], units: Classes,
@@ -200,18 +203,18 @@ class _Estimator:
         self._base, self._methods, self._units = base, methods, units
         self._n_resamples, self._seed, self._progress = n_resamples, seed, progress
         self._sides = [Sides(base, outputs, seed) for outputs in calibration]
-        self._lean_base = _lean(base, methods, is_base=True)
-        self._lean_calibration = [_lean(outputs, methods) for outputs in calibration]
+        self._lean_base = _drop_unused(base, methods, is_base=True)
+        self._lean_calibration = [_drop_unused(outputs, methods) for outputs in calibration]
         self._fitted: dict[tuple[str, int], _Fitted] = {}
 
     def rows(self, name: str, target: Outputs) -> Iterator[dict[str, Any]]:
-        """Yield the predictions on a set by all methods, as rows of `ESTIMATES`."""
+        """Yield the predictions by all methods of the accuracy on a set, as rows of `ESTIMATES`."""
         _check_labels(self._base, target, f"'{name}'")
         sides = Sides(self._base, target, self._seed)  # one, for scores that share computations
         predictions = [(score, *self._predict(score, sides)) for score in self._methods]
         defined = [score for score, value, *_ in predictions if np.isfinite(value)]
-        bounds = self._intervals(name, sides, defined)
-        for score, predicted, reason, ends in predictions:
+        bounds = self._bootstrap_intervals(name, sides, defined)
+        for score, predicted, reason, intervals in predictions:
             low, high = bounds.get(score.name, (np.nan, np.nan))
             fitted = self._fitted.get((score.name, WHOLE))
             yield {
@@ -220,19 +223,19 @@ class _Estimator:
                 "accuracy_base": self._base.accuracy,
                 "n_fitted": len(fitted.x) if fitted else 0,
                 "predicted": predicted, "predicted_low": low, "predicted_high": high,
-                **ends,
+                **intervals,
                 "accuracy": target.accuracy, "error": abs(predicted - target.accuracy),
                 "reason": reason,
             }  # fmt: skip
 
     def _predict(self, score: Score, sides: Sides) -> tuple[float, str, dict[str, Any]]:
-        """Return the predicted accuracy, a remark or why there is none, and its intervals."""
+        """Return the predicted accuracy, a remark or a reason for NaN, and jackknife+ intervals."""
         others = [*(fitted.target for fitted in self._sides), sides.target]
         if missing := self._missing(score, self._base, others):
             return np.nan, missing, predicting.NO_ENDS
         try:
             fitted = self._fit(score, WHOLE, self._base, self._sides)
-            value = fitted.measure(sides)
+            value = fitted.score_on(sides)
         except NotAvailableError as error:
             return np.nan, str(error), predicting.NO_ENDS
         reason = value.note if isinstance(value, Noted) else ""
@@ -240,11 +243,11 @@ class _Estimator:
             is_outside = not fitted.x.min() <= value <= fitted.x.max()
             flag = EXTRAPOLATED * is_outside if predicting.varies(fitted.x) else predicting.FLAGGED
             reason = "; ".join(filter(None, (flag, reason)))
-        ends = fitted.ends(value, self._units, self._base)
-        return float(fitted.at(value, sides)), reason, ends
+        intervals = fitted.intervals(value, self._units, self._base)
+        return float(fitted.predict(value, sides)), reason, intervals
 
     def _missing(self, score: Score, base: Outputs, others: Sequence[Outputs]) -> str:
-        """Return what a method needs that is not there; empty if nothing is missing."""
+        """Return a text on what a method lacks; empty if nothing is missing."""
         of_study = [need for need in score.needs if need in (Data.IMAGES, Data.MODELS)]
         for outputs in others:
             if needs := [*of_study, *missing_inputs(score, Sources(base), outputs)]:
@@ -256,97 +259,100 @@ class _Estimator:
     def _fit(
         self, score: Score, resample: int, base: Outputs, calibration: Sequence[Sides]
     ) -> _Fitted:
-        """Fit a method, or return what it was fitted to before: the same for all targets."""
+        """Fit a method to a resample, or return its cached fit, which all targets share."""
         key = (score.name, resample)
         if key not in self._fitted:
-            self._fitted[key] = _Fitted.of(score, base, calibration, self._seed)
+            self._fitted[key] = _Fitted.fit(score, base, calibration, self._seed)
         return self._fitted[key]
 
-    def _intervals(
+    def _bootstrap_intervals(
         self, name: str, sides: Sides, methods: Sequence[Score]
     ) -> dict[str, tuple[float, float]]:
-        """Return the bounds of the predictions by those methods that need no features."""
+        """Return 95 % bootstrap bounds of the predictions of methods that need no features."""
         stream, target = 1 + crc32(name.encode()), sides.target
         values = {
-            score.name: self._of_means(score, sides, stream) for score in methods if score.values
+            score.name: self._predict_means(score, sides, stream)
+            for score in methods
+            if score.values
         }
         if _SCALED in methods and self._n_resamples:
             assert target.logits is not None
             values[_SCALED.name] = confidence.resampled_confidences(
-                target.logits, self._draws(target, stream), self._temperatures,
+                target.logits, self._resample_rows(target, stream), self._log_temperatures,
                 progress=self._progress,
             )  # fmt: skip
-        target = _lean(target, self._methods)
+        target = _drop_unused(target, self._methods)
         sets = [*self._lean_calibration, target]
         methods = [score for score in methods if not self._missing(score, self._lean_base, sets)]
         n = self._n_resamples if methods else 0
         values |= {score.name: np.full(n, np.nan) for score in methods}
         for b in tracked(range(n), "resamples", progress=self._progress):
-            base = self._lean_base.rows(self._draw(self._lean_base, b, 0))
-            sides = Sides(base, target.rows(self._draw(target, b, stream)), self._seed)
+            base = self._lean_base.rows(self._draw_rows(self._lean_base, b, 0))
+            sides = Sides(base, target.rows(self._draw_rows(target, b, stream)), self._seed)
             # Drawn for the first target only: what was fitted is kept.
             is_new = any((score.name, b) not in self._fitted for score in methods)
             calibration = [
-                Sides(base, outputs.rows(self._draw(outputs, b, -1 - i)), self._seed)
+                Sides(base, outputs.rows(self._draw_rows(outputs, b, -1 - i)), self._seed)
                 for i, outputs in enumerate(self._lean_calibration)
                 if is_new
             ]
             for score in methods:
                 with suppress(NotAvailableError):  # left out of the percentiles
                     fitted = self._fit(score, b, base, calibration)
-                    values[score.name][b] = fitted.at(fitted.measure(sides), sides)
+                    values[score.name][b] = fitted.predict(fitted.score_on(sides), sides)
         return {
             name: tuple(np.nanpercentile(resampled, _PERCENTILES).tolist())
             for name, resampled in values.items()
             if np.isfinite(resampled).any()
         }
 
-    def _of_means(self, score: Score, sides: Sides, stream: int) -> Floats:
-        """Predict from resampled means of values computed once; the base is not resampled."""
+    def _predict_means(self, score: Score, sides: Sides, stream: int) -> Floats:
+        """Predict accuracies from means of a score's values over resamples of the target."""
         assert score.values is not None
         whole = self._fitted[score.name, WHOLE]
-        of_target, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
-        for b, rows in enumerate(self._draws(sides.target, stream)()):
+        values, estimates = score.values(sides, whole.state), np.empty(self._n_resamples)
+        for b, rows in enumerate(self._resample_rows(sides.target, stream)()):
             key = (score.name, b)
             if key not in self._fitted:
-                self._fitted[key] = self._refitted(whole, b)
-            estimates[b] = self._fitted[key].at(float(of_target[rows].mean()), sides)
+                self._fitted[key] = self._refit_line(whole, b)
+            estimates[b] = self._fitted[key].predict(float(values[rows].mean()), sides)
         return estimates
 
-    def _refitted(self, whole: _Fitted, resample: int) -> _Fitted:
-        """Fit a regression on means of values to a resample of the sets to calibrate on."""
+    def _refit_line(self, whole: _Fitted, resample: int) -> _Fitted:
+        """Fit the regression of a score with values to a resample of the sets to calibrate on."""
         assert whole.score.values is not None
         points = []
         for i in np.flatnonzero(whole.is_used).tolist():  # none if the score needs no regression
             sides = self._sides[i]
-            rows = self._draw(sides.target, resample, -1 - i)
+            rows = self._draw_rows(sides.target, resample, -1 - i)
             values = sides.once(whole.score.values, whole.state)
             points.append((values[rows].mean(), sides.target.correct[rows].mean()))
         x, y = np.array(points).reshape(-1, 2).T
         return replace(whole, x=x, y=y)
 
     @cached_property
-    def _temperatures(self) -> Floats:
-        """Logarithms of the temperatures that are fitted to resamples of the base."""
+    def _log_temperatures(self) -> Floats:
+        """Logarithms of the temperatures fitted to each resample of the base."""
         logits, labels = self._base.logits, self._base.labels
         assert logits is not None
         assert labels is not None
         near = float(np.log(self._fitted[_SCALED.name, WHOLE].state))
-        draws = self._draws(self._base, 0)
+        draws = self._resample_rows(self._base, 0)
         temperatures = confidence.resampled_temperatures
         return temperatures(logits, labels, draws, near, progress=self._progress)
 
-    def _draws(self, outputs: Outputs, stream: int) -> confidence.Draws:
-        return lambda: (self._draw(outputs, b, stream) for b in range(self._n_resamples))
+    def _resample_rows(self, outputs: Outputs, stream: int) -> confidence.Draws:
+        """Return a function that draws the row numbers of every bootstrap resample."""
+        return lambda: (self._draw_rows(outputs, b, stream) for b in range(self._n_resamples))
 
-    def _draw(self, outputs: Outputs, resample: int, stream: int) -> Classes:
-        """Draw as many rows as there are, with replacement."""
+    def _draw_rows(self, outputs: Outputs, resample: int, stream: int) -> Classes:
+        """Draw the row numbers of one bootstrap resample."""
         generator = np.random.default_rng([self._seed, resample, stream % (1 << 33)])
         return generator.integers(len(outputs), size=len(outputs))
 
 
-def _lean(outputs: Outputs, methods: Sequence[Score], *, is_base: bool = False) -> Outputs:
-    """Drop features, logits, and what else none of the methods uses, before drawing rows."""
+def _drop_unused(outputs: Outputs, methods: Sequence[Score], *, is_base: bool = False) -> Outputs:
+    """Drop features, logits, and other outputs that none of the methods uses on resamples."""
     needs = {need for score in methods for need in score.needs}
     lean = replace(outputs, features=None, statistics=None, logits=None)
     if not needs & {Data.PROBABILITIES, Data.GRAM}:

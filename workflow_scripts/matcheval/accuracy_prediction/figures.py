@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction import plots
 from matcheval.accuracy_prediction.errors import CORRELATIONS, ERRORS
 from matcheval.accuracy_prediction.predicting import CALIBRATED, DIRECT, LEAVE_ONE_OUT, PREDICTED
 from matcheval.accuracy_prediction.scores import AnyScore
-from matcheval.accuracy_prediction.scores.features import Features, features_of
+from matcheval.accuracy_prediction.scores.features import Features, checked_features
 from matcheval.accuracy_prediction.scores.outputs import Floats, Outputs
 from matcheval.accuracy_prediction.scoring import SuiteOutputs, SuiteReader
 from matcheval.accuracy_prediction.settings import AccuracyPredictionSettings
@@ -44,7 +44,7 @@ CAPTION = "Suite **{{ snakemake.wildcards.suite }}**: {{ snakemake.wildcards.fig
 def figures_of_suite(
     settings: AccuracyPredictionSettings, suite: Suite, chosen: Sequence[AnyScore]
 ) -> dict[str, ChosenFigure]:
-    """Return the figures of a suite: kind and options, by name.
+    """Return kind and options of each figure of a suite, by name.
 
     Those of `KINDS` are drawn from its tables, the others from outputs of models.
     """
@@ -82,7 +82,7 @@ def figures_of_suite(
 
 
 def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Procedure]:
-    """Return the procedures of predicting on a suite, by a name for files."""
+    """Return the procedures by which accuracies on a suite are predicted, by name for files."""
     by_name: dict[str, Procedure] = {}
     if settings.leave_one_out:
         by_name["leave-one-out"] = (LEAVE_ONE_OUT, "linear", "")
@@ -94,7 +94,7 @@ def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Pr
 
 
 def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:
-    """Return a name of parts for files, with a number if another figure has it."""
+    """Join parts into a name for files, with a number in the end if the name is taken."""
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)
@@ -104,7 +104,7 @@ def plot_tables(
     *, kind: str, options: Mapping[str, Any], excluded_from_mean: Sequence[str], predicted: Path,
     errors: Path, correlations: Path, outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write a figure that is drawn from the tables of a suite."""
+    """Save a figure of one of `KINDS`, drawn from the tables of a suite."""
     results = plots.Results(
         PREDICTED.read(predicted).to_pandas(),
         ERRORS.read(errors).to_pandas(),
@@ -124,7 +124,7 @@ BASE = "base"
 
 
 def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "style.Figure":
-    """Draw histograms of confidences on sets with accuracies: P1, Figure 1, left."""
+    """Draw a histogram of a model's confidences on each set: P1, Figure 1, left."""
     edges, height = np.linspace(0, 100, BINS + 1), 1.35 * len(outputs) + 0.75
     with drawing(style.COLUMN_WIDTH, height, "", f"Model {model}.") as figure:
         panels = figure.subplots(len(outputs), 1, squeeze=False, sharex=True, sharey=True)[:, 0]
@@ -147,7 +147,7 @@ def plot_confidences(model: str, outputs: Mapping[str, Outputs]) -> "style.Figur
 
 
 def embed(features: Features) -> Floats:
-    """Embed features in the plane by t-SNE, from the plane of their main components."""
+    """Embed features in two dimensions by t-SNE, which starts from their principal components."""
     from sklearn.manifold import TSNE
 
     if len(features) < MIN_IMAGES:
@@ -162,7 +162,7 @@ def embed(features: Features) -> Floats:
 
 
 def plot_features(model: str, class_name: str, features: Mapping[str, Features]) -> "style.Figure":
-    """Draw features of one class, of the base and of sets by label, in the plane: P2, Figure 8."""
+    """Draw an embedding of the features of one class, a colour per label of sets: P2, Figure 8."""
     parts = {label: part for label, part in features.items() if len(part)}
     total = sum(map(len, parts.values()))
     points = embed(np.concatenate(list(parts.values() or features.values())))
@@ -174,10 +174,10 @@ def plot_features(model: str, class_name: str, features: Mapping[str, Features])
     with drawing(4.6, 3.6, "", note) as figure:
         axes, start = figure.add_subplot(), 0
         for label, part in parts.items():
-            own, start = points[start : start + len(part)], start + len(part)
+            xy, start = points[start : start + len(part)], start + len(part)
             color, marker = looks.get(label, (plots.GREY, "o"))
             axes.plot(
-                *own.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
+                *xy.T, marker, color=color, markersize=1.5 if total > 1000 else 2.5, alpha=0.7,
                 markeredgewidth=0, label=label or "no name", rasterized=total > 1000,
             )  # fmt: skip
         axes.set(xticks=[], yticks=[], xlabel="t-SNE 1", ylabel="t-SNE 2")
@@ -193,7 +193,7 @@ _NOTE = (
 
 
 def plot_estimates(table: pd.DataFrame) -> "style.Figure":
-    """Draw the accuracies that all methods predict on every set."""
+    """Draw the accuracies that all methods predict, a panel per target."""
     if table.empty:
         raise InputError("no predictions to plot", field="target")
     targets = list(dict.fromkeys(table["target"]))
@@ -216,7 +216,7 @@ def plot_outputs(
     *, kind: str, options: Mapping[str, Any], stored: SuiteOutputs, members: Sequence[str],
     outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write a figure of the confidences or features of one model on a suite."""
+    """Save a figure of the confidences or features of one model on a suite."""
     suite, base, model = stored.suite, stored.base, options["model"]
     reader = SuiteReader(stored, stored.files.reader(members, model))
     if kind == "confidences":
@@ -224,24 +224,24 @@ def plot_outputs(
         by_name = dict(zip((base, member.dataset), reader.sides(member), strict=True))
         style.save_figure(plot_confidences(model, by_name), *outputs)
         return
-    wanted = options["class_name"]
-    if wanted not in reader.classes:
-        raise unknown_name_error("class", wanted, reader.classes, file="configuration")
-    label = list(reader.classes).index(wanted)
-    parts: dict[str, list[Features]] = {BASE: [_some(reader.base, label, base)]}
+    class_name = options["class_name"]
+    if class_name not in reader.classes:
+        raise unknown_name_error("class", class_name, reader.classes, file="configuration")
+    label = list(reader.classes).index(class_name)
+    parts: dict[str, list[Features]] = {BASE: [_sample_features(reader.base, label, base)]}
     for member in suite.members:
         if options["group"] in (None, member.group):
             name, of_set = getattr(member, options["by"]), reader.read(member.dataset)
-            parts.setdefault(name, []).append(_some(of_set, label, member.dataset))
+            parts.setdefault(name, []).append(_sample_features(of_set, label, member.dataset))
     features = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    style.save_figure(plot_features(model, wanted, features), *outputs)
+    style.save_figure(plot_features(model, class_name, features), *outputs)
 
 
-def _some(outputs: Outputs, label: int, name: str) -> Features:
-    """Return the features of at most 500 images of a class, drawn by the name of the set."""
-    features = features_of(outputs)
+def _sample_features(outputs: Outputs, label: int, dataset: str) -> Features:
+    """Return the features of at most 500 images of a class; the dataset's name is the seed."""
+    features = checked_features(outputs)
     if outputs.labels is None:
         return features[:0]
     own = np.flatnonzero((outputs.label_rows == label).any(axis=1))
-    drawn = np.random.default_rng(crc32(name.encode())).permutation(own)[:MAX_IMAGES]
+    drawn = np.random.default_rng(crc32(dataset.encode())).permutation(own)[:MAX_IMAGES]
     return features[np.sort(drawn)]

@@ -28,7 +28,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class UserFile:
-    """One model's outputs on one dataset, and what its file says about them."""
+    """One model's outputs on one dataset, with the metadata and notes of their file."""
 
     name: str
     path: Path
@@ -70,7 +70,7 @@ def read_user_file(
 
 
 def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: object) -> Outputs:
-    """Return outputs with the scores of all classes, and the confidences that follow from them."""
+    """Add the logits or probabilities of all classes, which have to agree with the predictions."""
     is_logits = kind == "logits"
     probabilities = softmax(values) if is_logits else values.astype(np.float64)
     highest, rows = probabilities.max(axis=1), np.arange(len(probabilities))
@@ -92,7 +92,7 @@ def _with_scores(outputs: Outputs, values: npt.NDArray[Any], kind: str, file: ob
 
 
 def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
-    """Return outputs with those in files of inference beside, if they are of its datapoints."""
+    """Add logits, features and statistics from files beside, if they are of the same datapoints."""
     kinds = ("logits", "features", "statistics") if path.suffix.lower() == ".parquet" else ()
     for kind in kinds:
         file = path.with_name(f"{path.stem}{OUTPUT_SUFFIXES[kind]}")
@@ -114,7 +114,7 @@ def _with_files_beside(outputs: Outputs, path: Path) -> Outputs:
 
 
 def check_comparable(base: UserFile, other: UserFile) -> None:
-    """Check that a file is of the same model and features as the base's."""
+    """Check that two files are of the same model, with equal numbers of features."""
     names = (base.path.name, other.path.name)
     check_same_model(base.metadata, other.metadata, names, other.path)
     features = [base.outputs.features, other.outputs.features]
@@ -127,7 +127,7 @@ def check_comparable(base: UserFile, other: UserFile) -> None:
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Where the outputs of models lie."""
+    """The files of models' outputs, by dataset, and how to read them."""
 
     stems: Mapping[str, str]  # by dataset, with `{model}`: paths without suffix
     outputs: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class OutputFiles:
     _same_models: SameModels = field(default_factory=SameModels, init=False, compare=False)
 
     def read(self, dataset: str, model: str, *, wanted: Sequence[str] | None = None) -> Outputs:
-        """Read one model's outputs on one dataset."""
+        """Read one model's outputs on one dataset; `wanted` limits the kinds of output read."""
         if dataset in self.custom:
             file, layout = self.custom[dataset][model], self.layouts[dataset]
             user_file = read_user_file(file, layout=layout)
@@ -152,19 +152,19 @@ class OutputFiles:
         return outputs
 
     def reader(self, members: Sequence[str], ensemble: str) -> Callable[[str], Outputs]:
-        """Return what reads a model's outputs, or an ensemble's, on datasets joined by +."""
+        """Return a function that reads a model's or ensemble's outputs on datasets joined by +."""
 
-        def read(name: str) -> Outputs:
-            of_members = {member: self.read(name, member) for member in members}
-            if len(of_members) == 1:
-                return of_members[members[0]]
-            return average(of_members, ensemble, name)
+        def read(dataset: str) -> Outputs:
+            by_member = {member: self.read(dataset, member) for member in members}
+            if len(by_member) == 1:
+                return by_member[members[0]]
+            return average(by_member, ensemble, dataset)
 
-        return lambda names: joined([read(name) for name in names.split("+")])
+        return lambda datasets: joined([read(dataset) for dataset in datasets.split("+")])
 
 
 def read_outputs(files: Mapping[str, Path]) -> tuple[Outputs, Mapping[str, str]]:
-    """Read one model's outputs on one dataset."""
+    """Read one model's outputs on one dataset and their metadata, from files by kind of output."""
     predictions = read_predictions(files["predictions"])
     arrays: dict[str, Any] = {"index": predictions.index}
     for kind in ("logits", "features"):
@@ -206,10 +206,11 @@ def check_same_datapoints(
 
 
 def _differ(first: npt.NDArray[Any] | None, second: npt.NDArray[Any] | None) -> bool:
+    """Whether two arrays are both known, and not equal."""
     return first is not None and second is not None and not np.array_equal(first, second)
 
 
-def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
+def average(members: Mapping[str, Outputs], ensemble: str, dataset: str) -> Outputs:
     """Return the outputs of an ensemble: the mean of its members' probabilities."""
     first = next(iter(members.items()))
     for member in members.items():
@@ -217,14 +218,14 @@ def average(members: Mapping[str, Outputs], name: str, dataset: str) -> Outputs:
     matrices = [m.probabilities for m in members.values() if m.probabilities is not None]
     if len(matrices) < len(members):
         raise configuration_error(
-            f"the probabilities of the members of ensemble '{name}' are not on file",
+            f"the probabilities of the members of ensemble '{ensemble}' are not on file",
             field="accuracy_prediction.ensembles", remedy="Add logits to inference.outputs",
         )  # fmt: skip
     if len({matrix.shape for matrix in matrices}) > 1:
-        both = zip(members, matrices, strict=True)
-        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in both)
+        by_model = zip(members, matrices, strict=True)
+        widths = ", ".join(f"'{model}' {matrix.shape[1]}" for model, matrix in by_model)
         raise InputError(
-            f"on dataset '{dataset}' the members of ensemble '{name}' have other numbers of "
+            f"on dataset '{dataset}' the members of ensemble '{ensemble}' have other numbers of "
             f"classes: {widths}",
             remedy="Combine models of one label space",
         )

@@ -30,7 +30,7 @@ _COLUMNS = 4  # panels in a row
 
 @dataclass(frozen=True)
 class Results:
-    """Tables of one suite; some models are in no mean over models."""
+    """Tables of one suite, and the models that means over models leave out."""
 
     predicted: pd.DataFrame
     errors: pd.DataFrame
@@ -39,13 +39,13 @@ class Results:
 
     @property
     def whole(self) -> pd.DataFrame:
-        """Predictions on whole sets, with a column `title` of methods."""
-        return _with_titles(self.predicted[self.predicted["view"] == WHOLE])
+        """Predictions on whole sets, not subsets, with a column `title` of methods."""
+        return _add_titles(self.predicted[self.predicted["view"] == WHOLE])
 
     def rows(self, model: str = "", procedure: Sequence[str] = ()) -> pd.DataFrame:
-        """Return predictions on whole sets, of one model or of all in means, by a procedure."""
+        """Return predictions on whole sets, of one model or all in means, by a procedure or all."""
         rows = self.of_model(self.whole, model)
-        return _by_procedure(rows, procedure) if procedure else rows
+        return _select_procedure(rows, procedure) if procedure else rows
 
     @property
     def groups(self) -> dict[str, tuple[str, str]]:
@@ -53,12 +53,13 @@ class Results:
         return colors_and_markers(dict.fromkeys(self.predicted["group"]))
 
     def of_model(self, table: pd.DataFrame, model: str = "") -> pd.DataFrame:
-        """Return the rows of one model, or of all in means over models."""
+        """Return the rows of one model, or if none is named, of all models that enter means."""
         models = table["model"]
         return table[models == model if model else ~models.isin(self.excluded_from_mean)]
 
 
-def _with_titles(table: pd.DataFrame) -> pd.DataFrame:
+def _add_titles(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `title`: what readers call each row's method."""
     return table.assign(title=titles(table))
 
 
@@ -66,20 +67,21 @@ def _has_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> "pd.Series[b
     return (rows[PROCEDURE] == list(procedure)).all(axis=1)
 
 
-def _by_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
-    """Return predictions by a procedure, and those without a regression on the same sets."""
-    own = rows[_has_procedure(rows, procedure)]
-    direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(own["dataset"])]
-    return pd.concat([own, direct[~direct["title"].isin(own["title"])]], ignore_index=True)
+def _select_procedure(rows: pd.DataFrame, procedure: Sequence[str]) -> pd.DataFrame:
+    """Select predictions by a procedure, and direct ones of other methods on the same sets."""
+    chosen = rows[_has_procedure(rows, procedure)]
+    direct = rows[(rows["protocol"] == DIRECT) & rows["dataset"].isin(chosen["dataset"])]
+    return pd.concat([chosen, direct[~direct["title"].isin(chosen["title"])]], ignore_index=True)
 
 
-def _sentence(procedure: Sequence[str]) -> str:
+def _how(procedure: Sequence[str]) -> str:
+    """Return in words how predictions were made, beginning with a capital."""
     text = predicting.procedure_label(*procedure)
     return text[:1].upper() + text[1:]
 
 
 def colors_and_markers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return how groups are drawn, by name; no two have both alike."""
+    """Return a colour and a marker for each name; no two names have the same pair."""
     n = len(COLORS)
     return {
         name: (COLORS[i % n], _MARKERS[(i + i // n) % len(_MARKERS)])
@@ -88,7 +90,7 @@ def colors_and_markers(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def draw_methods(axes: "style.Axes", rows: pd.DataFrame, series: Series, **look: Any) -> None:
-    """Draw a value with its interval for each method; `look` are options of `errorbar`."""
+    """Draw a row per method: a value with its interval; `look` are options of `errorbar`."""
     forms.intervals(axes, rows, [series], **look)
     for row in np.flatnonzero(rows[series.column].isna()):
         _add_note(axes, "n/a", (0.02, row), xycoords=("axes fraction", "data"))
@@ -106,7 +108,7 @@ _MEAN_ERROR = Series("mae", style.SeriesStyle("k", "-", "none"), bounds="mae_row
 
 
 def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
-    """Draw the mean absolute error of every method: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
+    """Draw bars of all methods' mean errors: P1, Figures 3, 6 to 8, 10 to 12, 21 to 23."""
     table = results.errors
     table = table[(table["view"] == WHOLE) & (table["subgroup"] == ALL)]
     own = table[_has_procedure(table, procedure)]
@@ -118,7 +120,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
     block = block[block["group"].isin(groups)]
     methods = block[["protocol", "method", "variant"]].drop_duplicates()
     n_rows, n_columns = style.grid_shape(len(groups), _COLUMNS)
-    note = _sentence(procedure) + (". " if groups else ": nothing is predicted. ")
+    note = _how(procedure) + (". " if groups else ": nothing is predicted. ")
     if not is_direct:
         note += "Grey: without a regression, on the same sets. "
     level = f"{100 * block['confidence'].iloc[0]:g} % " if len(block) else ""
@@ -153,7 +155,7 @@ def plot_models(results: Results) -> "style.Figure":
     by_model = by_model.sort_values("mean", kind="stable")
     n_rows = max(len(by_method), min(len(by_model), FEW_MODELS))
     shown = "a point per model" if means.index.unique("model").size <= FEW_MODELS else forms.SPREAD
-    note = f"{_default_sentence(results.whole)}. Left: {shown}."
+    note = f"{_default_how(results.whole)}. Left: {shown}."
     with drawing(6.8, 0.9 + _ROW * n_rows, "", note) as figure:
         left, right = figure.subplots(1, 2)
         forms.draw_rows(left, dict(enumerate(by_method.values())), COLORS[0])
@@ -170,13 +172,13 @@ def plot_models(results: Results) -> "style.Figure":
 
 def plot_sizes(results: Results) -> "style.Figure":
     """Draw errors against the number of datapoints of the sets: P2, Figure 4A."""
-    rows = _rows_of_parts(results)
+    rows = _rows_with_subsets(results)
     sizes = sorted({int(view[2:]) for view in rows["view"] if view.startswith("n=")})
     ticks = [*(f"n={size}" for size in sizes), WHOLE]
-    compared = _on_sets_of(rows, ticks[-2]) if sizes else rows  # of the largest size
-    errors = _by_view(compared).reindex(columns=ticks)
+    compared = _select_sets_with_view(rows, ticks[-2]) if sizes else rows  # of the largest size
+    errors = _mean_errors_by_view(compared).reindex(columns=ticks)
     n_sets = compared["dataset"].nunique()
-    note = f"{_default_sentence(rows)}. {n_sets} sets, the same at all sizes."
+    note = f"{_default_how(rows)}. {n_sets} sets, the same at all sizes."
     with drawing(5.5, max(3.2, 0.14 * len(errors) + 0.6), "", note) as figure:
         axes = figure.add_subplot()
         for number, (method, by_view) in enumerate(errors.iterrows()):
@@ -194,31 +196,31 @@ def plot_sizes(results: Results) -> "style.Figure":
 
 def plot_missing_classes(results: Results) -> "style.Figure":
     """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
-    rows = _rows_of_parts(results)
+    rows = _rows_with_subsets(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
     methods = list(rows["title"].unique())
     changes = []
     for view in views:
-        errors = _by_view(_on_sets_of(rows, view)).reindex(methods)
+        errors = _mean_errors_by_view(_select_sets_with_view(rows, view)).reindex(methods)
         changes.append(errors[view] - errors[WHOLE])
     change = np.stack(changes, axis=1)
-    note = f"{_default_sentence(rows)}. Errors without some classes minus errors with all."
+    note = f"{_default_how(rows)}. Errors without some classes minus errors with all."
     columns = [view.removeprefix("without ") for view in views]
     limit = np.abs(np.nan_to_num(change)).max(initial=0) or 1.0
     return _heat_map(change, columns, methods, "Change (points)", note, limit)
 
 
-def _rows_of_parts(results: Results) -> pd.DataFrame:
-    """Return predictions on sets and on their parts by one procedure, of models in means."""
-    return _default_procedure(_with_titles(results.of_model(results.predicted)))
+def _rows_with_subsets(results: Results) -> pd.DataFrame:
+    """Return predictions on sets and their subsets by the default procedure, of models in means."""
+    return _select_default_procedure(_add_titles(results.of_model(results.predicted)))
 
 
-def _on_sets_of(rows: pd.DataFrame, view: str) -> pd.DataFrame:
-    """Select the sets for which a view exists; small or single-class sets may lack it."""
+def _select_sets_with_view(rows: pd.DataFrame, view: str) -> pd.DataFrame:
+    """Select the rows of sets that have a view; small or single-class sets may lack it."""
     return rows[rows["dataset"].isin(rows.loc[rows["view"] == view, "dataset"])]
 
 
-def _default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
+def _select_default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
     """Select leave-one-out predictions, or else direct ones, or else the first regression's."""
     for protocol in (predicting.LEAVE_ONE_OUT, DIRECT):
         if (is_shown := rows["protocol"] == protocol).any():
@@ -226,17 +228,19 @@ def _default_procedure(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[_has_procedure(rows, rows[PROCEDURE].iloc[0].tolist())]
 
 
-def _default_sentence(rows: pd.DataFrame) -> str:
-    return _sentence(_default_procedure(rows)[PROCEDURE].iloc[0].tolist())
+def _default_how(rows: pd.DataFrame) -> str:
+    """Return in words how the predictions by the default procedure were made."""
+    return _how(_select_default_procedure(rows)[PROCEDURE].iloc[0].tolist())
 
 
 def _mean_errors(rows: pd.DataFrame) -> "pd.Series[float]":
-    """Mean error in points, by method and model."""
-    return 100 * _default_procedure(rows).groupby(["title", "model"], sort=False)["error"].mean()
+    """Return mean errors in points by the default procedure, by method and model."""
+    rows = _select_default_procedure(rows)
+    return 100 * rows.groupby(["title", "model"], sort=False)["error"].mean()
 
 
-def _by_view(rows: pd.DataFrame) -> pd.DataFrame:
-    """Mean error in points over sets, then models: a row per method, a column per view."""
+def _mean_errors_by_view(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return mean errors in points over sets, then models: a row per method, a column per view."""
     by_model = rows.groupby(["title", "view", "model"], sort=False)["error"].mean()
     means = by_model.reset_index().pivot_table("error", "title", "view", sort=False)
     return 100 * means.reindex(rows["title"].unique())
@@ -248,12 +252,15 @@ _MOST_PAIRS = 50  # in a panel
 def plot_two_methods(
     results: Results, first: str, second: str, by: str, procedure: Sequence[str]
 ) -> "style.Figure":
-    """Draw the mean errors of two methods as pairs of points: P1, Figures 4, 5, 9 and 20."""
-    rows = _by_procedure(results.whole if by == "model" else results.rows(), procedure)
-    errors = _errors_of_both(rows, [first, second], by)
+    """Draw two methods' mean errors as paired points, a row per set, subgroup or model.
+
+    P1, Figures 4, 5, 9 and 20.
+    """
+    rows = _select_procedure(results.whole if by == "model" else results.rows(), procedure)
+    errors = _paired_errors(rows, [first, second], by)
     n_panels = max(1, -(-len(errors) // _MOST_PAIRS))
     size = -(-len(errors) // n_panels)
-    note = f"{_sentence(procedure)}. Both on the same sets and models."
+    note = f"{_how(procedure)}. Both on the same sets and models."
     direct = set(rows.loc[rows["protocol"] == DIRECT, "title"])
     if procedure[0] != DIRECT and (plain := [str(name) for name in errors if name in direct]):
         note += f" {', '.join(plain)}: no regression."
@@ -273,8 +280,8 @@ def plot_two_methods(
     return figure
 
 
-def _errors_of_both(rows: pd.DataFrame, methods: Sequence[str], by: str) -> pd.DataFrame:
-    """Return the mean errors of rows that both methods have, a column per method's title."""
+def _paired_errors(rows: pd.DataFrame, methods: Sequence[str], by: str) -> pd.DataFrame:
+    """Return mean errors on what both methods predict: a row per `by`, a column per method."""
     rows = rows[rows["method"].isin(methods) & (rows["variant"] == "")]
     title_of = dict(zip(rows["method"], rows["title"], strict=True))
     if by == "subgroup":
@@ -282,31 +289,35 @@ def _errors_of_both(rows: pd.DataFrame, methods: Sequence[str], by: str) -> pd.D
         rows = rows.assign(subgroup=names.where(names != "", "no name"))
     keys = list(dict.fromkeys([by, "model", "dataset"]))
     columns = [title_of[method] for method in methods]
-    both = rows.pivot_table("error", keys, "title", sort=False).reindex(columns=columns).dropna()
-    order = [name for name in dict.fromkeys(rows[by]) if name in both.index.get_level_values(by)]
-    return both.groupby(level=by).mean().loc[order]
+    errors = rows.pivot_table("error", keys, "title", sort=False).reindex(columns=columns).dropna()
+    order = [name for name in dict.fromkeys(rows[by]) if name in errors.index.get_level_values(by)]
+    return errors.groupby(level=by).mean().loc[order]
 
 
 # --- Points against accuracies and gaps
 
 
 def plot_scores(results: Results, model: str = "") -> "style.Figure":
-    """Draw scores against accuracies: P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10."""
+    """Draw accuracies by score, a panel of points per method.
+
+    P1, Figures 13 to 15; P2, Figures 2A, 7, 9 and 10.
+    """
     rows = results.rows(model).drop_duplicates(["model", "dataset", "method", "variant", "seed"])
 
     def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
+        """Draw the fitted line, and return the correlations as a text."""
         draw_line(axes, x, y)
         return f"r = {signed(linear_correlation(x, y), 2)}, {_rho(x, y)}"
 
     return _plot_points(
         results, rows, {"score": ("Score", 1), "accuracy": ("Accuracy (%)", 100)}, draw,
-        f"{_subject(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
+        f"{_point_is(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
         "ρ Spearman's.",
     )  # fmt: skip
 
 
 def plot_predictions(results: Results, procedure: Sequence[str], model: str = "") -> "style.Figure":
-    """Draw predicted against actual gaps: P1, Figures 1 and 16 to 19."""
+    """Draw true gaps by predicted gap, a panel per method: P1, Figures 1 and 16 to 19."""
     rows = results.rows(model, procedure)
     rows = rows.assign(
         predicted_gap=rows["accuracy_base"] - rows["predicted"],
@@ -314,6 +325,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
     )
 
     def draw(axes: "style.Axes", x: Floats, y: Floats) -> str:
+        """Draw the diagonal and the fitted line, and return error, R² and r² as a text."""
         axes.axline((0, 0), slope=1, **style.REFERENCE)
         if np.ptp(x) == 0:  # otherwise the axis would be magnified without end
             half = max(np.ptp(y), 1) / 2
@@ -331,32 +343,34 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
     return _plot_points(
         results, rows,
         {"predicted_gap": ("Predicted gap (points)", 100), "gap": ("Gap (points)", 100)}, draw,
-        f"{_sentence(procedure)}. {_subject(model)} on a set. Dashed: equality; above it, the "
+        f"{_how(procedure)}. {_point_is(model)} on a set. Dashed: equality; above it, the "
         "accuracy was overestimated. Solid: line fitted to the points. R² is that of the "
         "predictions, r² that of the line.",
     )  # fmt: skip
 
 
 def plot_errors_by_accuracy(results: Results, procedure: Sequence[str]) -> "style.Figure":
-    """Draw errors against accuracies: P2, Figures 2B and 12."""
+    """Draw absolute errors by accuracy, a panel per method: P2, Figures 2B and 12."""
     return _plot_points(
         results, results.rows(procedure=procedure),
         {"accuracy": ("Accuracy (%)", 100), "error": ("Absolute error (points)", 100)},
         lambda axes, x, y: f"mean {y.mean():.1f}, {_rho(x, y)}",
-        f"{_sentence(procedure)}. {_subject()} on a set; ρ is Spearman's correlation.",
+        f"{_how(procedure)}. {_point_is()} on a set; ρ is Spearman's correlation.",
     )  # fmt: skip
 
 
-def _subject(model: str = "") -> str:
+def _point_is(model: str = "") -> str:
+    """Return the beginning of a note, which says what a point in a figure is."""
     return f"A point is {model}" if model else "A point is a model"
 
 
 def _rho(x: Floats, y: Floats) -> str:
+    """Format Spearman's correlation of x and y."""
     return f"ρ = {signed(rank_correlations(x, y)[0], 2)}"
 
 
 def draw_line(axes: "style.Axes", x: Floats, y: Floats, color: str = "k") -> None:
-    """Draw the line fitted to points, if they determine one."""
+    """Draw the least-squares line of points, if they determine one."""
     if len(x) >= MIN_MODELS and np.ptp(x) > 0:
         ends = np.array([x.min(), x.max()])
         axes.plot(ends, fit_line(x, y).at(ends), color=color, linewidth=0.9)
@@ -366,7 +380,7 @@ def _plot_points(
     results: Results, rows: pd.DataFrame, series: Mapping[str, tuple[str, float]],
     draw: Callable[["style.Axes", Floats, Floats], str], note: str,
 ) -> "style.Figure":  # fmt: skip
-    """Draw a panel per method, with what `draw` returns between its title and its points.
+    """Draw a panel of points per method, with the text that `draw` returns below its title.
 
     `series` has label and scale of the columns that are drawn, x and y.
     """
@@ -417,23 +431,26 @@ Place = tuple[str, str]
 
 
 def plot_correlations(results: Results, model: str) -> "style.Figure":
-    """Draw Spearman's correlations of scores and accuracies by group of sets: P2, Figure 11."""
-    table = _with_titles(results.of_model(results.correlations, model))
+    """Draw a heat map of Spearman's ρ of scores and accuracies, by group of sets: P2, Figure 11."""
+    table = _add_titles(results.of_model(results.correlations, model))
     table = table[table["view"] == WHOLE]
     wide = table.pivot_table("spearman", "title", ["group", "subgroup"], sort=False)
     methods = list(dict.fromkeys(table["title"]))
-    values = wide.reindex(index=methods, columns=_few(wide.columns)).to_numpy()
+    places = _limit_places(wide.columns)
+    values = wide.reindex(index=methods, columns=places).to_numpy()
     note = f"Scores and accuracies; {model}. Empty: undefined."
-    return _heat_map(values, _names(_few(wide.columns)), methods, "Spearman's ρ", note)
+    return _heat_map(values, _place_names(places), methods, "Spearman's ρ", note)
 
 
 def plot_rankings(results: Results, procedure: Sequence[str]) -> "style.Figure":
-    """Draw how alike methods rank by their errors on every two groups of sets: P2, appendix A.2."""
+    """Draw a heat map of rank correlations of methods' errors on every two groups: P2, A.2."""
     rankings = tabulate_rankings(results.errors[_has_procedure(results.errors, procedure)])
     firsts, seconds = (
         list(zip(rankings[f"group_{n}"], rankings[f"subgroup_{n}"], strict=True)) for n in (1, 2)
     )
-    places = _few(dict.fromkeys(end for both in zip(firsts, seconds, strict=True) for end in both))
+    places = _limit_places(
+        dict.fromkeys(place for pair in zip(firsts, seconds, strict=True) for place in pair)
+    )
     order = {place: number for number, place in enumerate(places)}
     values = np.full((len(places), len(places)), np.nan)
     coefficients = rankings[["spearman", "kendall"]].to_numpy()
@@ -442,14 +459,14 @@ def plot_rankings(results: Results, procedure: Sequence[str]) -> "style.Figure":
             low, high = sorted((order[first], order[second]))
             values[low, high], values[high, low] = rho, tau
     note = (
-        f"{_sentence(procedure)}. Correlations of the methods' errors, above the diagonal "
+        f"{_how(procedure)}. Correlations of the methods' errors, above the diagonal "
         "Spearman's ρ, below Kendall's τ-b. Empty: not compared."
     )
-    return _heat_map(values, _names(places), _names(places), "Correlation", note)
+    return _heat_map(values, _place_names(places), _place_names(places), "Correlation", note)
 
 
-def _few(places: Any) -> list[Place]:
-    """Return places, groups before their subgroups, without subgroups if there are too many."""
+def _limit_places(places: Any) -> list[Place]:
+    """Return sorted places, groups before their subgroups; only groups if there are too many."""
     order = list(dict.fromkeys(group for group, _ in places))
     ordered = sorted(places, key=lambda place: (order.index(place[0]), place[1] != ALL))
     if len(ordered) <= MAX_PLACES:
@@ -457,7 +474,7 @@ def _few(places: Any) -> list[Place]:
     return [place for place in ordered if place[1] == ALL]
 
 
-def _names(places: Sequence[Place]) -> list[str]:
+def _place_names(places: Sequence[Place]) -> list[str]:
     return [style.shortened(place_name(*place).removesuffix(" (points)")) for place in places]
 
 

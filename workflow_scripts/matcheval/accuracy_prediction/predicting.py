@@ -47,7 +47,7 @@ NO_ENDS: dict[str, Any] = {column.name: np.nan for column in COLUMNS} | {"n_grou
 def line_intervals(
     x: Floats, y: Floats, units: Groups, new: Floats | None = None, *, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
-    """Compute intervals at new scores, or, without them, of every set from all others.
+    """Compute jackknife+ intervals of a line at new scores, or without them at each set left out.
 
     Lower and upper ends are not cut to [0, 1], and NaN where there is no interval. `y` is what a
     line of finite scores `x` predicts, accuracies or gaps; `units` numbers the groups of sets from
@@ -76,8 +76,8 @@ def line_intervals(
     residual = np.abs(dy - own_intercept - own_slope * dx)
     centre = own_intercept + own_slope * at
     n = len(x) - (new is None)
-    lower = _ordered(centre - residual, wanted, math.floor((1 - level) * (n + 1) + 1e-9), n)
-    upper = _ordered(residual + centre, wanted, math.ceil(level * (n + 1) - 1e-9), n)
+    lower = _kth_smallest(centre - residual, wanted, math.floor((1 - level) * (n + 1) + 1e-9), n)
+    upper = _kth_smallest(residual + centre, wanted, math.ceil(level * (n + 1) - 1e-9), n)
     is_known = np.isfinite(np.where(wanted, centre, 0)).all(axis=1) & (n_groups >= MIN_GROUPS)
     lower, upper = (np.where(is_known, ends + place, np.nan) for ends in (lower, upper))
     return lower, upper
@@ -86,7 +86,7 @@ def line_intervals(
 def both_intervals(
     x: Floats, y: Floats, units: Groups, new: Floats | None = None, base: Floats | None = None
 ) -> dict[str, Any]:
-    """Return the columns `COLUMNS` of sets: intervals by sets and by groups, cut to [0, 1].
+    """Return jackknife+ intervals leaving out sets, and groups, cut to [0, 1], by column name.
 
     New scores may be NaN. Where `y` are gaps, `base` are the accuracies of new sets on the base.
     """
@@ -100,7 +100,10 @@ def both_intervals(
 
 
 def _lines(sums: Floats, square: float) -> tuple[Floats, Floats]:
-    """Return intercepts and slopes from sums of 1, x, y, x² and xy; NaN where x does not vary."""
+    """Return intercepts and slopes of lines fitted to points with these sums of 1, x, y, x², xy.
+
+    Slopes are NaN where the sum of squares of x is a tiny share of `square`.
+    """
     n, x, y, xx, xy = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = xx - x * x / n
@@ -108,8 +111,8 @@ def _lines(sums: Floats, square: float) -> tuple[Floats, Floats]:
         return (y - slope * x) / n, slope
 
 
-def _ordered(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int) -> Floats:
-    """Return the k-th smallest wanted value of each row; unbounded where there is none."""
+def _kth_smallest(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int) -> Floats:
+    """Return the k-th smallest wanted value of each row; ∓∞ if k is not between 1 and n."""
     if not 1 <= k <= n:
         return np.full(len(values), -np.inf if k < 1 else np.inf)
     return np.asarray(np.partition(np.where(wanted, values, np.inf), k - 1, axis=1)[:, k - 1])
@@ -133,13 +136,13 @@ _REGRESSORS = {"mlp": " (MLP)", "mlp_raw": " (MLP of raw scores)"}
 
 
 def procedure_label(protocol: str, regressor: str, calibrated_on: str) -> str:
-    """Return how predictions were made, in words."""
+    """Return in words how predictions were made: direct or by which regression on which groups."""
     groups = f" {calibrated_on.replace('+', ', ')}" if calibrated_on else ""
     return _PROTOCOLS[protocol] + groups + _REGRESSORS.get(regressor, "")
 
 
 def procedure_labels(rows: pd.DataFrame) -> list[str]:
-    """Return how the predictions of rows were made, in words."""
+    """Return in words how the prediction of each row was made."""
     return [procedure_label(*procedure) for procedure in rows[PROCEDURE].to_numpy()]
 
 
@@ -147,7 +150,7 @@ _TITLES = {(score.method, score.variant): score.full_title for score in ALL_SCOR
 
 
 def titles(rows: pd.DataFrame) -> list[str]:
-    """Return the names of methods for readers, with their variants."""
+    """Return for each row the title of its method for readers, with the variant."""
     return [_TITLES[key] for key in zip(rows["method"], rows["variant"], strict=True)]
 
 
@@ -187,7 +190,7 @@ def varies(x: Floats) -> bool:
 
 
 def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
-    """Fit a line by ordinary least squares and evaluate it."""
+    """Fit a line by ordinary least squares, and return its values at `new`."""
     if not varies(x):
         return np.full(len(new), y.mean())
     dx = x - x.mean()
@@ -196,7 +199,7 @@ def linear(x: Floats, y: Floats, new: Floats, *, seed: int = 0) -> Floats:
 
 
 def leave_one_out(x: Floats, y: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Predict every point by the line through all others, and say where it is their mean."""
+    """Return each y predicted by the line through all other points, and where it is their mean."""
     n = len(x)
     others = (y.sum() - y) / (n - 1)
     if not varies(x):
@@ -215,13 +218,13 @@ def mlp(
     x: Floats, y: Floats, new: Floats, *, seed: int = 0, standardise: bool = True,
     epochs: int = 20_000,
 ) -> Floats:  # fmt: skip
-    """Fit the multilayer perceptron of P1, section 8, and evaluate it."""
+    """Fit the multilayer perceptron of P1, section 8, and return its values at `new`."""
     import torch
     from torch import nn
 
     centre, scale = (x.mean(), x.std() if varies(x) else 1.0) if standardise else (0.0, 1.0)
 
-    def column(values: Floats) -> "torch.Tensor":
+    def as_column(values: Floats) -> "torch.Tensor":
         return torch.from_numpy(np.asarray(values, np.float32))[:, None]
 
     with torch.random.fork_rng(devices=[]):
@@ -230,7 +233,7 @@ def mlp(
         for width, following in pairwise(LAYERS):
             parts += [nn.Linear(width, following), nn.ReLU()]
         network = nn.Sequential(*parts[:-1])
-        points, values = column((x - centre) / scale), column(y)
+        points, values = as_column((x - centre) / scale), as_column(y)
         optimizer = torch.optim.SGD(network.parameters(), 1e-4, momentum=0.9, weight_decay=1e-3)
         lowest, since = np.inf, 0
         for _ in range(epochs):
@@ -245,7 +248,7 @@ def mlp(
             if since >= 500:
                 break
         with torch.no_grad():
-            predicted = network(column((new - centre) / scale))[:, 0]
+            predicted = network(as_column((new - centre) / scale))[:, 0]
     return np.asarray(predicted.double().numpy(), np.float64)
 
 
@@ -270,18 +273,18 @@ def predict_accuracies(
     scores: pd.DataFrame, calibrations: Sequence[Calibration] = (), *, loo: bool = True,
     regressors: Sequence[str] = ("linear",), clip: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
-    """Predict the accuracies on all sets from their scores."""
-    parts: list[_Predicted] = []
-    for rows in _cases(scores):
+    """Predict accuracies from scores: directly, by calibrated regressions, and leave-one-out."""
+    parts: list[_Prediction] = []
+    for rows in _rows_by_case(scores):
         method, variant = rows["method"][0], rows["variant"][0]
         score = ALL_SCORES[f"{method}:{variant}" if variant else str(method)]
         if score.predicts is Predicts.ACCURACY:
-            parts.append(_predicted(rows, DIRECT, rows["score"], rows["reason"]))
+            parts.append(_prediction(rows, DIRECT, rows["score"], rows["reason"]))
         else:
             for calibration in calibrations:
-                parts += _calibrated(rows, score, calibration, regressors)
+                parts += _predict_calibrated(rows, score, calibration, regressors)
         if loo and score.direction:
-            parts.append(_left_out(rows))
+            parts.append(_predict_left_out(rows))
     if not parts:
         return pd.DataFrame(columns=PREDICTED.names)
     columns = {
@@ -297,42 +300,43 @@ def predict_accuracies(
 
 
 def with_places(table: pd.DataFrame, places: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Fill in the groups, subgroups and severities of sets."""
+    """Fill in the group, subgroup and severity of each row's dataset."""
     names = ("group", "subgroup", "severity")
     filled = {name: [places[dataset][name] for dataset in table["dataset"]] for name in names}
     return table.assign(**filled).astype({"severity": np.float64})
 
 
 def without_placeholders(scores: pd.DataFrame) -> pd.DataFrame:
-    """Drop rows without a score where another job gave the same score on the same set."""
+    """Keep the first row of each score on a set; later ones without a score are placeholders."""
     return scores[~scores.duplicated([*_CASE, "dataset"])].reset_index(drop=True)
 
 
 # Of a model, method and view, by column, a value per set: frames of so few rows are slow.
 _Rows = Mapping[str, npt.NDArray[Any]]
 # What is predicted from these: `row` of the scores, and a value per row or one for all.
-_Predicted = dict[str, Any]
+_Prediction = dict[str, Any]
 
 
-def _cases(scores: pd.DataFrame) -> Iterator[_Rows]:
-    """Yield the scores of every model, method, seed and view, with their rows and subgroups."""
+def _rows_by_case(scores: pd.DataFrame) -> Iterator[_Rows]:
+    """Yield the rows of each model, method, variant, seed and view, as arrays by column."""
     columns = {str(name): values.to_numpy() for name, values in scores.items()}
-    columns |= {"row": np.arange(len(scores)), "unit": subgroups_of(scores)}
+    columns |= {"row": np.arange(len(scores)), "unit": subgroup_numbers(scores)}
     case = scores.groupby(_CASE, sort=False).ngroup().to_numpy()
     order = np.argsort(case, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(case[order])) + 1) if len(order) else ():
         yield {name: values[rows] for name, values in columns.items()}
 
 
-def _where(rows: _Rows, chosen: npt.NDArray[np.bool_]) -> _Rows:
+def _select(rows: _Rows, chosen: npt.NDArray[np.bool_]) -> _Rows:
     return {name: values[chosen] for name, values in rows.items()}
 
 
-def _predicted(
+def _prediction(
     rows: _Rows, protocol: str, predicted: Floats, reasons: Iterable[str],
     *, outside: npt.NDArray[np.bool_] | bool = False, regressor: str = "", on: Sequence[str] = (),
     n_fitted: int = 0, ends: Mapping[str, Any] = NO_ENDS,
-) -> _Predicted:  # fmt: skip
+) -> _Prediction:  # fmt: skip
+    """Return the columns of `PREDICTED` that predictions add to their rows of scores."""
     return dict(
         ends, row=rows["row"], protocol=protocol, regressor=regressor, calibrated_on="+".join(on),
         n_fitted=n_fitted, predicted=predicted, flagged=outside,
@@ -340,28 +344,29 @@ def _predicted(
     )  # fmt: skip
 
 
-def subgroups_of(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
-    """Return the number of each set's subgroup; a set without one is a subgroup of its own."""
+def subgroup_numbers(sets: pd.DataFrame) -> npt.NDArray[np.intp]:
+    """Number the subgroups of sets; a set without one is a subgroup of its own."""
     named = sets["subgroup"].where(sets["subgroup"] != "", sets["dataset"])
     return pd.factorize(pd.MultiIndex.from_arrays([sets["group"], named]))[0]
 
 
-def _usable(rows: _Rows) -> npt.NDArray[np.bool_]:
-    """Return which sets have a score and a known accuracy, so that they can be fitted on."""
+def _is_usable(rows: _Rows) -> npt.NDArray[np.bool_]:
+    """Return which sets have a score and a known accuracy, so that a line can be fitted on them."""
     return np.asarray(
         np.isfinite(rows["score"]) & np.isfinite(rows["accuracy"]) & (rows["n"] > 0), np.bool_
     )
 
 
-def _calibrated(
+def _predict_calibrated(
     rows: _Rows, score: AnyScore, calibration: Calibration, regressors: Sequence[str]
-) -> Iterator[_Predicted]:
+) -> Iterator[_Prediction]:
+    """Yield each regression's predictions, fitted on the sets of some groups."""
     on, predict = calibration
     is_known = np.isin(rows["group"], on)
     is_wanted = ~is_known
     if predict:
         is_wanted &= np.isin(rows["group"], predict)
-    fitted, wanted = _where(rows, is_known & _usable(rows)), _where(rows, is_wanted)
+    fitted, wanted = _select(rows, is_known & _is_usable(rows)), _select(rows, is_wanted)
     x, new, base = fitted["score"], wanted["score"], wanted["accuracy_base"]
     is_gap = score.predicts is Predicts.GAP
     outside = (new < x.min()) | (new > x.max()) if len(x) else np.zeros(len(new), np.bool_)
@@ -384,14 +389,15 @@ def _calibrated(
             reason or (flag if np.isfinite(value) else why)
             for reason, value in zip(wanted["reason"], predicted, strict=True)
         ]
-        yield _predicted(
+        yield _prediction(
             wanted, CALIBRATED, predicted, reasons, outside=outside & np.isfinite(predicted),
             regressor=name, on=on, n_fitted=len(x), ends=ends,
         )  # fmt: skip
 
 
-def _left_out(rows: _Rows) -> _Predicted:
-    usable, n = _usable(rows), len(rows["row"])
+def _predict_left_out(rows: _Rows) -> _Prediction:
+    """Predict the accuracy on each set by the line fitted to all others."""
+    usable, n = _is_usable(rows), len(rows["row"])
     n_others = max(int(usable.sum()) - 1, 0)
     predicted, outside = np.full(n, np.nan), np.zeros(n, np.bool_)
     reasons = rows["reason"].astype(object)
@@ -405,16 +411,16 @@ def _left_out(rows: _Rows) -> _Predicted:
             ends[name] = np.full(n, NO_ENDS[name], np.asarray(values).dtype)
             ends[name][usable] = values
         predicted[usable], is_mean = leave_one_out(x, y)
-        outside[usable] = _beyond_others(x)
+        outside[usable] = _is_beyond_others(x)
         reasons[np.flatnonzero(usable)[is_mean]] = FLAGGED
     reasons[~usable & (reasons == "")] = "the accuracy on the set is not known"
-    return _predicted(
+    return _prediction(
         rows, LEAVE_ONE_OUT, predicted, reasons, outside=outside, regressor="linear",
         n_fitted=n_others, ends=ends,
     )  # fmt: skip
 
 
-def _beyond_others(scores: Floats) -> npt.NDArray[np.bool_]:
-    """Return which scores are below, or above, all others."""
+def _is_beyond_others(scores: Floats) -> npt.NDArray[np.bool_]:
+    """Return which scores are below all others, or above all others."""
     low, high = scores == scores.min(), scores == scores.max()
     return np.asarray((low & (low.sum() == 1)) | (high & (high.sum() == 1)), np.bool_)

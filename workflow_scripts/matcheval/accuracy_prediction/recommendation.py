@@ -32,7 +32,7 @@ _WIDTH = 100  # of printed text
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to take for the accuracy on a set without labels.
+    """Which prediction of the accuracy on a set without labels to rely on, if any.
 
     Attributes
     ----------
@@ -62,47 +62,48 @@ class Recommendation:
 def recommend(rows: Sequence[Mapping[str, Any]]) -> list[Recommendation]:
     """Recommend a prediction for each target, from rows of `estimation.ESTIMATES` in its order."""
     return [
-        _of_target(target, list(own)) for target, own in groupby(rows, lambda row: row["target"])
+        _recommend(target, list(part)) for target, part in groupby(rows, lambda row: row["target"])
     ]
 
 
-def _of_target(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation:
+def _recommend(target: str, rows: Sequence[Mapping[str, Any]]) -> Recommendation:
+    """Recommend one of the predictions for a target, or to label datapoints instead."""
     defined = {
         row["method"]: row for row in rows if not row["variant"] and math.isfinite(row["predicted"])
     }
     if rows[0]["accuracy_base"] in (0, 1):
         why = "all predictions on the base are right, or all wrong: they tell nothing of errors"
-        return _label(target, why, rows[0])
+        return _recommend_labels(target, why, rows[0])
     calibrated = [name for name in _WITH if name in defined]
     checks = _WITHOUT if "cott" in defined else _WITHOUT_LOGITS
     plain = [name for name in checks if name in defined]
     if calibrated:
         row = defined[calibrated[0]]
         if row["reason"].startswith(FLAGGED):
-            return _label(target, "all sets to calibrate on have the same score", row)
+            return _recommend_labels(target, "all sets to calibrate on have the same score", row)
         if row["reason"].startswith(EXTRAPOLATED):
             why = f"{row['title']} lies outside the sets to calibrate on, so that it extrapolates"
-            return _label(target, f"{why} to {_percent([row['predicted']])}", row)
+            return _recommend_labels(target, f"{why} to {_format_range([row['predicted']])}", row)
         also = ", and has their class frequencies" if row["method"] == _COT else ""
         why = f"assumes that it changed as did the {row['n_fitted']} sets to calibrate on{also}; "
-        why += f"it lies between them. {_of_sets(row)}"
+        why += f"it lies between them. {_describe_set_interval(row)}"
         return _rely_on(target, row, why)
     if len(plain) < 2:
-        return _label(target, "no two methods have what they need", rows[0])
+        return _recommend_labels(target, "no two methods have what they need", rows[0])
     predicted = [defined[name]["predicted"] for name in plain]
     shown, points = defined[plain[0]], f"{100 * _AGREE:g} points"
     if max(predicted) - min(predicted) > _AGREE + _ROUNDING:
         names = ", ".join(defined[name]["title"] for name in plain)
         why = f"{len(plain)} methods that need no further labelled sets ({names}) give"
-        why += f" {_percent(predicted)}"
-        return _label(target, f"{why}, more than {points} apart: not reliable", shown)
+        why += f" {_format_range(predicted)}"
+        return _recommend_labels(target, f"{why}, more than {points} apart: not reliable", shown)
     why = "assumes that confidence means what it does on the base, which no labels have tested"
     why += f"; {len(plain)} methods that need no further labelled sets agree within {points}"
     return _rely_on(target, shown, f"{why}. The interval is of the sampling of images alone")
 
 
-def _of_sets(row: Mapping[str, Any]) -> str:
-    """Return the interval for sets like those that a row is calibrated on, if there is one."""
+def _describe_set_interval(row: Mapping[str, Any]) -> str:
+    """Return a sentence with the interval over calibration sets, or that these are too few."""
     low, high = row["groups_low"], row["groups_high"]
     if not high - low < 1:  # NaN, or all accuracies
         return "They are too few for an interval of sets"
@@ -111,6 +112,7 @@ def _of_sets(row: Mapping[str, Any]) -> str:
 
 
 def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation:
+    """Recommend the prediction of a row, with its interval and how labels would test it."""
     value, low, high = (row[f"predicted{end}"] for end in ("", "_low", "_high"))
     digits = supported_digits(100 * low, 100 * high) if math.isfinite(low) else 1
     bounds = f" [{100 * low:.{digits}f}, {100 * high:.{digits}f}]" if math.isfinite(low) else ""
@@ -119,34 +121,36 @@ def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation
     return Recommendation(
         target, row["method"], value, low, high, Strength.ASSUMED, f"{text}; {base}.", reason,
         advice_for_caller(
-            f"Labels of {_labels(row['n'])} random datapoints would test it "
+            f"Labels of {_format_label_count(row['n'])} random datapoints would test it "
             "(`matched-eval label-plan`)."
         ),
     )  # fmt: skip
 
 
-def _label(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
-    nan = float("nan")
+def _recommend_labels(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
+    """Recommend to label random datapoints, as no prediction can be relied on for a reason."""
     return Recommendation(
-        target, "", nan, nan, nan, Strength.OPEN,
+        target, "", math.nan, math.nan, math.nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,
         advice_for_caller(
-            f"Label {_labels(row['n'])} random datapoints, for an interval of about "
+            f"Label {_format_label_count(row['n'])} random datapoints, for an interval of about "
             f"±{100 * _HALF_WIDTH:g} points (`matched-eval label-plan`)."
         ),
     )  # fmt: skip
 
 
 def labels_for(half_width: float) -> int:
-    """Return how many random labels suffice at any accuracy, by the normal approximation."""
+    """Return how many random labels give a 95 % interval of ± `half_width` at any accuracy."""
     return math.ceil(0.25 * (1.96 / half_width) ** 2)
 
 
-def _labels(n: int) -> str:
+def _format_label_count(n: int) -> str:
+    """Format the number of labels to recommend for a set of n datapoints."""
     return f"{min(n, labels_for(_HALF_WIDTH)):,}"
 
 
-def _percent(values: Iterable[float]) -> str:
+def _format_range(values: Iterable[float]) -> str:
+    """Format fractions as "lowest to highest %", or a single one as "value %"."""
     shown = [f"{100 * value:.0f}" for value in values]
     ends = (min(shown, key=float), max(shown, key=float)) if len(shown) > 1 else shown
     return f"{' to '.join(ends)} %"
@@ -156,16 +160,16 @@ def _percent(values: Iterable[float]) -> str:
 
 
 def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
-    """Return a block of lines per target, with accuracies in percent, for the terminal."""
+    """Return the text for the terminal: recommendation and table of predictions per target."""
     first, advice_on = rows[0], {advice.target: advice for advice in recommend(rows)}
-    accuracy = _in_percent(first["accuracy_base"])
+    accuracy = _format_percent(first["accuracy_base"])
     lines = [f"base {base}: {first['n_base']:,} datapoints, accuracy {accuracy}"]
-    for target, of_target in groupby(rows, lambda row: row["target"]):
+    for target, target_rows in groupby(rows, lambda row: row["target"]):
         advice = advice_on[target]
         claim = f"{advice.strength}: {advice.text} ({advice.reason})"
         fill = partial(textwrap.fill, width=_WIDTH, break_on_hyphens=False)
         texts = [fill(claim), fill(f"next: {advice.next_step}")]
-        lines += ["", *texts, "", *_block(target, list(of_target))]
+        lines += ["", *texts, "", *_target_lines(target, list(target_rows))]
     lines += [
         "",
         "Errors in percentage points. Intervals are over datapoints; they do not hold the error of "
@@ -180,9 +184,10 @@ def describe(base: str, rows: Sequence[Mapping[Any, Any]]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _block(target: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+def _target_lines(target: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
+    """Yield the lines of a target's table of predictions."""
     has_truth = not math.isnan(rows[0]["accuracy"])
-    truth = f"accuracy {_in_percent(rows[0]['accuracy'])}" if has_truth else "no labels"
+    truth = f"accuracy {_format_percent(rows[0]['accuracy'])}" if has_truth else "no labels"
     yield f"{target}: {rows[0]['n']:,} datapoints, {truth}"
     heads = {"predicted": "95 % interval"}
     if any(not math.isnan(row["sets_low"]) for row in rows):
@@ -191,18 +196,18 @@ def _block(target: str, rows: Sequence[Mapping[Any, Any]]) -> Iterator[str]:
     for row in rows:
         name = row["title"] + (f" ({row['variant']})" if row["variant"] else "")
         error = "" if math.isnan(row["error"]) else f"{100 * row['error']:.2f}"
-        predicted = _in_percent(row["predicted"])
-        intervals = (_interval(row, of) for of in heads)
+        predicted = _format_percent(row["predicted"])
+        intervals = (_format_interval(row, of) for of in heads)
         cells.append((name, predicted, *intervals, *[error] * has_truth))
     reasons = ["", *(row["reason"] for row in rows)]
     for line, reason in zip(aligned(cells), reasons, strict=True):
         yield f"{line}   {reason}".rstrip()
 
 
-def _interval(row: Mapping[Any, Any], name: str) -> str:
-    low, high = (_in_percent(row[f"{name}_{side}"]) for side in ("low", "high"))
+def _format_interval(row: Mapping[Any, Any], name: str) -> str:
+    low, high = (_format_percent(row[f"{name}_{side}"]) for side in ("low", "high"))
     return "" if math.isnan(row[f"{name}_low"]) else f"{low[:-2]} – {high}"
 
 
-def _in_percent(value: float) -> str:
+def _format_percent(value: float) -> str:
     return "n/a" if math.isnan(value) else f"{100 * value:.2f} %"

@@ -37,7 +37,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RotationJob:
-    """The rotation scores of a model on the sets of a suite."""
+    """What a job computes: the rotation scores of a model on the sets of a suite."""
 
     model: ModelSource
     weights: Path | None
@@ -49,15 +49,16 @@ class RotationJob:
 
 
 def score_rotation(
-    job: RotationJob, config: InferenceConfig, *, is_to_stop: Callable[[], bool] = lambda: False,
+    job: RotationJob, config: InferenceConfig, *, should_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compute the rotation scores of a model."""
+    """Tabulate the rotation scores of a model on the sets of a suite, for every seed."""
     name, stored = job.model.name, job.stored
-    passes = _RotatedPasses(job, config, is_to_stop, progress)
+    passes = _RotatedPasses(job, config, should_stop, progress)
     scores = [SCORES[method] for method in job.methods]
 
-    def read(seed: int, dataset: str) -> Outputs:
+    def read_with_orientations(seed: int, dataset: str) -> Outputs:
+        """Read the model's outputs, with logits of orientations on all sets but the base."""
         outputs = stored.files.read(dataset, name)
         if dataset == stored.base:
             return outputs
@@ -65,56 +66,61 @@ def score_rotation(
 
     tables = []
     for seed in job.seeds:
-        reader = scoring.SuiteReader(stored, partial(read, seed))
+        reader = scoring.SuiteReader(stored, partial(read_with_orientations, seed))
         scorer = scoring.ModelScorer(Sources(reader.base, seed=seed), scores)
         tables.append(scoring.score_suite(name, reader, [scorer]))
     return pd.concat(tables, ignore_index=True)
 
 
 class _RotatedPasses:
-    """Passes of a model over rotated images, of which the results are kept in files."""
+    """Runs a model on rotated images, and keeps the logits of their orientations in files."""
 
     def __init__(
-        self, job: RotationJob, config: InferenceConfig, is_to_stop: Callable[[], bool],
+        self, job: RotationJob, config: InferenceConfig, should_stop: Callable[[], bool],
         progress: bool,
     ) -> None:  # fmt: skip
         self.job, self._config, self._progress = job, config, progress
-        self._is_to_stop, self._has_computed = is_to_stop, False
+        self._should_stop, self._has_computed = should_stop, False
         self._model = ModelFiles(job.model, job.weights)
         self._identity = self._model.digest()
         self._heads: dict[int, features.LinearClassifier] = {}
 
     def logits(self, dataset: str, seed: int) -> Floats:
-        """Return the logits of orientations on a set, from file if they are there."""
+        """Return the logits of orientations on a set, from file or computed now.
+
+        Raises `StoppedError` instead of a second computation if time is up.
+        """
         base = self.job.stored.base
         path = self.job.folder / base / dataset / f"{self.job.model.name}.{seed}.npz"
-        inputs = f"{ROTATION_VERSION} {seed} {self._inputs(base)} {self._inputs(dataset)}"
-        logits = _read_kept(path, inputs)
+        inputs = f"{ROTATION_VERSION} {seed} {self._digest(base)} {self._digest(dataset)}"
+        logits = _read_logits(path, inputs)
         if logits is None:
-            if self._has_computed and self._is_to_stop():
+            if self._has_computed and self._should_stop():
                 message = "stopped as its time is nearly over"
                 raise StoppedError(message, file=f"dataset '{dataset}'")
             if seed not in self._heads:
                 self._heads[seed] = features.fit_rotation_head(self._base_features, seed)
-            logits = self._pass(dataset, partial(features.orientation_logits, self._heads[seed]))
+            logits = self._run(dataset, partial(features.orientation_logits, self._heads[seed]))
             write_arrays(path, {"logits": logits, "inputs": np.array(inputs)})
             self._has_computed = True
         return logits
 
-    def _inputs(self, dataset: str) -> str:
+    def _digest(self, dataset: str) -> str:
+        """Return a digest of all that decides the model's outputs on a dataset."""
         description = read_description(self.job.datasets / dataset)
         return inputs_digest(self._identity, description, deciding(self._config))
 
     @cached_property
     def _base_features(self) -> Floats:
-        return self._pass(self.job.stored.base, np.asarray)
+        """Features of the images of the base in all orientations."""
+        return self._run(self.job.stored.base, np.asarray)
 
     @cached_property
     def _runner(self) -> ModelRunner:
         return ModelRunner(self._config, progress=self._progress)
 
-    def _pass(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
-        """Run the model on all orientations of a dataset's images, and map their features."""
+    def _run(self, dataset: str, function: Callable[[Floats], Floats]) -> Floats:
+        """Run the model on images in all orientations; return the features mapped by `function`."""
         start, images = time.perf_counter(), read_dataset(self.job.datasets / dataset)
         writer = FeatureWriter(ORIENTATIONS * len(images), function)
         self._runner.run_rotated(self._model, images, writer)
@@ -122,8 +128,8 @@ class _RotatedPasses:
         return writer.values.reshape(-1, ORIENTATIONS, *writer.values.shape[1:])
 
 
-def _read_kept(path: Path, inputs: str) -> Floats | None:
-    """Read logits that were computed from given inputs; None if there are none."""
+def _read_logits(path: Path, inputs: str) -> Floats | None:
+    """Read logits from file; None if it is missing, damaged, or computed from other inputs."""
     try:
         verify_file(path)
         with np.load(path, allow_pickle=False) as archive:

@@ -82,28 +82,28 @@ Rows = npt.NDArray[np.bool_] | npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Subsets:
-    """Which parts of sets are scored, too, as the settings of these names say."""
+    """Which subsets of test sets are scored, too: of some size at random, or without classes."""
 
     test_sizes: tuple[int, ...] = ()
     draws: int = 5
     missing_classes: Literal["none", "singles", "pairs"] = "none"
 
     def parts(
-        self, target: Outputs, name: str, classes: Sequence[str], of_suite: Sequence[str] = ()
+        self, target: Outputs, dataset: str, classes: Sequence[str], left_out: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, Rows | None]]:
-        """Yield name, number of the draw and rows: of a whole set, and of its parts.
+        """Yield view, number of the draw and rows (None: all) of a set and of each of its subsets.
 
-        Sets without a class of the suite's stay whole where that class is left out, so that errors
-        with and without it are of the same sets.
+        Classes are left out one or two at a time. Sets without one of the suite's stay whole where
+        it is left out, so that errors with and without it are of the same sets.
         """
         yield WHOLE, 0, None
         for size in self.test_sizes:
             for draw in range(self.draws if size < len(target) else 0):
-                rng = np.random.default_rng([draw, size, crc32(name.encode())])
+                rng = np.random.default_rng([draw, size, crc32(dataset.encode())])
                 yield f"{_SIZE}{size}", draw, rng.permutation(len(target))[:size]
         counts = {"none": (), "singles": (1,), "pairs": (1, 2)}[self.missing_classes]
         for count in counts:
-            for chosen in combinations(of_suite, count):
+            for chosen in combinations(left_out, count):
                 labels = [label for label, name in enumerate(classes) if name in chosen]
                 kept = np.asarray(~np.isin(target.label_rows, labels).any(axis=1))
                 if kept.any():
@@ -116,7 +116,7 @@ _WHOLE_RULE, _NO_SUBSETS = ClassRule(), Subsets()
 
 @dataclass(frozen=True)
 class SuiteOutputs:
-    """Models' outputs on the sets of a suite and on its base: where they lie, what counts of them.
+    """Where models' outputs on the base and the sets of a suite lie, and which classes count.
 
     `classes` are the names of the base's, or its description, which has them; empty for numbers.
     Which classes count follows from the members of the suite, `rule` is how they are treated.
@@ -129,7 +129,7 @@ class SuiteOutputs:
     files: OutputFiles
 
     def columns(self, model: str, member: Member) -> dict[str, Any]:
-        """Return the columns of tables that name model, suite and set."""
+        """Return the columns that name model, suite, base and set, with the set's groups."""
         return {
             "model": model, "suite": self.suite.name, "base": self.base, "dataset": member.dataset,
             "group": member.group, "subgroup": member.subgroup,
@@ -138,7 +138,7 @@ class SuiteOutputs:
 
 
 class SuiteReader:
-    """Reads a model's outputs on base and test sets, restricted to the classes to be scored."""
+    """Reads a model's outputs on base and test sets, restricted to the classes that count."""
 
     def __init__(self, stored: SuiteOutputs, read: Callable[[str], Outputs]) -> None:
         self.stored, self.read = stored, read
@@ -151,7 +151,7 @@ class SuiteReader:
         self._bases: dict[ClassRule, Outputs] = {}
 
     def sides(self, member: Member) -> tuple[Outputs, Outputs]:
-        """Return the outputs on base and test set, restricted to the classes to be scored."""
+        """Return the outputs on base and test set, restricted to the classes that count."""
         target = self.read(member.dataset)
         widths = self.base.n_classes, target.n_classes
         if all(widths) and widths[0] != widths[1]:
@@ -160,49 +160,50 @@ class SuiteReader:
                 "the base",
                 remedy="All sets must be of the base's label space",
             )
-        rule = self.rule_of(member)
+        rule = self.class_rule_of(member)
         if rule not in self._bases:
             self._bases[rule] = restrict(self.base, rule, is_base=True)
         return self._bases[rule], restrict(target, rule, is_base=False)
 
-    def rule_of(self, member: Member) -> ClassRule:
-        """Return which classes are scored on a set."""
+    def class_rule_of(self, member: Member) -> ClassRule:
+        """Return the rule by which classes count on a set."""
         if not member.counting:
             return _WHOLE_RULE
         return class_rule(self.classes, dict(member.groups) or member.classes, self.stored.rule)
 
-    def names(self, member: Member) -> list[str]:
-        """Return the names of the classes scored on a set, in the order of the labels."""
+    def class_names(self, member: Member) -> list[str]:
+        """Return the names of the classes, or groups, that count on a set, in order of labels."""
         if member.groups:
             return [name for name, _ in member.groups]
-        columns = self.rule_of(member).columns
+        columns = self.class_rule_of(member).columns
         return [self.classes[column[0]] for column in columns] or list(self.classes)
 
     @property
-    def all_names(self) -> list[str]:
-        """Names of the classes scored on any set of the suite."""
-        names = (name for member in self.stored.suite.members for name in self.names(member))
+    def suite_class_names(self) -> list[str]:
+        """Names of the classes that count on any set of the suite."""
+        names = (name for member in self.stored.suite.members for name in self.class_names(member))
         return list(dict.fromkeys(names))
 
 
 @dataclass
 class ModelScorer:
-    """Computes the scores of one model, or of an ensemble."""
+    """Computes several scores of one model, or of an ensemble, fitting each of them once."""
 
     sources: Sources
     scores: Sequence[AnyScore]
     is_ensemble: bool = False
     _fitted: dict[str, Any] = field(default_factory=dict)
 
-    def rows(self, sides: Sides, *, of_pool: bool) -> Iterator[dict[str, Any]]:
-        """Yield the scores on a set, perhaps with empty rows for those of a pool."""
+    def rows(self, sides: Sides, *, with_pool_scores: bool) -> Iterator[dict[str, Any]]:
+        """Yield a row per score of a set; if asked for, also NaN rows for scores of a pool."""
         for score in self.scores:
-            if of_pool or isinstance(score, Score):
+            if with_pool_scores or isinstance(score, Score):
                 value, reason = self._compute(score, sides)
                 name = {"method": score.method, "variant": score.variant}
                 yield name | {"score": value, "reason": reason}
 
     def _compute(self, score: AnyScore, sides: Sides) -> tuple[float, str]:
+        """Return the score with a remark on it, or NaN with the reason."""
         if not isinstance(score, Score):
             return np.nan, _OF_MODELS if self.is_ensemble else f"needs {Data.MODELS.value}"
         if not all(np.isfinite(side.confidences).all() for side in (sides.base, sides.target)):
@@ -223,29 +224,31 @@ class ModelScorer:
 def score_suite(
     model: str, reader: SuiteReader, scorers: Sequence[ModelScorer], subsets: Subsets = _NO_SUBSETS
 ) -> pd.DataFrame:
-    """Compute the scores of a model on all sets of a suite, by the first scorer also on parts."""
+    """Tabulate a model's scores on the sets of a suite; of the first scorer also on subsets."""
     rows = []
     for member in reader.stored.suite.members:
         base, target = reader.sides(member)
-        named = reader.stored.columns(model, member) | {
+        described = reader.stored.columns(model, member) | {
             "n_base": len(base), "accuracy_base": base.accuracy,
         }  # fmt: skip
         for scorer in scorers:
-            own, seed = subsets if scorer is scorers[0] else _NO_SUBSETS, scorer.sources.seed
-            names = reader.names(member)
-            for view, draw, chosen in own.parts(target, member.dataset, names, reader.all_names):
+            seed = scorer.sources.seed
+            scored_subsets = subsets if scorer is scorers[0] else _NO_SUBSETS
+            names = reader.class_names(member)
+            parts = scored_subsets.parts(target, member.dataset, names, reader.suite_class_names)
+            for view, draw, chosen in parts:
                 part = target if chosen is None else target.rows(chosen)
                 truth = {
                     "seed": seed if chosen is None else draw, "view": view, "n": len(part),
                     "accuracy": part.accuracy,
                 }  # fmt: skip
-                scored = scorer.rows(Sides(base, part, seed), of_pool=chosen is None)
-                rows += [named | truth | row for row in scored]
-    return _of_present_classes(pd.DataFrame(rows, columns=SCORES.names))
+                scored = scorer.rows(Sides(base, part, seed), with_pool_scores=chosen is None)
+                rows += [described | truth | row for row in scored]
+    return _drop_absent_classes(pd.DataFrame(rows, columns=SCORES.names))
 
 
-def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
-    """Drop subsets without a class that no set of the suite has."""
+def _drop_absent_classes(scores: pd.DataFrame) -> pd.DataFrame:
+    """Drop the rows of views without some classes if no set of the suite has any of these."""
     whole = scores[scores["view"] == WHOLE].drop_duplicates("dataset").set_index("dataset")["n"]
     cut = scores["view"][scores["n"] < scores["dataset"].map(whole)]
     return scores[~scores["view"].str.startswith(_WITHOUT) | scores["view"].isin(cut)]
@@ -253,7 +256,7 @@ def _of_present_classes(scores: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass
 class _Pool:
-    """Predictions of all models on a set, restricted to the classes to be scored."""
+    """Predictions of all models on a set, restricted to the classes that count."""
 
     dataset: str
     predicted: list[npt.NDArray[np.int16]] = field(default_factory=list)
@@ -261,7 +264,7 @@ class _Pool:
     first: tuple[str, Outputs] | None = None
 
     def add(self, model: str, outputs: Outputs) -> None:
-        """Add a model's outputs, which are on the same datapoints as those added before."""
+        """Add a model's outputs; refuse those on other datapoints than the first model's."""
         if self.first is None:
             lean = replace(outputs, logits=None, probabilities=None, features=None, statistics=None)
             self.first = model, lean
@@ -270,12 +273,12 @@ class _Pool:
         self.correct.append(outputs.correct)
 
     def parts(
-        self, subsets: Subsets, classes: Sequence[str], of_suite: Sequence[str] = ()
+        self, subsets: Subsets, classes: Sequence[str], left_out: Sequence[str] = ()
     ) -> Iterator[tuple[str, int, int, Floats, Floats]]:
-        """Yield view, draw, number of datapoints, models' pairwise agreements and accuracies."""
+        """Yield view, draw, size, pairwise agreements and accuracies of the set and its subsets."""
         assert self.first is not None
         predicted, correct = np.stack(self.predicted), np.stack(self.correct)
-        for view, draw, chosen in subsets.parts(self.first[1], self.dataset, classes, of_suite):
+        for view, draw, chosen in subsets.parts(self.first[1], self.dataset, classes, left_out):
             rows = slice(None) if chosen is None else chosen
             part, agreed = correct[:, rows], agreement.agreement(predicted[:, rows])
             yield view, draw, part.shape[1], agreed, part.mean(axis=1)
@@ -286,16 +289,16 @@ def score_pool(
     read: Callable[[str, str], Outputs], single: Collection[str] = (),
     subsets: Subsets = _NO_SUBSETS, recipes: Sequence[str] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compute the scores of all models on all sets of a suite.
+    """Tabulate the agreement scores of all models on all sets of a suite.
 
     `recipes` names the recipe of each model without its seed; None if they are not known.
     """
-    of_recipes = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
+    recipe_numbers = None if recipes is None else np.unique(recipes, return_inverse=True)[1]
     members, in_pool = stored.suite.members, np.array([model not in single for model in models])
     reader = SuiteReader(stored, lambda name: read(name, models[0]))
-    rules = {member.dataset: reader.rule_of(member) for member in members}
-    names = {member.dataset: reader.names(member) for member in members}
-    of_suite = reader.all_names
+    rules = {member.dataset: reader.class_rule_of(member) for member in members}
+    names = {member.dataset: reader.class_names(member) for member in members}
+    suite_classes = reader.suite_class_names
     del reader  # it holds the outputs
     pools = {rule: _Pool(stored.base) for rule in rules.values()}
     for model in models:
@@ -308,11 +311,11 @@ def score_pool(
         rule, pool = rules[member.dataset], _Pool(member.dataset)
         for model in models:
             pool.add(model, restrict(read(member.dataset, model), rule, is_base=False))
-        *_, n_base, of_base, accuracy_base = bases[rule]
-        for view, draw, n, of_target, accuracy in pool.parts(
-            subsets, names[member.dataset], of_suite
+        *_, n_base, agreed_base, accuracy_base = bases[rule]
+        for view, draw, n, agreed, accuracy in pool.parts(
+            subsets, names[member.dataset], suite_classes
         ):
-            agreements = agreement.Agreements(of_target, of_base, accuracy_base, of_recipes)
+            agreements = agreement.Agreements(agreed, agreed_base, accuracy_base, recipe_numbers)
             for score in scores:
                 try:
                     values, reason = score.of_models(agreements, in_pool), ""
@@ -328,7 +331,7 @@ def score_pool(
                             "reason": reason or undetermined,
                         }
                     )  # fmt: skip
-    return _of_present_classes(pd.DataFrame(rows, columns=SCORES.names))
+    return _drop_absent_classes(pd.DataFrame(rows, columns=SCORES.names))
 
 
 def write_scores(
@@ -338,10 +341,10 @@ def write_scores(
 ) -> None:  # fmt: skip
     """Write the scores of one model, or of an ensemble, on all sets of a suite."""
     reader = SuiteReader(stored, stored.files.reader(members, scored))
-    of_reference = reader.read(reference) if reference else None
+    reference_outputs = reader.read(reference) if reference else None
     chosen, is_ensemble = [ALL_SCORES[name] for name in methods], len(members) > 1
     scorers = [
-        ModelScorer(Sources(reader.base, of_reference, options, seed), chosen, is_ensemble)
+        ModelScorer(Sources(reader.base, reference_outputs, options, seed), chosen, is_ensemble)
         for seed in seeds
     ]
     table = score_suite(scored, reader, scorers, subsets)
@@ -353,13 +356,13 @@ def write_agreement(
     *, stored: SuiteOutputs, models: Sequence[str], single: Sequence[str], methods: Sequence[str],
     subsets: Subsets, recipes: Sequence[str], scores: Path,
 ) -> None:  # fmt: skip
-    """Write the scores of how often the models of a study agree on each set of a suite."""
+    """Write the scores that are computed from the agreement of models, on all sets of a suite."""
     in_parts = {member.dataset for member in stored.suite.members if member.counting}
 
-    def read(name: str, model: str) -> Outputs:
-        # Predicted classes are enough, except where the argmax is restricted to some of them.
-        whole = not in_parts if name == stored.base else name not in in_parts
-        return stored.files.read(name, model, wanted=() if whole else ("logits",))
+    def read(dataset: str, model: str) -> Outputs:
+        """Read predicted classes; logits only where the argmax is restricted to some classes."""
+        whole = not in_parts if dataset == stored.base else dataset not in in_parts
+        return stored.files.read(dataset, model, wanted=() if whole else ("logits",))
 
     chosen = [POOL_SCORES[name] for name in methods]
     table = score_pool(stored, models, chosen, read, single, subsets, recipes)

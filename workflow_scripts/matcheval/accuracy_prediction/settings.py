@@ -75,7 +75,8 @@ class SuitePredictionSettings(settings.Settings):
 
     @property
     def regressions(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Groups fitted on and predicted (empty: all others); the same groups in one order."""
+        """Groups fitted on and groups predicted (none: all others), of each of `calibrations`."""
+        # The same groups are always in the same order.
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         return [
             (orders.setdefault(frozenset(groups.fit), groups.fit), groups.predict or ())
@@ -143,7 +144,7 @@ class AccuracyPredictionSettings(settings.Settings):
     )
 
     @model_validator(mode="after")
-    def _ensembles_are_of_several(self) -> "AccuracyPredictionSettings":
+    def _check_ensemble_sizes(self) -> "AccuracyPredictionSettings":
         for name, members in self.ensembles.items():
             if len(members) < 2:
                 raise ValueError(f"ensembles.{name}: has one model, not several")
@@ -164,30 +165,30 @@ class CheckedPrediction(Analysis):
 
     @property
     def pool(self) -> list[str]:
-        """Names of the models that agreement and means over models are of."""
+        """Names of the models that agreement and means over models include: all but `single`."""
         return [name for name in self.models if name not in self.settings.single]
 
     @property
     def scored(self) -> list[str]:
-        """Names of models and ensembles."""
+        """Names of models and ensembles, whose scores are computed."""
         return [*self.models, *self.settings.ensembles]
 
     @property
     def chosen(self) -> list[AnyScore]:
-        """The scores that are computed."""
+        """The scores that the setting `methods` chooses."""
         if self.settings.methods == "all":
             return [score for score in ALL_SCORES.values() if not score.variant]
         return [ALL_SCORES[name] for name in self.settings.methods]
 
     @property
     def has_agreement(self) -> bool:
-        """Whether agreement between models is computed: it is asked for, and there are enough."""
-        asked = any(score.name in POOL_SCORES for score in self.chosen)
-        return asked and len(self.pool) >= MIN_MODELS
+        """Whether scores of agreement are chosen, and there are enough models for them."""
+        is_chosen = any(score.name in POOL_SCORES for score in self.chosen)
+        return is_chosen and len(self.pool) >= MIN_MODELS
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """Bases and references, which need not be in a pair or suite."""
+        """Names of all bases and references, which need not be in a pair or suite."""
         suites = self.settings.suites.values()
         names = (name for suite in suites for name in (suite.base, suite.reference))
         return tuple(name for name in names if name is not None)
@@ -196,7 +197,7 @@ class CheckedPrediction(Analysis):
         raise configuration_error(problem, field=field, remedy=remedy)
 
     def check(self) -> None:
-        """Check names of sets, methods and groups, and that inputs are there."""
+        """Check the names in the settings, and that the study has the inputs they need."""
         settings = self.settings
         for name in settings.ensembles:
             if name in self.study.models:
@@ -211,16 +212,16 @@ class CheckedPrediction(Analysis):
         if not self.pool:
             remedy = "Leave 'single' out to count all models"
             self._refuse("no model is left for means over models", self.field("single"), remedy)
-        for name, of_suite in settings.suites.items():
-            self._check_suite(name, of_suite)
+        for name, suite_settings in settings.suites.items():
+            self._check_suite(name, suite_settings)
         self._check_inputs()
 
     def _keeps(self, *outputs: str) -> bool:
-        """Whether inference keeps one of some outputs."""
+        """Whether inference keeps at least one of these outputs."""
         return not set(outputs).isdisjoint(self.study.inference.outputs)
 
     def _check_inputs(self) -> None:
-        """Check that there is what ensembles need, and the methods that are asked for by name."""
+        """Check that inputs of ensembles, and of methods chosen by name, are kept or named."""
         settings, study = self.settings, self.study
         members = (name for suite in settings.suites for name in study.suites[suite].datasets)
         # Models are run on sets with images.
@@ -249,6 +250,7 @@ class CheckedPrediction(Analysis):
                     self._refuse(problem, self.field("methods"), remedy)
 
     def _check_suite(self, name: str, settings: SuitePredictionSettings) -> None:
+        """Check the settings of one suite, and that anything is predicted on it."""
         study, field, suite = self.study, self.field("suites", name), self.study.suites[name]
         for member in suite.members:
             self._check_member(name, settings.base, member)
@@ -272,7 +274,7 @@ class CheckedPrediction(Analysis):
         self._check_figures(settings, groups, datasets, field)
 
     def _check_member(self, suite: str, base: str, member: Member) -> None:
-        """Check one set of a suite, and which of its classes count."""
+        """Check one set of a suite: its correctness, label space, group, and classes that count."""
         study, dataset, field = self.study, member.dataset, f"suites.{suite}"
         check_need(self.study, dataset, Need.CORRECTNESS, field)
         check_label_spaces(study, self.field("suites", suite), base, dataset)
@@ -318,12 +320,12 @@ class CheckedPrediction(Analysis):
         self, settings: SuitePredictionSettings, groups: Collection[str],
         datasets: Collection[str], suite_field: str,
     ) -> None:  # fmt: skip
-        """Check the names in figures of outputs, and that their features are kept."""
+        """Check the names in settings of histograms and embeddings, and that features are kept."""
         for histogram in settings.histograms:
             field = f"{suite_field}.histograms"
             _check_names("model or ensemble", [histogram.model], self.scored, field=field)
             _check_names("set", [histogram.dataset], datasets, field=field)
-        classes = self.study.labelled_like(settings.base).settings.known_classes
+        classes = self.study.label_source(settings.base).settings.known_classes
         for shown in settings.embeddings:
             field = f"{suite_field}.embeddings"
             _check_names("model", [shown.model], self.models, field=field)

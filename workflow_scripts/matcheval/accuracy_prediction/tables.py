@@ -47,29 +47,32 @@ _SHOWN_COEFFICIENTS = {"Spearman ρ": "{spearman:z.2f}", "Kendall τ-b": "{kenda
 MAX_PAIRS = 200  # with more, pairs of subgroups are left to the files for programs
 
 
-def _with_procedure(table: pd.DataFrame) -> pd.DataFrame:
+def _name_procedures(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `how`: each row's procedure in words."""
     return table.assign(how=predicting.procedure_labels(table))
 
 
-def _from_lowest(table: pd.DataFrame) -> pd.DataFrame:
+def _select_lowest(table: pd.DataFrame) -> pd.DataFrame:
     """Select the differences from the method with the lowest error, by procedure and group."""
     lowest = table.groupby([*PROCEDURE, "group"], sort=False)["method_1"].transform("first")
-    return _with_procedure(table[table["method_1"] == lowest])
+    return _name_procedures(table[table["method_1"] == lowest])
 
 
-def _named_places(table: pd.DataFrame) -> pd.DataFrame:
+def _name_places(table: pd.DataFrame) -> pd.DataFrame:
+    """Add names of both groups; leave pairs of subgroups out if there are too many."""
     if len(table) > MAX_PAIRS:
         table = table[(table["subgroup_1"] == ALL) & (table["subgroup_2"] == ALL)]
     first, second = (
         list(map(place_name, table[f"group_{number}"], table[f"subgroup_{number}"]))
         for number in (1, 2)
     )
-    return _with_procedure(table).assign(first=first, second=second)
+    return _name_procedures(table).assign(first=first, second=second)
 
 
-def _named_groups(table: pd.DataFrame) -> pd.DataFrame:
+def _name_groups(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the procedures in words, and replace groups by their names for readers."""
     names = ["All" if group == ALL else group or "no group" for group in table["group"]]
-    return _with_procedure(table).assign(group=names)
+    return _name_procedures(table).assign(group=names)
 
 
 DIFFERENCES = TableSchema(
@@ -86,7 +89,7 @@ DIFFERENCES = TableSchema(
     Column("n_subgroups", pa.int64(), "subgroups", "drawn, together with models"),
     Column("n_models", pa.int64(), "models", "drawn, together with subgroups"),
     CONFIDENCE_LEVEL,
-    summary=_from_lowest,
+    summary=_select_lowest,
     shown={
         "How": "{how}", "Sets": "{group}", "Lowest error": "{method_1}",
         "Compared": "{method_2}",
@@ -103,7 +106,7 @@ BETWEEN = TableSchema(
     Column("n_methods", pa.int64(), "methods", "with a prediction on every set of both"),
     Column("spearman", pa.float64(), "1", "of the mean errors of methods, ties by mean ranks"),
     Column("kendall", pa.float64(), "1", "tau-b, with ties"),
-    summary=_with_procedure,
+    summary=_name_procedures,
     shown={
         "How": "{how}", "First suite": "{suite_1}", "Second suite": "{suite_2}",
         "Classifier": "{model}", "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
@@ -119,7 +122,7 @@ RANKINGS = TableSchema(
     text("subgroup_2", "their subgroup; 'all' for all of the group"),
     Column("n_methods", pa.int64(), "methods", "with an error on both"),
     *COEFFICIENTS,
-    summary=_named_places,
+    summary=_name_places,
     shown={
         "How": "{how}", "First sets": "{first}", "Second sets": "{second}",
         "Methods": "{n_methods:d}", **_SHOWN_COEFFICIENTS,
@@ -133,7 +136,7 @@ COUNTS = TableSchema(
     Column("n_subgroups", pa.int64(), "subgroups", "that are compared"),
     Column("n_images", pa.int64(), "images", "in these subgroups"),
     *COEFFICIENTS,
-    summary=_named_groups,
+    summary=_name_groups,
     shown={
         "How": "{how}", "Group": "{group}", "Subgroups": "{n_subgroups:d}",
         "Images": "{n_images:,d}", **_SHOWN_COEFFICIENTS,
@@ -141,10 +144,11 @@ COUNTS = TableSchema(
 )  # fmt: skip
 
 
-def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
-    """Compute all differences of mean errors, second minus first, with simultaneous intervals.
+def simultaneous_intervals(errors: Floats, units: npt.NDArray[np.intp], level: float) -> Floats:
+    """Return differences of methods' mean errors with bounds, shape (n_methods, n_methods, 3).
 
-    Errors, shape (n_methods, n_models, n_sets), are finite; bounds are NaN for few subgroups.
+    They are second minus first, with simultaneous intervals. Errors, shape (n_methods, n_models,
+    n_sets), are finite; bounds are NaN for few subgroups.
     Subgroups of sets and models are drawn with replacement, the same for all methods. Intervals are
     estimate ± c standard deviations over resamples, with c the quantile of the largest standardised
     deviation of any pair, widened from normal to Student's quantiles of the number of subgroups.
@@ -157,12 +161,13 @@ def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> F
     sums = errors @ np.eye(n_units)[numbers]
     sizes = np.bincount(numbers).astype(float)
 
-    def counts(n: int) -> Floats:
+    def draw_counts(n: int) -> Floats:
+        """Draw how often each of n is in every bootstrap resample, shape (RESAMPLES, n)."""
         return rng.multinomial(n, np.full(n, 1 / n), RESAMPLES).astype(float)
 
-    of_models, of_units = counts(n_models), counts(n_units)
-    drawn = np.einsum("bi,miu,bu->bm", of_models, sums, of_units, optimize=True)
-    drawn /= n_models * (of_units @ sizes)[:, None]
+    model_counts, unit_counts = draw_counts(n_models), draw_counts(n_units)
+    drawn = np.einsum("bi,miu,bu->bm", model_counts, sums, unit_counts, optimize=True)
+    drawn /= n_models * (unit_counts @ sizes)[:, None]
     means = errors.mean(axis=(1, 2))
     differences = np.full((*means.shape, *means.shape, 3), np.nan)
     differences[..., 0] = means[None] - means[:, None]
@@ -182,7 +187,7 @@ def simultaneous(errors: Floats, units: npt.NDArray[np.intp], level: float) -> F
 
 
 def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Tabulate the differences of all methods of one procedure, and of direct ones."""
+    """Tabulate differences between the mean errors of methods on each group, by procedure."""
     whole = predicted[predicted["view"] == WHOLE]
     direct = whole[whole["protocol"] == DIRECT]
     rows = []
@@ -192,7 +197,7 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
         names = both["method"] + np.where(both["variant"] == "", "", ":" + both["variant"])
         marked = names + np.where(both["protocol"] == procedure[0], "", " (direct)")
         array = ErrorArray(both.assign(method=marked, variant=""))
-        units, groups = predicting.subgroups_of(array.sets), array.sets["group"].to_numpy()
+        units, groups = predicting.subgroup_numbers(array.sets), array.sets["group"].to_numpy()
         for group in (*dict.fromkeys(groups), ALL):
             chosen = (groups == group) | (group == ALL)
             complete = np.flatnonzero(np.isfinite(array.error[:, :, chosen]).all(axis=(1, 2)))
@@ -200,7 +205,7 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
             methods = [array.methods[m][0] for m in complete]
             if len(methods) < 2:
                 continue
-            differences = simultaneous(error, units[chosen], confidence)
+            differences = simultaneous_intervals(error, units[chosen], confidence)
             sizes = (len(methods), len(np.unique(units[chosen])), error.shape[1], confidence)
             for i, j in combinations(np.argsort(error.mean(axis=(1, 2))), 2):
                 pair = methods[i], methods[j]
@@ -209,7 +214,7 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
 
 
 def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
-    """Tabulate the correlations of the methods' mean errors on every two suites."""
+    """Tabulate rank correlations between the methods' mean errors on every two suites, by model."""
     keys = [*PROCEDURE, "model"]
     n_errors = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
     rows_of = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("size")
@@ -219,9 +224,9 @@ def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str])
     rows = []
     for suites in combinations(dict.fromkeys(predicted["suite"]), 2):
         cases = []
-        for case, of_case in means[[*suites]].dropna().groupby(level=keys, sort=False):
-            spearman, kendall = rank_correlations(*of_case.to_numpy().T)
-            cases.append([*case[:3], *suites, case[3], len(of_case), spearman, kendall])
+        for case, errors in means[[*suites]].dropna().groupby(level=keys, sort=False):
+            spearman, kendall = rank_correlations(*errors.to_numpy().T)
+            cases.append([*case[:3], *suites, case[3], len(errors), spearman, kendall])
         table = pd.DataFrame(cases, columns=BETWEEN.names)
         in_mean = table[~table["model"].isin(excluded_from_mean)].groupby(PROCEDURE, sort=False)
         numbers = in_mean[["n_methods", "spearman", "kendall"]].mean().reset_index()
@@ -231,9 +236,9 @@ def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str])
 
 
 def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the mean errors of methods on some sets go with those on other sets."""
+    """Tabulate rank correlations between the methods' mean errors on every two groups of sets."""
     keys, rows = ["suite", *PROCEDURE], []
-    for case, part in _complete(errors).groupby(keys, sort=False):
+    for case, part in _select_complete(errors).groupby(keys, sort=False):
         table = part.pivot_table(
             index=["method", "variant"], columns=_PLACE, values="mae", sort=False
         )
@@ -245,8 +250,8 @@ def tabulate_rankings(errors: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=RANKINGS.names)
 
 
-def _complete(errors: pd.DataFrame) -> pd.DataFrame:
-    """Return errors on groups and subgroups of the methods that were scored on all of their sets.
+def _select_complete(errors: pd.DataFrame) -> pd.DataFrame:
+    """Select errors on groups and subgroups, of methods with predictions on all of their sets.
 
     Methods that were scored on some of the sets, such as rotation, cannot be compared with others.
     """
@@ -256,14 +261,14 @@ def _complete(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how the errors on subgroups go with their numbers of images."""
+    """Tabulate rank correlations between errors on subgroups and their numbers of images."""
     sets = predicted[predicted["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sizes = sets.groupby(["dataset", *_PLACE], sort=False)["n"].max()
     images = sizes.groupby(level=_PLACE, sort=False).sum()
     keys, rows = ["suite", *PROCEDURE], []
-    for case, part in _complete(errors).groupby(keys, sort=False):
+    for case, part in _select_complete(errors).groupby(keys, sort=False):
         means = part.groupby(_PLACE, sort=False)["mae"].mean().dropna()
-        for group, units in _units(means):
+        for group, units in _compared_means(means):
             counts = [
                 images[place] if place in images.index else images[place[0]].sum()
                 for place in units.index
@@ -273,8 +278,8 @@ def tabulate_counts(errors: pd.DataFrame, predicted: pd.DataFrame) -> pd.DataFra
     return pd.DataFrame(rows, columns=COUNTS.names)
 
 
-def _units(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
-    """Yield what is compared within every group, and over all: subgroups, or whole groups."""
+def _compared_means(means: "pd.Series[float]") -> Iterator[tuple[str, "pd.Series[float]"]]:
+    """Yield mean errors on the subgroups of each group with any, then those of all groups."""
     parts = []
     for group, part in means.groupby(level="group", sort=False):
         divided = part[part.index.get_level_values("subgroup") != ALL]
@@ -298,7 +303,7 @@ def write_predictions(
     differences: Sequence[Path], errors_of_models: Sequence[Path],
     counts_of_models: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write predicted accuracies, their errors, and what the scores and errors correlate with.
+    """Write predicted accuracies, and all tables of their errors and of correlations for a suite.
 
     `settings` are named under all tables, `pool` under those of several models.
     """
@@ -313,12 +318,12 @@ def write_predictions(
     notes = _setting_notes({**settings, **pool})
     mean_errors = _write_errors(predictions, in_means, confidence, notes, errors, counts)
     for model in dict.fromkeys(path.stem for path in errors_of_models):  # P2, Tables 2, 6, A.2.2
-        own = predictions[predictions["model"] == model]
+        of_model = predictions[predictions["model"] == model]
         files = (
             [path for path in paths if path.stem == model]
             for paths in (errors_of_models, counts_of_models)
         )
-        _write_errors(own, own, confidence, _setting_notes(settings), *files)
+        _write_errors(of_model, of_model, confidence, _setting_notes(settings), *files)
     CORRELATIONS.write(
         tabulate_correlations(scored), correlations,
         [*notes, *_reason_notes(scored, "score")],
@@ -338,7 +343,7 @@ def _write_errors(
     predictions: pd.DataFrame, in_means: pd.DataFrame, confidence: float, notes: Sequence[str],
     errors: Sequence[Path], counts: Sequence[Path],
 ) -> pd.DataFrame:  # fmt: skip
-    """Write mean errors, which are returned, and how they go with numbers of images."""
+    """Write tables of mean errors, which are returned, and of their relation to image numbers."""
     mean_errors = tabulate_errors(in_means, confidence)
     ERRORS.write(mean_errors, errors, [*notes, *_reason_notes(predictions, "predicted")])
     COUNTS.write(tabulate_counts(mean_errors, predictions), counts, notes)
@@ -346,12 +351,12 @@ def _write_errors(
 
 
 def _setting_notes(settings: Mapping[str, Any]) -> list[str]:
-    """Return a sentence for below a table with the settings."""
+    """Return the settings as a note: a list of one sentence."""
     return ["Settings: " + "; ".join(f"{key} {value}" for key, value in settings.items()) + "."]
 
 
 def _reason_notes(table: pd.DataFrame, column: str) -> list[str]:
-    """Return a sentence for each reason why values are n/a, the most frequent one first."""
+    """Return a note for each reason of NaN in a column, the most frequent reason first."""
     counts = table.loc[table[column].isna(), "reason"].astype(object).value_counts()
     return [f"n/a {count} times: {reason}." for reason, count in counts.items()]
 
@@ -359,7 +364,7 @@ def _reason_notes(table: pd.DataFrame, column: str) -> list[str]:
 def write_between_suites(
     *, predicted: Sequence[Path], excluded_from_mean: Sequence[str], outputs: Sequence[Path]
 ) -> None:
-    """Write how methods rank by their errors on two suites, by classifier (P2, A.2.3, A.2.4)."""
-    every = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
-    table = tabulate_between(every[every["view"] == WHOLE], excluded_from_mean)
+    """Write rank correlations of methods' errors on every two suites, by model (P2, A.2.3, 4)."""
+    predictions = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
+    table = tabulate_between(predictions[predictions["view"] == WHOLE], excluded_from_mean)
     BETWEEN.write(table, outputs)

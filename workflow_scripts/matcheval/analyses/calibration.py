@@ -27,13 +27,15 @@ from matcheval.protocol.matching import UNMATCHED
 from matcheval.protocol.settings import matching_label
 
 N_BINS = 15
-Rows = dict[str, list[npt.NDArray[Any]]]  # by origin: those that each seed picked of a set
+RowsOfSets = dict[str, list[npt.NDArray[Any]]]  # by origin: row numbers of a set, for each seed
 
 
-def all_and_matched(compared: ComparedModels) -> Iterator[tuple[Comparison, dict[str, Any], Rows]]:
-    """Pick, of every model, all datapoints of both sets, then those that each matching matched.
+def all_and_matched_rows(
+    compared: ComparedModels,
+) -> Iterator[tuple[Comparison, dict[str, Any], RowsOfSets]]:
+    """Yield, by model, the row numbers of all datapoints, then those that each matching matched.
 
-    Yields the columns `MATCHED_MODEL` with the rows; where all are picked, no matching is named.
+    The dictionary has the columns `MATCHED_MODEL`; for all datapoints, `matching` is empty.
     """
     for comparison in compared.comparisons:
         whole: dict[str, Any] = {
@@ -42,14 +44,14 @@ def all_and_matched(compared: ComparedModels) -> Iterator[tuple[Comparison, dict
         }  # fmt: skip
         sizes = {origin: len(getattr(comparison, origin)) for origin in style.SETS}
         yield comparison, whole, {origin: [np.arange(n)] for origin, n in sizes.items()}
-        for matched in compared_models.matched_by(comparison, compared.methods, compared.seeds):
+        for matched in compared_models.match_by_all(comparison, compared.methods, compared.seeds):
             targets = [np.flatnonzero(row != UNMATCHED) for row in matched.rows.values()]
             sources = [r[hit] for r, hit in zip(matched.rows.values(), targets, strict=True)]
             picked = dict(zip(style.SETS, (sources, targets)[:: compared.sign], strict=True))
             yield comparison, {name: matched.identity[name] for name in whole}, picked
 
 
-def _score(name: str, meaning: str) -> Column:
+def _unitless(name: str, meaning: str) -> Column:
     return Column(name, pa.float64(), "1", meaning)
 
 
@@ -64,10 +66,10 @@ SCHEMA = TableSchema(
     fraction("mean_confidence", "mean of the confidences; NaN without a datapoint"),
     fraction("overconfidence", "mean confidence minus accuracy"),
     fraction("calibration_error", "root of squared_calibration_error, 0 if that is negative"),
-    _score("squared_calibration_error", _UNBIASED),
-    _score("brier", "mean square of confidence minus correctness, 0 or 1"),
-    _score("calibration", "mean square of confidence minus accuracy of 15 bins, equally large"),
-    _score("refinement", "mean of accuracy times error rate within bins"),
+    _unitless("squared_calibration_error", _UNBIASED),
+    _unitless("brier", "mean square of confidence minus correctness, 0 or 1"),
+    _unitless("calibration", "mean square of confidence minus accuracy of 15 bins, equally large"),
+    _unitless("refinement", "mean of accuracy times error rate within bins"),
     Column("n_classes", pa.int32(), "classes", "predicted for 30 datapoints or more"),
     fraction("class_overconfidence", "mean of overconfidence over these classes"),
     Column("largest_class", pa.int32(), "1", "of them, the worst calibrated; -1 for none"),
@@ -87,20 +89,21 @@ SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class BrierParts:
-    """Calibration and refinement add up to the score; `debiased` estimates the former at n = ∞."""
+    """Calibration and refinement, which add up to the Brier score, and the calibration debiased."""
 
     calibration: float
     refinement: float
-    debiased: float
+    debiased: float  # estimates the calibration in bins of infinitely many datapoints
 
 
 def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts:
-    """Divide the Brier score in 15 bins of equally many datapoints; equal confidences share one.
+    """Split the Brier score into calibration and refinement, in 15 bins of equally many datapoints.
 
-    Murphy (1973), J. Appl. Meteorol. 12: reliability, and uncertainty minus resolution. Kumar,
-    Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce` of their code, and Ferro & Fricker
-    (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin of n minus its accuracy times its
-    error rate over n - 1, as if its confidences were equal; a bin of one datapoint counts as 0.
+    Equal confidences share a bin. Murphy (1973), J. Appl. Meteorol. 12: reliability, and
+    uncertainty minus resolution. Kumar, Liang & Ma (2019), arXiv 1909.10155, `unbiased_square_ce`
+    of their code, and Ferro & Fricker (2012), Q. J. R. Meteorol. Soc. 138: the calibration of a bin
+    of n minus its accuracy times its error rate over n - 1, as if its confidences were equal; a bin
+    of one datapoint counts as 0.
     """
     p, right = np.asarray(confidence, np.float64), np.asarray(correct, np.float64)
     bins = make_strata(p, N_BINS)
@@ -113,11 +116,11 @@ def brier_parts(confidence: npt.ArrayLike, correct: npt.ArrayLike) -> BrierParts
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Measure the calibration of every model on both sets, and on their matched datapoints."""
+    """Tabulate every model's calibration on all and on matched datapoints of each set."""
     rows = [
-        identity | {"origin": origin} | _measured(getattr(comparison, origin), of_set)
-        for comparison, identity, picked in all_and_matched(compared)
-        for origin, of_set in picked.items()
+        identity | {"origin": origin} | _measure_calibration(getattr(comparison, origin), of_seeds)
+        for comparison, identity, picked in all_and_matched_rows(compared)
+        for origin, of_seeds in picked.items()
     ]
     for row in rows:
         label = int(row["largest_class"])
@@ -125,11 +128,13 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _measured(side: Predictions, picked: Sequence[npt.NDArray[Any]]) -> dict[str, Any]:
-    """Measure what each seed picked of a set; classes are pooled over seeds."""
+def _measure_calibration(
+    side: Predictions, rows_by_seed: Sequence[npt.NDArray[Any]]
+) -> dict[str, Any]:
+    """Measure calibration on the rows of each seed, as means over seeds; classes pool the seeds."""
     parts = [
         (side.probability[rows].astype(np.float64), side.correct[rows], side.prediction[rows])
-        for rows in picked
+        for rows in rows_by_seed
     ]
     filled = [(p, right) for p, right, _ in parts if len(p)]
     accuracy = mean_of_defined([right.mean() for _, right in filled])
@@ -144,21 +149,21 @@ def _measured(side: Predictions, picked: Sequence[npt.NDArray[Any]]) -> dict[str
     p, right, predicted = map(np.concatenate, zip(*parts, strict=True))
     counts = np.bincount(predicted)
     classes = np.flatnonzero(counts >= MIN_PAIRS * len(parts))
-    of_classes = np.bincount(predicted, p - right)[classes] / counts[classes]
-    in_bins = [brier_parts(*of_seed) for of_seed in filled]
-    debiased = float(np.mean([parts.debiased for parts in in_bins]))
+    by_class = np.bincount(predicted, p - right)[classes] / counts[classes]
+    by_seed = [brier_parts(p, right) for p, right in filled]
+    debiased = float(np.mean([brier.debiased for brier in by_seed]))
     row |= {
         "calibration_error": max(debiased, 0.0) ** 0.5, "squared_calibration_error": debiased,
         "brier": np.mean([((p - right) ** 2).mean() for p, right in filled]),
-        "calibration": np.mean([parts.calibration for parts in in_bins]),
-        "refinement": np.mean([parts.refinement for parts in in_bins]),
+        "calibration": np.mean([brier.calibration for brier in by_seed]),
+        "refinement": np.mean([brier.refinement for brier in by_seed]),
         "n_classes": len(classes), "reason": f"no class is predicted {MIN_PAIRS} times",
     }  # fmt: skip
     if len(classes):
-        worst = np.abs(of_classes).argmax()
+        worst = np.abs(by_class).argmax()
         row |= {
-            "class_overconfidence": of_classes.mean(), "largest_class": classes[worst],
-            "largest_class_overconfidence": of_classes[worst], "reason": "",
+            "class_overconfidence": by_class.mean(), "largest_class": classes[worst],
+            "largest_class_overconfidence": by_class[worst], "reason": "",
         }  # fmt: skip
     return row
 
@@ -166,20 +171,20 @@ def _measured(side: Predictions, picked: Sequence[npt.NDArray[Any]]) -> dict[str
 _ROW, _HEIGHT, _AROUND = 0.16, 4.5, 1.1  # inches: of a named model, of many, around them
 
 
-def height_of(models: int) -> float:
-    """Return the height of a figure with a row for each model, in inches."""
-    return (_ROW * max(models, 3) if models <= FEW_MODELS else _HEIGHT) + _AROUND
+def figure_height(n_models: int) -> float:
+    """Return the height, in inches, of a figure with a row for each model."""
+    return (_ROW * max(n_models, 3) if n_models <= FEW_MODELS else _HEIGHT) + _AROUND
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Plot each model's overconfidence on both sets, for all and for matched datapoints."""
+    """Plot each model's overconfidence on both sets, on all and on matched datapoints."""
     values = table.pivot_table(
         "overconfidence", "model", ["matching", "origin"], dropna=False, sort=False
     )
     values = values.sort_values(("", "original"), kind="stable")
     values.columns = ["/".join(names) for names in values.columns]
     matchings = [name for name in table["matching"].unique() if name]
-    size = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings)), height_of(len(values))
+    size = style.COLUMN_WIDTH * (0.4 + 0.8 * len(matchings)), figure_height(len(values))
     title = f"{table['pair'].iloc[0]}: overconfidence, {counted(len(values), 'model')}"
     with drawing(*size, title, legend_columns=3) as figure:
         axes = panels(figure, len(matchings), len(matchings))
@@ -202,7 +207,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 
 class Calibration(PairTableAnalysis):
-    """Compare calibration on both sets, and on their matched datapoints."""
+    """Compare every model's calibration on both sets, on all and on matched datapoints."""
 
     name: ClassVar[str] = "calibration"
     caption: ClassVar[str] = (

@@ -38,7 +38,7 @@ SCHEMA = tables.TableSchema(
 
 
 def balanced_rows(labels: npt.NDArray[np.int64], seed: int) -> npt.NDArray[np.int64]:
-    """Draw a random subset with equally many datapoints of each class, without replacement."""
+    """Draw equally many datapoints of each class at random; return their row numbers, sorted."""
     classes, counts = np.unique(labels, return_counts=True)
     rng = np.random.default_rng(seed)
     per_class = int(counts.min())
@@ -50,7 +50,7 @@ def tabulate(
     correctness: Correctness, dataset: str, file: str = "", *, seed: int = 0,
     confidence: float = 0.95,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate accuracies on a class-balanced subset, and averaged over classes."""
+    """Tabulate accuracies on all datapoints, on a class-balanced subset, and averaged by class."""
     labels = correctness.labels
     rows = balanced_rows(labels, seed)
     classes, inverse, counts = np.unique(labels, return_inverse=True, return_counts=True)

@@ -1,6 +1,7 @@
-"""What a matching says of single classes, without matching again.
+"""Gaps within single classes, of the datapoints that were matched over all classes.
 
-Points are of a class by their own label, so that matched subsets of a class may differ in size.
+A datapoint is of its own class, whatever the class of its match: the matched subsets of a class may
+differ in size.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,40 +30,46 @@ from matcheval.protocol.settings import matching_label
 from matcheval.protocol.standard_errors import ErrorTerms, isotonic_accuracy
 from matcheval.statistics.intervals import LEVEL, holm
 
-Classes = npt.NDArray[np.int64]
-_Picked = Sequence[npt.NDArray[Any]]  # the datapoints of a set that each seed matched
+Classes = npt.NDArray[np.int64]  # class of each datapoint
+_RowsBySeed = Sequence[npt.NDArray[Any]]  # row numbers of the datapoints that each seed matched
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCounts:
-    """Counts of one set: arrays of shape (n_classes,); of matched points (n_seeds, n_classes)."""
+    """Numbers of all, of correct and of matched datapoints of one set, by class."""
 
     predictions: Predictions
     classes: Classes
-    n: Floats
+    n: Floats  # shape (n_classes,)
     n_correct: Floats
-    n_matched: Floats
+    n_matched: Floats  # shape (n_seeds, n_classes)
     n_matched_correct: Floats
 
     @classmethod
-    def of(cls, predictions: Predictions, classes: Classes, picked: _Picked, n: int) -> Self:
-        """Count the datapoints of `n` classes."""
+    def count(
+        cls, predictions: Predictions, classes: Classes, matched_rows: _RowsBySeed, n_classes: int
+    ) -> Self:
+        """Count all datapoints of each class, the matched ones by seed, and the correct of both."""
 
-        def count(chosen: Any) -> tuple[Floats, Floats]:
-            of_chosen, right = classes[chosen], predictions.correct[chosen]
-            sizes = np.bincount(of_chosen, minlength=n).astype(np.float64)
-            return sizes, np.bincount(of_chosen, right, n).astype(np.float64)
+        def count_by_class(rows: Any) -> tuple[Floats, Floats]:
+            """Return the numbers of datapoints and of correct ones among some rows."""
+            of_rows, right = classes[rows], predictions.correct[rows]
+            sizes = np.bincount(of_rows, minlength=n_classes).astype(np.float64)
+            return sizes, np.bincount(of_rows, right, n_classes).astype(np.float64)
 
-        of_seeds = map(np.array, zip(*(count(chosen) for chosen in picked), strict=True))
-        return cls(predictions, classes, *count(slice(None)), *of_seeds)
+        by_seed = map(np.array, zip(*map(count_by_class, matched_rows), strict=True))
+        return cls(predictions, classes, *count_by_class(slice(None)), *by_seed)
 
-    def errors(self, picked: _Picked, defined: npt.NDArray[np.bool_]) -> Floats:
-        """Return each datapoint's error term, as `error_terms`; weights sum to 1 in every class."""
+    def error_terms(self, matched_rows: _RowsBySeed, defined: npt.NDArray[np.bool_]) -> Floats:
+        """Return each datapoint's contribution to the error of its class's matched accuracy.
+
+        As `standard_errors.error_terms`, with weights that sum to 1 in every class.
+        """
         weights = np.zeros(len(self.classes))
         n_seeds = np.maximum(defined.sum(axis=0), 1)
-        for chosen, n_matched, is_defined in zip(picked, self.n_matched, defined, strict=True):
+        for rows, n_matched, is_defined in zip(matched_rows, self.n_matched, defined, strict=True):
             share = np.where(is_defined, 1 / np.maximum(n_matched, 1), 0) / n_seeds
-            weights[chosen] += share[self.classes[chosen]]
+            weights[rows] += share[self.classes[rows]]
         correct = self.predictions.correct
         fitted = isotonic_accuracy(Scored(self.predictions.probability, correct))
         return weights * (correct - fitted)
@@ -70,9 +77,10 @@ class ClassCounts:
 
 @dataclass(frozen=True, eq=False)
 class ClassMeasures:
-    """One model and matching, by class; means are over the seeds with matched points on both sides.
+    """Counts, gap terms and error contributions by class, for one model and matching.
 
-    `errors` are what each datapoint adds to the error of its own class's matched gap.
+    Terms are means over the seeds with matched points of the class on both sides; `errors` are what
+    each datapoint adds to the error of its own class's matched gap.
     """
 
     source: ClassCounts
@@ -83,7 +91,7 @@ class ClassMeasures:
 
     @property
     def n_matched(self) -> Floats:
-        """Matched points of the side that has fewer, mean over all seeds."""
+        """Mean number of matched points by class, of the side that has fewer; over all seeds."""
         sides = (self.source, self.target)
         return np.min([side.n_matched.mean(axis=0) for side in sides], axis=0)
 
@@ -91,11 +99,11 @@ class ClassMeasures:
 def measure_classes(
     model: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
 ) -> ClassMeasures:
-    """Count matched points and correct predictions of every class, and average over seeds."""
+    """Measure the gap, the matched gap and their terms within every class, as means over seeds."""
     comparison, targets = model.comparison, [row != UNMATCHED for row in model.rows.values()]
     sources = [row[hit] for row, hit in zip(model.rows.values(), targets, strict=True)]
-    source = ClassCounts.of(comparison.source, source_class, sources, n_classes)
-    target = ClassCounts.of(comparison.target, target_class, targets, n_classes)
+    source = ClassCounts.count(comparison.source, source_class, sources, n_classes)
+    target = ClassCounts.count(comparison.target, target_class, targets, n_classes)
     defined = (source.n_matched > 0) & (target.n_matched > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         runs = {
@@ -112,7 +120,7 @@ def measure_classes(
             np.where(defined, values, 0).sum(axis=0) / defined.sum(axis=0)
             for values in vars(terms).values()
         ]
-    errors = ErrorTerms(source.errors(sources, defined), -target.errors(targets, defined))
+    errors = ErrorTerms(source.error_terms(sources, defined), -target.error_terms(targets, defined))
     return ClassMeasures(source, target, GapTerms(*means), fraction_unmatched, errors)
 
 
@@ -122,8 +130,8 @@ ALL = -1  # stands for all classes together
 _NAN = float("nan")
 
 
-def _measured_classes(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the classes with a matched gap; p of all classes together needs no correction."""
+def _rows_to_show(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of classes with a matched gap, with Holm's p, and those of all classes."""
     shown = table[table["matched_gap"].notna() | (table["class"] == ALL)]
     return shown.assign(p=shown["p_holm"].fillna(shown["p"]))
 
@@ -155,7 +163,7 @@ SCHEMA = TableSchema(
     fraction("class_mix", "part of gap from other shares of the classes; of all only"),
     fraction("within_class", "the rest of it, at equal shares of the classes; of all only"),
     text("reason", "why values are NaN; empty if none is"),
-    summary=_measured_classes,
+    summary=_rows_to_show,
     shown={
         "Model": "{model}", "Matching": "{matching}", "Kind": "{kind}", "Class": "{class_name}",
         "Gap": "{gap:+.1%}", "Matched gap": with_interval("matched_gap", "+.1%"),
@@ -166,7 +174,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Divide the gap of every class, and of all classes together."""
+    """Tabulate the gap, its parts and the matched gap within every class, and over all classes."""
     n_classes = 1 + max(
         int(getattr(side, column).max())
         for comparison in compared.comparisons
@@ -177,67 +185,67 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
     rows = []
     for model in compared.matched():
         for kind, column in KINDS.items():
-            of_kind: list[dict[str, Any]] = []
-            for number, row in _rows(model, column, n_classes, compared.blocks):
+            rows_of_kind: list[dict[str, Any]] = []
+            for number, row in _class_rows(model, column, n_classes, compared.blocks):
                 key = model.comparison.model, kind, number
                 if "matched_gap" in row:
                     if key not in parts:  # the same for all matchings
-                        parts[key] = _parts(model.comparison, column, number, compared.blocks)
+                        parts[key] = _gap_parts(model.comparison, column, number, compared.blocks)
                     row |= parts[key]
                 name = "all" if number == ALL else class_name(compared.layout, number)
                 names = {"kind": kind, "class": number, "class_name": name}
-                of_kind.append(model.identity | names | row)
-            corrected = [_NAN, *holm([row.get("p", _NAN) for row in of_kind[1:]])]
-            rows += [row | {"p_holm": p} for row, p in zip(of_kind, corrected, strict=True)]
+                rows_of_kind.append(model.identity | names | row)
+            corrected = [_NAN, *holm([row.get("p", _NAN) for row in rows_of_kind[1:]])]
+            rows += [row | {"p_holm": p} for row, p in zip(rows_of_kind, corrected, strict=True)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
 def _classes(comparison: Comparison, column: str) -> tuple[Classes, Classes]:
-    """Return the predicted or true classes of the source and of the target."""
+    """Return the column `prediction` or `label` of the source and of the target."""
     source, target = (getattr(side, column) for side in (comparison.source, comparison.target))
     return source.astype(np.int64), target.astype(np.int64)
 
 
-def _rows(
+def _class_rows(
     model: MatchedModel, column: str, n_classes: int, blocks: Blocks | None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Row of all classes together, then of each class that either set has."""
+    """Yield number and row of all classes together, then of each class that either set has."""
     classes = _classes(model.comparison, column)
-    of_classes = measure_classes(model, *classes, n_classes)
-    source, target = of_classes.source, of_classes.target
-    of_all = measure_classes(model, np.zeros_like(classes[0]), np.zeros_like(classes[1]), 1)
+    by_class = measure_classes(model, *classes, n_classes)
+    source, target = by_class.source, by_class.target
+    over_all = measure_classes(model, np.zeros_like(classes[0]), np.zeros_like(classes[1]), 1)
     # The gap of all classes, divided by their shares as by confidence.
     mix = parts_of_bins(source.n, source.n_correct, target.n, target.n_correct)
     sign = 1 if model.comparison.source_is_original else -1
-    yield ALL, _row(model.comparison, of_all, 0, blocks) | {
+    yield ALL, _class_row(model.comparison, over_all, 0, blocks) | {
         "class_mix": sign * float(mix.confidence), "within_class": sign * float(mix.conditional)
     }  # fmt: skip
     for number in np.flatnonzero(source.n + target.n).tolist():
-        yield number, _row(model.comparison, of_classes, number, blocks)
+        yield number, _class_row(model.comparison, by_class, number, blocks)
 
 
-def _row(
-    comparison: Comparison, measures: ClassMeasures, at: int, blocks: Blocks | None
+def _class_row(
+    comparison: Comparison, measures: ClassMeasures, number: int, blocks: Blocks | None
 ) -> dict[str, Any]:
-    """Return counts and, where there are enough matched points, terms and standard error."""
+    """Return a class's counts and gap and, with enough matched points, its matched gap and p."""
     source, target, gap = measures.source, measures.target, _NAN
-    if source.n[at] and target.n[at]:
+    if source.n[number] and target.n[number]:
         sign = 1 if comparison.source_is_original else -1
-        accuracy = source.n_correct[at] / source.n[at]
-        gap = sign * float(accuracy - target.n_correct[at] / target.n[at])
+        accuracy = source.n_correct[number] / source.n[number]
+        gap = sign * float(accuracy - target.n_correct[number] / target.n[number])
     row = {
-        "n_source": int(source.n[at]), "n_target": int(target.n[at]),
-        "n_matched_source": float(source.n_matched.mean(axis=0)[at]),
-        "n_matched_target": float(target.n_matched.mean(axis=0)[at]),
-        "fraction_unmatched": float(measures.fraction_unmatched[at]), "gap": gap,
+        "n_source": int(source.n[number]), "n_target": int(target.n[number]),
+        "n_matched_source": float(source.n_matched.mean(axis=0)[number]),
+        "n_matched_target": float(target.n_matched.mean(axis=0)[number]),
+        "fraction_unmatched": float(measures.fraction_unmatched[number]), "gap": gap,
     }  # fmt: skip
-    n_matched = measures.n_matched[at]
+    n_matched = measures.n_matched[number]
     if n_matched < MIN_PAIRS:
         return row | {"reason": f"fewer than {MIN_PAIRS} matched points on a side"}
-    terms = {name: float(values[at]) for name, values in vars(measures.terms).items()}
+    terms = {name: float(values[number]) for name, values in vars(measures.terms).items()}
     errors = ErrorTerms(
-        measures.errors.source * (source.classes == at),
-        measures.errors.target * (target.classes == at),
+        measures.errors.source * (source.classes == number),
+        measures.errors.target * (target.classes == number),
     )
     estimate = compared_models.matched_error(
         terms["matched_gap"], n_matched, comparison.one_sided, errors, blocks,
@@ -250,17 +258,17 @@ def _row(
     return row | terms | vars(estimate) | {"p": p}
 
 
-def _parts(
+def _gap_parts(
     comparison: Comparison, column: str, number: int, blocks: Blocks | None
 ) -> dict[str, float]:
-    """Decompose the gap on the datapoints of one class, into parts of confidence and accuracy."""
+    """Split the gap within one class into the part that confidence explains and the rest."""
     in_class = [
         np.full(len(classes), True) if number == ALL else classes == number
         for classes in _classes(comparison, column)
     ]
     source, target = (
-        Scored(side.probability[chosen], side.correct[chosen])
-        for side, chosen in zip((comparison.source, comparison.target), in_class, strict=True)
+        Scored(side.probability[rows], side.correct[rows])
+        for side, rows in zip((comparison.source, comparison.target), in_class, strict=True)
     )
     if blocks is not None:  # blocks without any of the datapoints stay, and are drawn in vain
         of_class = {"source": blocks.source[in_class[0]], "target": blocks.target[in_class[1]]}
@@ -277,9 +285,9 @@ _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
-    """Draw gaps and matched gaps of every class."""
+    """Plot gap and matched gap of every class, in a panel per matching and kind of class."""
     shown = table[table["reason"] == ""]
-    classes, note = _chosen_classes(shown)
+    classes, note = _classes_to_plot(shown)
     keys = list(table[["matching", "kind"]].drop_duplicates().itertuples(index=False))
     n_rows, n_columns = style.grid_shape(len(keys), _COLUMNS)
     n_models = table["model"].nunique()
@@ -297,7 +305,7 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
         axes = panels(figure, len(keys), _COLUMNS)
         for number, (panel, (matching, kind)) in enumerate(zip(axes, keys, strict=True)):
             rows = shown[(shown["matching"] == matching) & (shown["kind"] == kind)]
-            intervals(panel, _over_models(rows, several=n_models > 1).reindex(classes), series)
+            intervals(panel, _class_means(rows, several=n_models > 1).reindex(classes), series)
             style.draw_zero(panel, upright=True)
             panel.set_title(f"{style.shortened(matching_label(matching), 24)}\n{kind} class")
             panel.set_xlabel("Difference (points)")
@@ -308,8 +316,8 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     return figure
 
 
-def _over_models(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
-    """Return mean gaps by class, with the range of the models or the interval of a single one."""
+def _class_means(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
+    """Return each class's mean gaps, with the range of several models or one model's interval."""
     groups, columns = table.groupby("class"), ["gap", "matched_gap"]
     rows = groups[columns].mean()
     if not several:
@@ -318,8 +326,8 @@ def _over_models(table: pd.DataFrame, *, several: bool) -> pd.DataFrame:
     return rows.join([low.add_suffix("_low"), high.add_suffix("_high")])
 
 
-def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
-    """Return the classes with the largest matched gaps, as many as fit, and what was left out."""
+def _classes_to_plot(shown: pd.DataFrame) -> tuple[list[int], str]:
+    """Return the classes with the largest mean matched gaps, and a note on those left out."""
     classes = sorted(shown["class"].unique())
     if set(classes) <= {ALL}:
         return classes, "No class has enough matched points."
@@ -332,7 +340,7 @@ def _chosen_classes(shown: pd.DataFrame) -> tuple[list[int], str]:
 
 
 class ClassGaps(PairTableAnalysis):
-    """Divide the gap of every class, matched as in the whole run."""
+    """Compare accuracies within each class, on datapoints that were matched over all classes."""
 
     name: ClassVar[str] = "class_gaps"
     caption: ClassVar[str] = (

@@ -69,35 +69,35 @@ SKILLS = TableSchema(
 
 @dataclass(frozen=True)
 class Difficulties:
-    """The distribution N(μ, σ²) of the difficulties of a set."""
+    """The normal distribution N(μ, σ²) of the difficulties of a set's images."""
 
     mu: float
     sigma: float
 
     @property
     def spread(self) -> float:
-        """√(σ² + 1): the standard deviation of difficulty and a model's own noise combined."""
+        """Standard deviation of difficulty and a model's own noise combined: √(σ² + 1)."""
         return float(np.hypot(self.sigma, 1))
 
     def density(self, x: FloatArray) -> FloatArray:
-        """Compute the probability density at some difficulties."""
+        """Compute the probability density at difficulties `x`."""
         z = (x - self.mu) / self.sigma
         return np.exp(-z * z / 2) / (self.sigma * np.sqrt(2 * np.pi))
 
 
 def expected_accuracy(skill: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
-    """Compute the accuracies that models are expected to have on a set."""
+    """Compute the accuracies on a set that models of given skills are expected to have."""
     z = (np.asarray(skill, np.float64) - difficulty.mu) / difficulty.spread
     return from_scale(z, Scale.PROBIT)
 
 
 def skills(accuracy: npt.ArrayLike, difficulty: Difficulties) -> FloatArray:
-    """Compute the skills of models from their accuracies; the inverse of `expected_accuracy`."""
+    """Compute models' skills from their accuracies on a set: the inverse of `expected_accuracy`."""
     return difficulty.mu + difficulty.spread * to_scale(accuracy, Scale.PROBIT)
 
 
 def fitted_difficulty(slope: float, offset: float, original: Difficulties) -> Difficulties:
-    """Compute the difficulty of the replication from a line on the probit scale."""
+    """Compute the difficulties of the replication from the probit fit and those of the original."""
     variance = (original.spread / slope) ** 2 - 1 if slope > 0 else -1.0
     if variance < 0:
         least = "" if slope <= 0 else f": above {np.sqrt(max(slope**2 - 1, 0)):.3g}"
@@ -114,16 +114,16 @@ def fitted_difficulty(slope: float, offset: float, original: Difficulties) -> Di
 def simulate_correct(
     skill: npt.ArrayLike, difficulty: Difficulties, n: int, rng: np.random.Generator
 ) -> npt.NDArray[np.int64]:
-    """Simulate the classification of a random set of images by the model of difficulty."""
+    """Simulate how many of `n` random images of a set models of given skills classify correctly."""
     tau = rng.normal(difficulty.mu, difficulty.sigma, n)
     chances = (from_scale(s - tau, Scale.PROBIT) for s in np.asarray(skill, np.float64))
     return np.array([(rng.random(n) < chance).sum() for chance in chances], np.int64)
 
 
-def model_difficulty(
+def fit_difficulty(
     results: pd.DataFrame, fit: pd.Series, sigma: float = 1.0, seed: int = 0
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    """Fit the model of difficulty to a pair, and simulate sets of the same sizes."""
+    """Fit the model of difficulty to a pair; return its row of `DIFFICULTY` and table `SKILLS`."""
     original = Difficulties(0.0, sigma)
     replication = fitted_difficulty(float(fit["slope"]), float(fit["offset"]), original)
     finite = results[results["accuracy_original"].between(0, 1, inclusive="neither")]
@@ -151,9 +151,9 @@ _REACH = 3.5  # half the width of a drawn density, in standard deviations
 
 
 def plot_difficulty(
-    results: pd.DataFrame, of_models: pd.DataFrame, row: pd.Series
+    results: pd.DataFrame, skill_table: pd.DataFrame, row: pd.Series
 ) -> "style.Figure":
-    """Plot the difficulties of both sets, and observed accuracies against expected ones."""
+    """Plot the densities of both sets' difficulties, and observed and expected accuracies."""
     names = {origin: style.shortened(row[origin]) for origin in ("original", "replication")}
     sets = {origin: Difficulties(row[f"mu_{origin}"], row[f"sigma_{origin}"]) for origin in names}
     new, old = (f"N({row[f'mu_{o}']:{form}}, {row[f'sigma_{o}']:{form}}²)" for o, form in _FORMS)
@@ -164,13 +164,13 @@ def plot_difficulty(
             look = style.SETS[origin][0].line_options()
             _draw_density(left, difficulty, label=names[origin], **look)
         left.plot(
-            of_models["skill"], np.zeros(len(of_models)), "|", color=style.MODELS.color,
-            markersize=6, alpha=point_options(len(of_models))["alpha"], clip_on=False,
+            skill_table["skill"], np.zeros(len(skill_table)), "|", color=style.MODELS.color,
+            markersize=6, alpha=point_options(len(skill_table))["alpha"], clip_on=False,
             label="skills",
         )  # fmt: skip
         left.set(xlabel="Difficulty of an image, skill of a model", ylabel="Density")
         left.set_ylim(bottom=0)
-        _draw_accuracies(right, results, of_models, *sets.values())
+        _draw_accuracies(right, results, skill_table, *sets.values())
         x_label, y_label = (f"Accuracy on {name} (%)" for name in names.values())
         right.set(xlabel=x_label, ylabel=y_label)
         for axes in (left, right):
@@ -187,9 +187,10 @@ def _draw_density(axes: "style.Axes", difficulty: Difficulties, **look: Any) -> 
 
 
 def _draw_accuracies(
-    axes: "style.Axes", results: pd.DataFrame, of_models: pd.DataFrame, original: Difficulties,
+    axes: "style.Axes", results: pd.DataFrame, skill_table: pd.DataFrame, original: Difficulties,
     replication: Difficulties,
 ) -> None:  # fmt: skip
+    """Draw observed and simulated accuracies on both sets as points, expected ones as a line."""
     x_name, y_name = "accuracy_original", "accuracy_replication"
     observed = results[[x_name, y_name]]  # without intervals
     low = max(100 * float(observed.min().min()) - 3, 0.1)
@@ -203,28 +204,28 @@ def _draw_accuracies(
     look["markeredgewidth"] = 0.11 * look["markersize"]
     scatter(axes, observed, x_name, y_name, style.MODELS, label="observed", **look)
     x_name, y_name = "simulated_original", "simulated_replication"
-    if np.isfinite(of_models[[x_name, y_name]].to_numpy()).any():
+    if np.isfinite(skill_table[[x_name, y_name]].to_numpy()).any():
         look["markersize"] *= 0.57
-        scatter(axes, of_models, x_name, y_name, _SIMULATED, label="simulated", **look)
+        scatter(axes, skill_table, x_name, y_name, _SIMULATED, label="simulated", **look)
 
 
 def write_difficulty(
     *, results: Path, fits: Path, models: Sequence[str], sigma: float, seed: int,
     tables: Sequence[Path], skills: Path, plots: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Fit the model of difficulty to one pair, and write tables and figures."""
+    """Fit the model of difficulty to one pair, and write its tables and figure."""
     table = RESULTS.read(results).to_pandas()
     table = table[table["model"].isin(models)].reset_index(drop=True)
     fit = FITS.read(fits).to_pandas().set_index("scale", drop=False).loc["probit"]
-    row, of_models = model_difficulty(table, fit, sigma, seed)
+    row, skill_table = fit_difficulty(table, fit, sigma, seed)
     DIFFICULTY.write(pd.DataFrame([row]), tables)
-    write_table(SKILLS.from_frame(of_models), skills)
-    style.save_figure(plot_difficulty(table, of_models, pd.Series(row)), *plots)
+    write_table(SKILLS.from_frame(skill_table), skills)
+    style.save_figure(plot_difficulty(table, skill_table, pd.Series(row)), *plots)
     logging.info("replication: mu %(mu_replication).4f, sigma %(sigma_replication).4f", row)
 
 
 class DifficultySettings(Settings):
-    """The pairs that the model is fitted to, and its free parameter."""
+    """The pairs that the model of difficulty is fitted to, and its free parameter."""
 
     pairs: UniqueTuple[PairName] = Field(
         (), description="Pairs of datasets that the model of difficulty is fitted to"
@@ -257,7 +258,7 @@ class Difficulty(Analysis):
         self.plot = self.figure(f"difficulty/{stem}", caption, labels)
 
     def check(self) -> None:
-        """Check that there are probit fits."""
+        """Check that the replication analysis has probit fits, if a pair is listed."""
         if self.settings.pairs and "probit" not in self.study.analysis(Replication).fitted_scales:
             problem = "the model of difficulty requires a probit fit"
             remedy = "Add probit to replication.scales; a fit requires at least three models"
@@ -265,7 +266,7 @@ class Difficulty(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """Table, skills of the models and figure, for every pair and k of top-k."""
+        """Paths of tables, models' skills and figures, for every pair and k of top-k."""
         tops = self.study.analysis(Replication).settings.top
         return [
             file
@@ -275,5 +276,5 @@ class Difficulty(Analysis):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The further arguments of `write_difficulty`."""
+        """The arguments `models`, `sigma` and `seed` of `write_difficulty`."""
         return self.settings.model_dump(include={"sigma", "seed"}) | {"models": self.models}

@@ -66,10 +66,10 @@ def tabulate(
     scales: Sequence[str] = (Scale.PROBIT,), resamples: int = 10_000, seed: int = 0,
     confidence: float = 0.95,
 ) -> pd.DataFrame:  # fmt: skip
-    """Compute models' effective robustness from accuracies on the new set, then its base sets.
+    """Tabulate models' effective robustness ρ on a new set, with intervals, by scale of the fit.
 
-    Resamples draw `images` of sets where they are given, else counts. Each scale has a row per
-    model, the largest ρ first.
+    `accuracies` are those on the new set, then those on its base sets. Resamples draw `images` of
+    sets where they are given, else counts. Each scale has a row per model, the largest ρ first.
     """
     names = sorted(models)  # so that draws do not depend on the order of the rows
     dataset, *bases = accuracies
@@ -78,16 +78,16 @@ def tabulate(
         "remedy": "List the models under effective_robustness.without",
     }
     sets = [top_accuracies(table, 1, names, name, **place) for name, table in accuracies.items()]
-    rows_of = {name: list(map(of_set.models.index, names)) for name, of_set in images.items()}
-    right = [images[s].right[rows_of[s]] if s in images else None for s in accuracies]
-    is_shared = np.array([of_set is not None for of_set in right])
+    rows = {s: list(map(correctness.models.index, names)) for s, correctness in images.items()}
+    right = [images[s].right[rows[s]] if s in images else None for s in accuracies]
+    is_shared = np.array([correct is not None for correct in right])
     resampled = "both" if len(set(is_shared)) > 1 else "images" if is_shared[0] else "counts"
     common: dict[str, Any] = {
         "model": names, "dataset": dataset, "bases": " ".join(bases), "seed": seed,
         "confidence": confidence, "resampled": resampled,
     }  # fmt: skip
-    for part, of_set in zip(("new", "base"), sets, strict=False):  # of several bases, the first
-        common |= accuracy_intervals(of_set, part, confidence)
+    for role, of_set in zip(("new", "base"), sets, strict=False):  # of several bases, the first
+        common |= accuracy_intervals(of_set, role, confidence)
     accuracy, n = (np.array([of_set[key] for of_set in sets]) for key in ("accuracy", "n"))
     is_standard, parts = np.isin(names, list(standard) or names), []
     drawn = draw_accuracies(accuracy, n, right, resamples=resamples, seed=seed)
@@ -95,14 +95,18 @@ def tabulate(
         estimates = effective_robustness(
             accuracy, drawn, is_shared, is_standard, scale, seed=seed, confidence=confidence
         )
-        rows = pd.DataFrame(common | {"scale": scale.value} | estimates)
-        parts.append(rows.sort_values("rho", ascending=False, kind="stable"))
+        part = pd.DataFrame(common | {"scale": scale.value} | estimates)
+        parts.append(part.sort_values("rho", ascending=False, kind="stable"))
     table: pd.DataFrame = pd.concat(parts, ignore_index=True)[SCHEMA.names]
     return table
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Plot accuracies and fit of the first scale; of several bases, against those expected."""
+    """Plot accuracies on a new set with their fit, and beside it the ρ that are farthest from 0.
+
+    The scale is the first. Accuracies are drawn against those on the base or, of several bases,
+    against those that the fit expects.
+    """
     first, y = table.iloc[0], "accuracy_new"
     scale, bases = Scale(first["scale"]), first["bases"].split()
     table = table[table["scale"] == scale.value]
@@ -131,7 +135,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 
 def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
-    """Draw ρ of the models farthest from the fit, a row each; the scatter shows all."""
+    """Draw ρ with its interval in a row for each of the 20 models whose ρ is farthest from 0."""
     by_size = table.dropna(subset=["rho"]).sort_values("rho", key=abs, kind="stable")
     rows = by_size.tail(_MOST_NAMED).sort_values("rho", ascending=False)
     intervals(axes, rows, [Series("rho", style.MODELS)])
@@ -144,7 +148,7 @@ def _draw_farthest(axes: "style.Axes", table: pd.DataFrame) -> None:
 
 
 class EffectiveRobustnessSettings(Settings):
-    """New sets with their base sets, and what is fitted."""
+    """New sets, each with its base sets, and how accuracies are fitted and resampled."""
 
     sets: dict[types.EvaluatedName, types.EvaluatedNames] = Field(
         {}, description="By new set, its base set, or a list of them"
@@ -166,13 +170,13 @@ def read_sets(
     *, accuracies: Mapping[str, Path], models: Sequence[str], specs: Mapping[str, DatasetSpec],
     predictions: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, pa.Table], Sequence[str], dict[str, Correctness]]:  # fmt: skip
-    """Read the accuracies on a new set and on its bases, and correctness where it is known."""
+    """Read accuracies on a new set and its bases, and predictions of images where they exist."""
     images = {s: dataset_correctness(specs[s], models, predictions[s]) for s in specs}
     return {name: ACCURACIES.read(path) for name, path in accuracies.items()}, models, images
 
 
 class EffectiveRobustness(TableAnalysis):
-    """Tabulate by how much models are better on a new set than their accuracy on others says."""
+    """Tabulate how far models' accuracies on a new set are above what a fit expects of them."""
 
     name: ClassVar[str] = "effective_robustness"
     per = "dataset"
@@ -189,7 +193,7 @@ class EffectiveRobustness(TableAnalysis):
     settings: EffectiveRobustnessSettings
 
     def check(self) -> None:
-        """Check that fits have enough models, and that no set is its own base."""
+        """Check that fits have enough standard models, and that no set is its own base."""
         standard = set(self.settings.standard or self.models)
         if left_out := sorted(standard - set(self.models)):
             problem = f"'{left_out[0]}' is also under {self.field('without')}"
@@ -208,23 +212,23 @@ class EffectiveRobustness(TableAnalysis):
 
     @property
     def subjects(self) -> list[str]:
-        """Names of the sets whose accuracies are compared with predicted ones."""
+        """Names of the new sets, for each of which there is a table."""
         return list(self.settings.sets)
 
-    def _sets(self, wildcards: Wildcards) -> tuple[list[str], list[str]]:
-        """Return a new set and its bases, and those of which single predictions are known."""
+    def _new_and_base_sets(self, wildcards: Wildcards) -> tuple[list[str], list[str]]:
+        """Return the names of a new set and its bases, and of those with predictions of images."""
         names = [wildcards.dataset, *self.settings.sets[wildcards.dataset]]
         return names, [n for n in names if self.study.datasets[n].kind_class.has_correctness]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the accuracies on the new set and on its bases, and the predictions."""
-        names, with_images = self._sets(wildcards)
+        """Return the files of accuracies on a new set and its bases, and of predictions."""
+        names, with_images = self._new_and_base_sets(wildcards)
         files = [file for s in with_images for file in self.study.results_inputs(s, self.models)]
         return [*map(self.study.accuracies_file, names), *files]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
         """Return the arguments of `read_sets`."""
-        study, (names, with_images) = self.study, self._sets(wildcards)
+        study, (names, with_images) = self.study, self._new_and_base_sets(wildcards)
         return {
             "accuracies": {name: study.accuracies_file(name) for name in names},
             "specs": {s: asdict(study.datasets[s]) for s in with_images},

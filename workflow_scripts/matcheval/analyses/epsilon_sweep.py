@@ -22,8 +22,8 @@ from matcheval.statistics.intervals import LEVEL
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.3, 1.0)
 
 
-def _columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out matched gaps with a row per model and matching, and a column per ε."""
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out the text table: a row per model and matching, with the matched gap for each ε."""
     key = ["matching", "model"]
     wide = table.pivot_table("matched_gap", key, "epsilon", sort=False, dropna=False)
     names = {epsilon: f"matched_{i}" for i, epsilon in enumerate(wide)}
@@ -47,12 +47,12 @@ SCHEMA = TableSchema(
     fraction("limit", "mean of the matched gap at epsilon 1; NaN under criterion 1"),
     fraction("limit_std", "its standard deviation over seeds there, by the random picks"),
     text("reason", "why values are NaN; empty if none is"),
-    shown=_columns,
+    shown=_text_columns,
 )
 
 
 def tabulate(compared: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) -> pd.DataFrame:
-    """Match every model by every method and ε."""
+    """Match every model by every method with every ε, and tabulate matched gaps and their means."""
     rows = []
     for name, method in compared.methods.items():
         for epsilon in sorted(epsilons):
@@ -61,14 +61,15 @@ def tabulate(compared: ComparedModels, *, epsilons: Sequence[float] = EPSILONS) 
                 MatchedModel.of(comparison, changed, compared.seeds, name)
                 for comparison in compared.comparisons
             ]
-            of_models = [_of_model(model, compared) for model in models]
-            rows += [*of_models, _of_mean(models, of_models, compared)]
+            model_rows = [_model_row(model, compared) for model in models]
+            rows += [*model_rows, _mean_row(models, model_rows, compared)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _of_model(model: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
+def _model_row(model: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
+    """Return the row of one model: its gap, matched gap with error, and the limit of that."""
     estimate = compared_models.error_of_model(model, compared.blocks)
-    limit, limit_std = limit_at_one(model.comparison, model.method)
+    limit, limit_std = matched_gap_limit(model.comparison, model.method)
     return {
         **model.identity, "gap": model.comparison.gap, **vars(estimate),
         "matched_gap_std": compared_models.std_of_defined(model.matched_gaps),
@@ -77,25 +78,25 @@ def _of_model(model: MatchedModel, compared: ComparedModels) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_mean(
-    models: Sequence[MatchedModel], rows: Sequence[dict[str, Any]], compared: ComparedModels
+def _mean_row(
+    models: Sequence[MatchedModel], model_rows: Sequence[dict[str, Any]], compared: ComparedModels
 ) -> dict[str, Any]:
-    """Average over the models with a matched pair; their errors share datapoints."""
-    used = [row for row in rows if not np.isnan(row["matched_gap"])] or rows
+    """Return the row of the mean over models with a matched pair, with its own standard error."""
+    used = [row for row in model_rows if not np.isnan(row["matched_gap"])] or model_rows
     columns = ("gap", "fraction_unmatched", "limit")
     means = {name: float(np.mean([row[name] for row in used])) for name in columns}
     estimate = compared_models.error_of_mean(models, compared.blocks)
-    n_left_out = len(rows) - len(used)
+    n_left_out = len(model_rows) - len(used)
     left_out = f"{n_left_out} models without a matched pair are left out" if n_left_out else ""
     undefined = dict.fromkeys(("matched_gap_std", "limit_std"), float("nan"))
     return {
-        **rows[0], "model": MEAN, **undefined, **means, **vars(estimate),
+        **model_rows[0], "model": MEAN, **undefined, **means, **vars(estimate),
         "reason": "; ".join(filter(None, (estimate.reason, left_out))),
     }  # fmt: skip
 
 
-def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float, float]:
-    """Return what the matched gap is at ε = 1 under criterion 2, where all points are close."""
+def matched_gap_limit(comparison: Comparison, method: MatchingMethod) -> tuple[float, float]:
+    """Return mean and standard deviation of the matched gap at ε = 1; NaN under criterion 1."""
     if method.criterion is Criterion.LABEL_PROBABILITY:
         return float("nan"), float("nan")
     source, target = comparison.source.correct, comparison.target.correct
@@ -110,7 +111,7 @@ def limit_at_one(comparison: Comparison, method: MatchingMethod) -> tuple[float,
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
-    """Draw matched gaps, and below them the share of unmatched targets, against ε."""
+    """Plot matched gaps, and below them the share of unmatched targets, against ε."""
     matchings = table["matching"].unique().tolist()
     models = len(set(table["model"]) - {MEAN})
     over_models = ", mean over models" if models > 1 else ""
@@ -141,10 +142,10 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
 
 
 def _draw_models(axes: "style.Axes", table: pd.DataFrame, column: str, color: str) -> None:
-    """Draw a quantity in percent by model; a single model is its own mean."""
-    of_models = table[table["model"] != MEAN]
-    if len(set(of_models["model"])) > 1:
-        wide = 100 * of_models.pivot_table(column, "model", "epsilon", dropna=False)
+    """Draw a column in percent against ε, by model; nothing if there is only one, the mean."""
+    rows = table[table["model"] != MEAN]
+    if len(set(rows["model"])) > 1:
+        wide = 100 * rows.pivot_table(column, "model", "epsilon", dropna=False)
         draw_curves(axes, wide.columns.to_numpy(np.float64), wide.to_numpy(np.float64), color)
 
 
@@ -171,5 +172,5 @@ class EpsilonSweep(PairTableAnalysis):
 
     @property
     def runs_per_seed(self) -> int:
-        """A run for each ε."""
+        """The number of values of ε."""
         return len(self.settings.epsilons)

@@ -31,15 +31,16 @@ def extract_features(
     name: str, source: ModelSource, dataset: Dataset, config: InferenceConfig, *,
     as_stored: bool = False, progress: bool = False,
 ) -> Dataset:  # fmt: skip
-    """Compute the input of a network's last linear layer for each image, not augmented.
+    """Make a dataset of features: the inputs of a network's last linear layer, for each image.
 
-    `as_stored`: images are normalised only, not resized and cropped; they must have one size.
+    Images are not augmented. If `as_stored`, they are normalised only, not resized and cropped, and
+    must have one size.
     """
     from matcheval.inference.forward import ForwardModel, resolved, run_inference
     from matcheval.inference.outputs import FeatureWriter
     from matcheval.inference.running import open_reader, provenance
     from matcheval.models.loading import load_network
-    from matcheval.models.networks import head_of
+    from matcheval.models.networks import last_linear
 
     config, loaded = resolved(config), load_network(source, dataset)
     if as_stored:
@@ -47,7 +48,7 @@ def extract_features(
         loaded = replace(loaded, transform=plain)
     model = ForwardModel(source.source, loaded.module, loaded.transform, config)
     # The pass checks that logits are those of the dataset's classes; here they are not used.
-    n_outputs = loaded.n_classes or head_of(loaded.module, source.source).out_features
+    n_outputs = loaded.n_classes or last_linear(loaded.module, source.source).out_features
     outputs = tuple(map(str, range(n_outputs)))
     writer = FeatureWriter(len(dataset))
     run_inference(
@@ -66,11 +67,11 @@ def extract_features(
 
 
 class FeaturesSettings(Settings):
-    """Datasets of kind `features` are computed with the settings of `inference`."""
+    """No settings: datasets of kind `features` are computed with those of `inference`."""
 
 
 class FeaturesDataset(DatasetKind):
-    """The features that a network computes of another dataset's images."""
+    """A dataset of features, which a network computes of another dataset's images."""
 
     kind: Literal["features"]
     of: ImagesName = Field(description="The dataset of images")
@@ -85,7 +86,8 @@ class FeaturesDataset(DatasetKind):
     )
 
     @model_validator(mode="after")
-    def _one_network(self) -> "FeaturesDataset":
+    def _check_network(self) -> "FeaturesDataset":
+        """Check that either `package` or `callable` is given, and that it can name a network."""
         if (self.package is None) == (self.callable is None):
             raise ValueError("give the network as either 'package' or 'callable'")
         try:
@@ -96,7 +98,7 @@ class FeaturesDataset(DatasetKind):
 
     @property
     def network(self) -> ModelSource:
-        """What the network is loaded from."""
+        """Where the network comes from: a package or a callable."""
         kind = PACKAGE if self.package is not None else CALLABLE
         source = self.package or self.callable or ""
         return ModelSource.from_row("network", kind, {"source": source})
@@ -120,7 +122,7 @@ class Features(Analysis):
         }
 
     def check(self) -> None:
-        """Check the datasets of images, and that the networks are installed."""
+        """Check that features are computed of images, by networks whose code is installed."""
         for name, dataset in self.sets.items():
             field = f"datasets.{name}.of"
             if dataset.of in self.sets:
@@ -131,22 +133,22 @@ class Features(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """The datasets of features that the study uses."""
+        """Files of the datasets of features that the study uses."""
         used = [name for name in self.sets if name in self.study.used]
         return [file for name in used for file in self.study.dataset_inputs(name)]
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """The datasets of features."""
+        """The datasets of features that jobs build, by name."""
         built = partial(BuiltDataset, version=FEATURES_VERSION, is_vectors=True)
         return {name: built((dataset.of,)) for name, dataset in self.sets.items()}
 
     def network_state(self, wildcards: Wildcards) -> str:
-        """Return a digest of the network's file, so that other weights are noticed."""
+        """Return a digest of the network's code; features are computed anew if it changes."""
         return self.sets[wildcards.dataset].network.code_digest
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that computes features."""
+        """Return the command-line options of the job that computes a dataset of features."""
         dataset, settings = self.sets[wildcards.dataset], self.study.inference
         return [
             "--name", wildcards.dataset,

@@ -29,7 +29,7 @@ SCHEMA = TableSchema(
 
 
 def read_groups(path: str | Path) -> pd.Series:
-    """Read the groups of datapoints from a file."""
+    """Read from a CSV file which group each datapoint is in; the index has their positions."""
     rows = read_csv_rows(path, ["index", "group"])
     for row in rows:
         if not row["index"].strip().isdecimal() or not row["group"].strip():
@@ -45,7 +45,7 @@ def read_groups(path: str | Path) -> pd.Series:
 def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies within groups."""
+    """Tabulate each model's accuracy within every group of datapoints that a CSV file defines."""
     groups = read_groups(file)
     rows = correctness.rows_of(groups.index.tolist(), file=file)
     table = [

@@ -25,7 +25,7 @@ from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 def count_by_models(table: pd.DataFrame) -> pd.DataFrame:
-    """Count hard images by how many models classify them correctly."""
+    """Count hard images by the number of models that are correct on them, with a running total."""
     counts = table.groupby(["n_right", "n_models"]).size().rename("images").reset_index()
     return counts.assign(together=counts["images"].cumsum())
 
@@ -49,7 +49,7 @@ SCHEMA = TableSchema(
 def tabulate(
     correctness: Correctness, dataset: str, file: str = "", *, share: float = 0.05
 ) -> pd.DataFrame:
-    """List the hardest images of a dataset."""
+    """List the share of a dataset's images that the fewest models classify correctly, and ties."""
     n_right = correctness.right.sum(axis=0)
     # In floating point, 0.07 * 100 is slightly above 7; without the margin, 8 would be listed.
     wanted = max(1, int(np.ceil(share * len(correctness) - 1e-9)))
@@ -66,7 +66,7 @@ _COLUMNS = 9
 
 
 def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "style.Figure":
-    """Draw the hardest images on a contact sheet, with their classes."""
+    """Plot the `most` hardest images as a contact sheet, with their classes."""
     shown = table.head(most)
     pictures = []
     for _, row in shown.iterrows():
@@ -80,13 +80,13 @@ def plot_hard_images(table: pd.DataFrame, dataset: Dataset, most: int = 30) -> "
 
 
 def draw_hard_images(*, table: Path, folder: Path, sheet: int, outputs: Sequence[Path]) -> None:
-    """Save a contact sheet of the hardest images of a dataset."""
+    """Read a table of hard images, and save a contact sheet of its first `sheet` images."""
     figure = plot_hard_images(SCHEMA.read(table).to_pandas(), read_dataset(folder), sheet)
     style.save_figure(figure, *outputs)
 
 
 class HardImagesSettings(DatasetTableSettings):
-    """Datasets to tabulate, and how many hard images are listed and drawn."""
+    """Datasets whose hard images are listed and drawn, and how many of them."""
 
     share: Annotated[Number, Field(gt=0, le=1)] = Field(
         0.05, description="Smallest share of a dataset that is listed as hard"
@@ -115,11 +115,11 @@ class HardImages(DatasetTableAnalysis):
 
     @property
     def targets(self) -> list[str]:
-        """Tables, and contact sheets of those datasets that have images."""
+        """Paths of tables, and of contact sheets of those datasets that have images."""
         drawn = [name for name in self.dataset_files if self.study.datasets[name].has_images]
         return [*super().targets, *self.sheet.expand(dataset=drawn)]
 
     def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `draw_hard_images`."""
+        """Return the arguments `folder` and `sheet` of `draw_hard_images`."""
         folder = self.study.dataset_folder(wildcards.dataset)
         return {"folder": folder, "sheet": self.settings.sheet}

@@ -28,8 +28,8 @@ from matcheval.study.tables import TableAnalysis
 COLUMNS = ["participant", "set", "index", "answer"]
 
 
-def _columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out a row per participant, and one of the means."""
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out the text table: a row per participant, and a last one of means."""
     level = f"{100 * table['confidence'].iloc[0]:g} % CI"
     columns, last = text_tables.lay_out(table, {"Participant": "{participant}"}), ["mean"]
     for origin, head in (("original", "Original"), ("replication", "New")):
@@ -37,13 +37,13 @@ def _columns(table: pd.DataFrame) -> list[TextColumn]:
             f"{head} accuracy (%) [{level}]": with_interval(f"accuracy_{origin}"),
             "Images": f"{{n_{origin}:,}}", "Models (%)": f"{{models_{origin}:.1%}}",
         })  # fmt: skip
-        mean, of_models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
-        last += [text_tables.percent_cell(mean), "", text_tables.percent_cell(of_models)]
+        people, models = (table[f"{name}_{origin}"].mean() for name in ("accuracy", "models"))
+        last += [text_tables.percent_cell(people), "", text_tables.percent_cell(models)]
     gaps = table["gap"]
     better = f"{(gaps > 0).sum()} better on the original, {(gaps < 0).sum()} on the new"
     last.append(f"{text_tables.signed_cells([gaps.mean()])[0]} ({better})")
     columns += text_tables.lay_out(table, {"Gap": "{gap:+.1%}"})
-    return text_tables.with_last(columns, last)
+    return text_tables.with_last_row(columns, last)
 
 
 SCHEMA = TableSchema(
@@ -56,12 +56,12 @@ SCHEMA = TableSchema(
     fraction("models_replication", "mean accuracy of the models on the same images"),
     fraction("gap", "accuracy, original minus replication"),
     CONFIDENCE_LEVEL,
-    shown=_columns,
+    shown=_text_columns,
 )
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
-    """Read from a CSV file which classes human participants gave to which images."""
+    """Read from a CSV file which class each human participant gave to which image."""
     table = read_columns(path, COLUMNS[2:], texts=COLUMNS[:2])
     unknown = table.loc[~table["set"].isin(ORIGINS), "set"]
     if len(unknown):
@@ -78,17 +78,17 @@ def tabulate(
     annotations: pd.DataFrame, correctness: Mapping[str, Correctness], pair: str,
     file: object = None, *, confidence: float = 0.95,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate the accuracy of every participant on both sets of a pair."""
+    """Tabulate each participant's accuracy on both sets, and models' on the same images."""
     rows = []
-    for participant, of_person in annotations.groupby("participant", sort=True):
+    for participant, answers in annotations.groupby("participant", sort=True):
         row: dict[str, Any] = {"participant": participant, "pair": pair, "confidence": confidence}
         for origin in ORIGINS:
-            of_models, answers = correctness[origin], of_person[of_person["set"] == origin]
-            at = of_models.rows_of(answers["index"].tolist(), file=file)
-            correct = of_models.labels[at] == answers["answer"].to_numpy()
+            of_set, of_models = answers[answers["set"] == origin], correctness[origin]
+            images = of_models.rows_of(of_set["index"].tolist(), file=file)
+            correct = of_models.labels[images] == of_set["answer"].to_numpy()
             row |= accuracy_columns(origin, correct, confidence)
-            models = of_models.right[:, at]
-            row[f"models_{origin}"] = float(models.mean()) if models.size else np.nan
+            right = of_models.right[:, images]
+            row[f"models_{origin}"] = float(right.mean()) if right.size else np.nan
         row["gap"] = row["accuracy_original"] - row["accuracy_replication"]
         rows.append(row)
     table = pd.DataFrame(rows, columns=SCHEMA.names)
@@ -101,7 +101,7 @@ def read_human(
     *, specs: Mapping[str, DatasetSpec], models: Sequence[str],
     predictions: Mapping[str, Sequence[str]], annotations: Path, pair: str,
 ) -> tuple[pd.DataFrame, dict[str, Correctness], str, Path]:  # fmt: skip
-    """Read the annotations of one pair, and what models classify correctly."""
+    """Read participants' annotations of a pair, and which images models classify correctly."""
     correctness = {o: dataset_correctness(specs[o], models, predictions[o]) for o in specs}
     return read_annotations(annotations), correctness, pair, annotations
 
@@ -129,13 +129,13 @@ class HumanAccuracy(TableAnalysis):
     settings: HumanAccuracySettings
 
     def check(self) -> None:
-        """Check that the files exist."""
+        """Check that the files of annotations exist and have the columns."""
         super().check()
         for file in self.settings.pairs.values():
             self.check_file(file, self.field("pairs"), COLUMNS)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the annotations, and the predictions on both sets."""
+        """Return the files of annotations, and of predictions on both sets."""
         datasets = self.study.pairs[wildcards.pair].datasets.values()
         results = [file for d in datasets for file in self.study.results_inputs(d, self.models)]
         return [self.settings.pairs[wildcards.pair], *results]

@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from matcheval.analyses.calibration import Rows, all_and_matched, height_of
+from matcheval.analyses.calibration import RowsOfSets, all_and_matched_rows, figure_height
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError, configuration_error
@@ -55,22 +55,22 @@ _NUMBERED = re.compile(r"ILSVRC2012_val_(\d{8})\.JPEG$")
 _CLASSES = range(MAX_CLASSES)
 _LEAST_KEPT = 0.5  # of given labels; fewer say that the order is another one
 
-Entries = Iterable[tuple[int, Sequence[int]]]  # position of an image, and its classes
+Entries = Iterable[tuple[int, Sequence[int]]]  # position of an image, and its right classes
 
 
 @dataclass(frozen=True)
 class AuditedLabels:
-    """Which classes are right for each datapoint of a set; none if the audit did not decide."""
+    """The classes that an audit found right for each datapoint of a set; none where undecided."""
 
     is_right: npt.NDArray[np.bool_]  # shape (n, n_classes)
 
     @cached_property
     def decided(self) -> npt.NDArray[np.bool_]:
-        """Whether a datapoint has a class, shape (n,)."""
+        """Whether the audit found a right class, by datapoint; shape (n,)."""
         return np.asarray(self.is_right.any(axis=1))
 
     def accept(self, classes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        """Return whether one class per datapoint is right, shape (n,)."""
+        """Return whether the audit finds each datapoint's given class right; shape (n,)."""
         in_audit = classes < self.is_right.shape[1]
         return in_audit & self.is_right[np.arange(len(classes)), np.where(in_audit, classes, 0)]
 
@@ -78,28 +78,31 @@ class AuditedLabels:
 def read_audit(
     path: Path, predictions: Predictions, names: Sequence[str] | None = None
 ) -> AuditedLabels:
-    """Read the audited labels of some datapoints; `names` are those of all images, by position.
+    """Read from an audit file which classes are right for each datapoint of `predictions`.
 
     A `.npy` file says how many annotators chose each class, a row per image; classes with the most
     are right. A `.json` file lists the classes of each image, or images that five people compared
     with their label and another. A `.csv` file has columns `label`, and `index` or `name`: a row
-    per class of an image, and an empty label if it shows none; others keep their label.
+    per class of an image, and an empty label if it shows none; others keep their label. `names` are
+    those of all images, by position.
     """
     errors = (*UNREADABLE, LookupError, AttributeError)
     with readable(path, f"an audit as {path.suffix}", *errors, remedy=_FORMATS):
         entries: Entries
         if path.suffix == ".csv":
-            entries, keeps = _of_rows(path, names), True
+            entries, keeps = _classes_from_csv(path, names), True
         elif path.suffix == ".npy":
             with path.open("rb") as file:
-                entries, keeps = _of_counts(np.lib.format.read_array(file)), False
+                entries, keeps = _most_chosen_classes(np.lib.format.read_array(file)), False
         else:
             images = json.loads(path.read_bytes())
             if not isinstance(images, list) or not images:
                 raise ValueError("no list of images")
             keeps = isinstance(images[0], dict)
-            entries = _of_votes(images, predictions) if keeps else _of_lists(images, names)
-        audit = AuditedLabels(_masked(predictions, dict(entries), keeps))
+            entries = (
+                _voted_classes(images, predictions) if keeps else _listed_classes(images, names)
+            )
+        audit = AuditedLabels(_right_class_mask(predictions, dict(entries), keeps))
     kept = audit.accept(predictions.label)[audit.decided]
     if not len(kept) or kept.mean() < _LEAST_KEPT:
         problem = f"accepts the given label of {kept.sum():,} of the {len(kept):,} datapoints"
@@ -108,13 +111,13 @@ def read_audit(
     return audit
 
 
-def _masked(
-    predictions: Predictions, classes: Mapping[int, Sequence[int]], keeps: bool
+def _right_class_mask(
+    predictions: Predictions, classes: Mapping[int, Sequence[int]], keeps_label: bool
 ) -> npt.NDArray[np.bool_]:
-    """Mark the classes of each datapoint; one that has no entry keeps its label, or is an error."""
-    labels = _labels(predictions)
+    """Return a mask of right classes; a datapoint without entry keeps its label, or is an error."""
+    labels = _labels_by_index(predictions)
     missing = [at for at in labels if at not in classes]
-    if missing and (not keeps or len(missing) == len(labels)):
+    if missing and (not keeps_label or len(missing) == len(labels)):
         raise ValueError(f"no entry of {len(missing):,} datapoints, such as {missing[0]}")
     rows = {at: classes.get(at, (label,)) for at, label in labels.items()}
     for at, row in rows.items():
@@ -128,12 +131,12 @@ def _masked(
     return is_right
 
 
-def _labels(predictions: Predictions) -> dict[int, int]:
+def _labels_by_index(predictions: Predictions) -> dict[int, int]:
     return dict(zip(predictions.index.tolist(), predictions.label.tolist(), strict=True))
 
 
-def _of_counts(counts: npt.NDArray[Any]) -> Entries:
-    """Return the classes that most annotators chose: of ties all, without votes none."""
+def _most_chosen_classes(counts: npt.NDArray[Any]) -> Entries:
+    """Yield each image's most chosen class, from counts of shape (n, n_classes); all that tie."""
     if counts.ndim != 2 or counts.dtype.kind not in "iuf":
         raise ValueError(f"shape {counts.shape} and type {counts.dtype}, not counts of classes")
     bad = ~(counts >= 0).all(axis=1)  # NaN, too
@@ -143,20 +146,20 @@ def _of_counts(counts: npt.NDArray[Any]) -> Entries:
     return enumerate(np.flatnonzero(row).tolist() for row in is_most)
 
 
-def _of_lists(entries: Sequence[Sequence[int]], names: Sequence[str] | None) -> Entries:
-    """Give each image its classes: by position, or by the number in its name, which is from 1."""
+def _listed_classes(class_lists: Sequence[Sequence[int]], names: Sequence[str] | None) -> Entries:
+    """Number lists of classes by image: in order, or by the number in ImageNet file names."""
     numbers = [_NUMBERED.search(name) for name in names or ()]
     if numbers and all(numbers):
-        return enumerate(entries[int(match[1]) - 1] for match in numbers if match)
-    return enumerate(entries)
+        return enumerate(class_lists[int(match[1]) - 1] for match in numbers if match)
+    return enumerate(class_lists)
 
 
-def _of_votes(
-    entries: Sequence[dict[str, Any]], predictions: Predictions
+def _voted_classes(
+    images: Sequence[dict[str, Any]], predictions: Predictions
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Follow the majority of five people (Northcutt et al. 2021, section 4); none, no class."""
-    labels = _labels(predictions)
-    for entry in entries:
+    """Yield the class that a majority of five people chose, if any (Northcutt et al. 2021, § 4)."""
+    labels = _labels_by_index(predictions)
+    for entry in images:
         votes, label = entry["mturk"], entry["given_original_label"]
         if labels.get(entry["id"], label) != label:  # few entries: shares say nothing of the order
             raise ValueError(
@@ -170,8 +173,8 @@ def _of_votes(
         yield entry["id"], classes.get(most, ()) if is_majority else ()
 
 
-def _of_rows(path: Path, names: Sequence[str] | None) -> Entries:
-    """Read the user's own file."""
+def _classes_from_csv(path: Path, names: Sequence[str] | None) -> Entries:
+    """Read the right classes of images, which a user's CSV file gives by `index` or `name`."""
     header, rows = read_numbered_rows(path)
     check_columns(header, ("label",), path)
     key = "index" if "index" in header else "name"
@@ -184,15 +187,15 @@ def _of_rows(path: Path, names: Sequence[str] | None) -> Entries:
     at = {name: position for position, name in enumerate(names or ())}
     classes: dict[int, list[int]] = {}
     for number, row in rows:
-        here, label = row[key], row["label"]
+        image, label = row[key], row["label"]
         try:
-            position = positions.index(int(here)) if key == "index" else at[here]
+            position = positions.index(int(image)) if key == "index" else at[image]
             classes.setdefault(position, []).extend([_CLASSES.index(int(label))] if label else [])
             if len(row) > len(header) or label is None:
                 raise ValueError
         except (KeyError, TypeError, ValueError) as error:
             more = " and more" * (len(row) > len(header))
-            problem = f"line {number}: '{here!s:.60}' with label '{label!s:.60}'{more}"
+            problem = f"line {number}: '{image!s:.60}' with label '{label!s:.60}'{more}"
             remedy = "Give an image of the dataset, and one class as a number from 0, or nothing"
             raise InputError(problem, file=path, remedy=remedy) from error
     return classes.items()
@@ -200,7 +203,7 @@ def _of_rows(path: Path, names: Sequence[str] | None) -> Entries:
 
 # --- the analysis
 
-_OF_SET = {
+_COUNTS = {
     "n": "datapoints whose class the audits decide, mean over seeds, as the next two",
     "undecided": "datapoints that are left out",
     "relabelled": "datapoints, of the n, whose given class is not among those of the audit",
@@ -212,7 +215,7 @@ SCHEMA = TableSchema(
     *MATCHED_MODEL,
     *(
         Column(f"{name}_{origin}", pa.float64(), "datapoints", meaning)
-        for name, meaning in _OF_SET.items() for origin in style.SETS
+        for name, meaning in _COUNTS.items() for origin in style.SETS
     ),
     *(
         fraction(f"{name}_{origin}", meaning)
@@ -235,50 +238,52 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels, *, audits: Mapping[str, Mapping[str, Any]]) -> pd.DataFrame:
-    """Measure every model's gaps twice, on all datapoints and on matched ones.
+    """Tabulate every model's gap by given and by audited labels, on all and on matched datapoints.
 
-    `audits` are the arguments of `_read` by origin; without them, a set keeps its labels.
+    `audits` are the arguments of `_read_audit_of_set` by origin; a set without keeps its labels.
     """
     first, level = compared.comparisons[0], compared.pair.confidence
     audited = {
-        origin: _read(getattr(first, origin), **audits[origin])
+        origin: _read_audit_of_set(getattr(first, origin), **audits[origin])
         for origin in style.SETS if origin in audits
     }  # fmt: skip
     rows = [
         identity | {"confidence": level}
-        | _measured(comparison, audited, picked, level, paired=bool(identity["matching"]))
-        for comparison, identity, picked in all_and_matched(compared)
+        | _gap_columns(comparison, audited, picked, level, paired=bool(identity["matching"]))
+        for comparison, identity, picked in all_and_matched_rows(compared)
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _read(
-    side: Predictions, file: str, datapoints: str | None, published: str | None = None
+def _read_audit_of_set(
+    predictions: Predictions, file: str, datapoints: str | None, published: str | None = None
 ) -> AuditedLabels:
+    """Read the audit of one set; the file of a published one must have the known checksum."""
     if published:  # the file may have been put there by hand
         verify_file(Path(file), published_file(published).expected)
     names = datapoints and DATAPOINTS_SCHEMA.read(Path(datapoints))["name"].to_pylist()
-    return read_audit(Path(file), side, names or None)
+    return read_audit(Path(file), predictions, names or None)
 
 
-def _measured(
-    comparison: Comparison, audits: Mapping[str, AuditedLabels], picked: Rows, level: float, *,
-    paired: bool,
+def _gap_columns(
+    comparison: Comparison, audits: Mapping[str, AuditedLabels], picked: RowsOfSets, level: float,
+    *, paired: bool,
 ) -> dict[str, Any]:  # fmt: skip
-    """Measure the rows of both sets that each seed picked; of a pair, both must be decided.
+    """Compute the gap between the picked rows of both sets by given and by audited labels.
 
-    The interval combines Wilson's intervals of the shares of datapoints that become right, and
-    wrong, on each set (Zou & Donner 2008, Statistics in Medicine 27). Datapoints are taken as
-    independent, and matched ones as if matched once.
+    Undecided datapoints are left out; if `paired`, with the datapoints that they match. The
+    interval combines Wilson's intervals of the shares of datapoints that become right, and wrong,
+    on each set (Zou & Donner 2008, Statistics in Medicine 27). Datapoints are taken as independent,
+    and matched ones as if matched once.
     """
     kept = {
         origin: [audits[origin].decided[rows] if origin in audits else np.full(len(rows), True)
-                 for rows in of_set]
-        for origin, of_set in picked.items()
+                 for rows in rows_by_seed]
+        for origin, rows_by_seed in picked.items()
     }  # fmt: skip
     if paired:
-        both = [a & b for a, b in zip(*kept.values(), strict=True)]
-        kept = dict.fromkeys(kept, both)
+        both_decided = [a & b for a, b in zip(*kept.values(), strict=True)]
+        kept = dict.fromkeys(kept, both_decided)
     n = {origin: float(np.mean([mask.sum() for mask in masks])) for origin, masks in kept.items()}
     row: dict[str, Any] = {f"n_{origin}": size for origin, size in n.items()}
     if min(n.values()) < MIN_PAIRS:
@@ -316,10 +321,10 @@ def _measured(
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Draw by how much audited labels change every model's gap, of all and of matched."""
+    """Plot how audited labels change every model's gap, on all and on matched datapoints."""
     names = table["matching"].unique()
     order = table[table["matching"] == ""].sort_values("change", kind="stable")["model"]
-    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), height_of(len(order))
+    size = style.COLUMN_WIDTH * (0.4 + 0.6 * len(names)), figure_height(len(order))
     title = f"{table['pair'].iloc[0]}: gaps by audited labels, {counted(len(order), 'model')}"
     note = f"Bars: {level_text(table['confidence'].iloc[0])} intervals."
     with drawing(*size, title, note) as figure:
@@ -337,7 +342,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 
 class LabelAuditsSettings(PairTableSettings):
-    """Pairs whose gaps are measured with audited labels, too."""
+    """Pairs whose gaps are measured by audited labels, too, and the audits."""
 
     labels: dict[DatasetName, PathText] = Field(
         {}, description="By dataset: cifar10h, cifar10-label-errors, real, or your file"
@@ -345,7 +350,7 @@ class LabelAuditsSettings(PairTableSettings):
 
 
 class LabelAudits(PairTableAnalysis):
-    """Measure how much of a gap is label error."""
+    """Measure how much a gap changes when audited labels replace the given ones."""
 
     name: ClassVar[str] = "label_audits"
     caption: ClassVar[str] = (
@@ -359,7 +364,7 @@ class LabelAudits(PairTableAnalysis):
     has_figure: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Check pairs, models and the files of audited labels."""
+        """Check that every pair has an audit, and that each audit is published or a file."""
         super().check()
         pairs = [self.study.pairs[name] for name in self.settings.pairs]
         for dataset, audit in self.settings.labels.items():
@@ -385,34 +390,34 @@ class LabelAudits(PairTableAnalysis):
 
     @property
     def published_files(self) -> list[str]:
-        """The audits that are downloaded."""
+        """Names of the files of published audits, which are downloaded."""
         names = {name for pair in self.settings.pairs for name in self._audits(pair).values()}
         return sorted(PUBLISHED[name] for name in names if name in PUBLISHED)
 
     def _audits(self, pair: str) -> dict[str, str]:
-        """Return the audits of a pair's sets, by origin."""
+        """Return the audits (known names or files) of a pair's audited sets, by origin."""
         labels, datasets = self.settings.labels, self.study.pairs[pair].datasets
         return {origin: labels[name] for origin, name in datasets.items() if name in labels}
 
-    def _file(self, audit: str) -> str:
-        return self.study.download(PUBLISHED[audit]) if audit in PUBLISHED else audit
+    def _file_of_audit(self, audit: str) -> str:
+        return self.study.download_path(PUBLISHED[audit]) if audit in PUBLISHED else audit
 
     @property
     def runs_per_seed(self) -> int:
-        """Each run is measured twice: by the given labels, and by the audited ones."""
+        """2, because each run is measured by the given labels and by the audited ones."""
         return 2
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files of a pair, and its audited labels."""
+        """Return the prediction files of a pair and the files of its audits."""
         audits = self._audits(wildcards.pair).values()
-        return [*super().inputs(wildcards), *map(self._file, audits)]
+        return [*super().inputs(wildcards), *map(self._file_of_audit, audits)]
 
     def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the files of audited labels."""
+        """Return the argument `audits` of `tabulate`."""
         groups = self.arguments(wildcards)["files"]["groups"]
         audits = {
             origin: {
-                "file": self._file(audit), "datapoints": groups[origin]["datapoints"],
+                "file": self._file_of_audit(audit), "datapoints": groups[origin]["datapoints"],
                 "published": PUBLISHED.get(audit),
             }
             for origin, audit in self._audits(wildcards.pair).items()

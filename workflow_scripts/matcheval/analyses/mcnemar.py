@@ -42,15 +42,16 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Count matched pairs that are correct on only one of the sets, and compare both counts."""
-    table = pd.DataFrame([row for model in compared.matched() for row in _rows(model)])
+    """Tabulate McNemar's test: matched pairs that are correct on one set only, and p-values."""
+    table = pd.DataFrame([row for model in compared.matched() for row in _rows_of_seeds(model)])
     table["p"] = mcnemar(table["only_original"], table["only_replication"])
     table.loc[table["n_pairs"] == 0, "p"] = np.nan
     medians = table.groupby(["model", "matching"])["p"].transform("median")
     return table.assign(median_p=medians, bound_p=np.minimum(1.0, 2 * medians))[SCHEMA.names]
 
 
-def _rows(model: MatchedModel) -> list[dict[str, Any]]:
+def _rows_of_seeds(model: MatchedModel) -> list[dict[str, Any]]:
+    """Count, for each seed, the matched pairs that are correct on one set only."""
     comparison, rows = model.comparison, []
     sides = comparison.source.correct, comparison.target.correct
     for (seed, row), gap in zip(model.rows.items(), model.matched_gaps, strict=True):
@@ -67,7 +68,7 @@ def _rows(model: MatchedModel) -> list[dict[str, Any]]:
 
 
 class McNemar(PairTableAnalysis):
-    """Test whether matched pairs are correct only on the original as often as only on the new."""
+    """Test whether as many matched pairs are correct only on the original as only on the new."""
 
     name: ClassVar[str] = "mcnemar"
     caption: ClassVar[str] = (
@@ -79,5 +80,5 @@ class McNemar(PairTableAnalysis):
 
     @classmethod
     def title(cls) -> str:
-        """The name that readers see."""
+        """The name that readers see: `McNemar's test`."""
         return "McNemar's test"

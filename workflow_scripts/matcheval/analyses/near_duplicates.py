@@ -50,7 +50,7 @@ SCHEMA = TableSchema(
 def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies on the images that are near duplicates, and on the others."""
+    """Tabulate accuracies on all images, on near duplicates listed in a file, and on the others."""
     positions = read_columns(file, ("index",), can_be_empty=True)["index"].tolist()
     is_duplicate = np.zeros(len(correctness), bool)
     is_duplicate[correctness.rows_of(positions, file=file)] = True
@@ -75,7 +75,7 @@ class Search(Settings):
 
 
 class NearDuplicatesSettings(Settings):
-    """Which datasets are searched, and what review found."""
+    """The searches for near duplicates, and files of those that were found by review."""
 
     searches: tuple[Search, ...] = Field((), description="Searches to run")
     neighbours: Count = Field(10, description="Nearest images that a search keeps of each image")
@@ -90,7 +90,7 @@ class NearDuplicatesSettings(Settings):
 
 
 class NearDuplicates(DatasetTableAnalysis):
-    """Search for near duplicates, and accuracies with and without those found by review."""
+    """Search for near duplicates, and compare accuracies on those found by review and on others."""
 
     name: ClassVar[str] = "near_duplicates"
     caption: ClassVar[str] = (
@@ -117,11 +117,11 @@ class NearDuplicates(DatasetTableAnalysis):
 
     @property
     def dataset_files(self) -> Mapping[str, str]:
-        """Files of near duplicates that people found, by dataset."""
+        """Files of the near duplicates found by review, by dataset."""
         return self.settings.reviewed
 
     def check(self) -> None:
-        """Check also the datasets of the searches."""
+        """Check the files from review, and that searched images have one size or are resized."""
         super().check()
         for search in self.settings.searches:
             for key, name in search:
@@ -132,7 +132,7 @@ class NearDuplicates(DatasetTableAnalysis):
 
     @property
     def targets(self) -> list[str]:
-        """Results and contact sheets of the searches, and tables."""
+        """Paths of the searches' results and contact sheets, and of the tables of accuracies."""
         of_searches = [
             file
             for search in self.settings.searches
@@ -141,15 +141,15 @@ class NearDuplicates(DatasetTableAnalysis):
         ]
         return [*of_searches, *super().targets]
 
-    def _folders(self, wildcards: Wildcards) -> dict[str, Any]:
+    def _dataset_folders(self, wildcards: Wildcards) -> dict[str, Any]:
         folder = self.study.dataset_folder
         return {"queries": folder(wildcards.dataset), "references": folder(wildcards.reference)}
 
     def search_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `search_near_duplicates`."""
+        """Return the arguments of `search_near_duplicates`, but for the file to write."""
         size, k = self.settings.compare_size, self.settings.neighbours
-        return self._folders(wildcards) | {"size": size, "k": k}
+        return self._dataset_folders(wildcards) | {"size": size, "k": k}
 
     def sheet_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the further arguments of `draw_sheet`."""
-        return self._folders(wildcards) | {"rows": self.settings.sheet}
+        """Return the arguments `queries`, `references` and `rows` of `draw_sheet`."""
+        return self._dataset_folders(wildcards) | {"rows": self.settings.sheet}

@@ -18,8 +18,8 @@ from matcheval.protocol.standard_errors import ErrorTerms, error_interval, stand
 from matcheval.statistics.intervals import mcnemar
 
 
-def _without_counts_of_mean(table: pd.DataFrame) -> pd.DataFrame:
-    """Leave out the counts of the mean over models, which has none."""
+def _blank_counts_of_mean(table: pd.DataFrame) -> pd.DataFrame:
+    """Replace the counts of -1, in the row of the mean over models, by NaN."""
     counts = table[["only_original", "only_replication"]]
     return table.assign(**counts.where(counts >= 0))
 
@@ -39,7 +39,7 @@ SCHEMA = TableSchema(
     Column("only_replication", pa.int32(), "images", "right on the replication only"),
     fraction("p", "McNemar's exact p-value, which takes images as independent; of a model"),
     text("reason", "why the gap has no standard error; empty if it has"),
-    summary=_without_counts_of_mean,
+    summary=_blank_counts_of_mean,
     shown={
         "Model": "{model}", "Original (%)": "{accuracy_original:.1%}",
         "Replication (%)": "{accuracy_replication:.1%}", "Gap": "{gap:+.2%}", "SE": "{gap_se:.2%}",
@@ -50,7 +50,7 @@ SCHEMA = TableSchema(
 
 
 def tabulate(compared: ComparedModels) -> pd.DataFrame:
-    """Compare accuracies image by image."""
+    """Tabulate every model's gap between two sets of the same images, with paired tests."""
     if not compared.pair.paired:
         problem = f"pair '{compared.pair.name}' is not declared as paired"
         remedy = "If both sets show the same images, row by row, say that they are paired"
@@ -76,11 +76,14 @@ def tabulate(compared: ComparedModels) -> pd.DataFrame:
 def paired_row(
     original: npt.NDArray[Any], replication: npt.NDArray[Any], blocks: Blocks | None, level: float
 ) -> dict[str, Any]:
-    """Accuracies, and standard errors of their difference; correctness may be a mean of models."""
+    """Return the accuracies on both sets and the gap, with paired and unpaired standard errors.
+
+    The arrays are correctness by image, 0 or 1, or means of it over models.
+    """
     difference = original.astype(np.float64) - replication
     n, gap = len(difference), float(difference.mean())
-    reason = _why_none(difference, blocks)
-    error = float("nan") if reason else _error(difference, blocks)
+    reason = _reason_for_no_error(difference, blocks)
+    error = float("nan") if reason else _paired_error(difference, blocks)
     low, high = error_interval(gap, error, blocks, level)
     variance = sum(side.astype(np.float64).var() / n for side in (original, replication))
     return {
@@ -91,7 +94,7 @@ def paired_row(
     }  # fmt: skip
 
 
-def _why_none(difference: Floats, blocks: Blocks | None) -> str:
+def _reason_for_no_error(difference: Floats, blocks: Blocks | None) -> str:
     """Say why there is no standard error; empty if there is one."""
     if len(difference) < 2:
         return "no standard error: fewer than two images"
@@ -102,8 +105,8 @@ def _why_none(difference: Floats, blocks: Blocks | None) -> str:
     return ""
 
 
-def _error(difference: Floats, blocks: Blocks | None) -> float:
-    """Standard deviation over images by the root of their number; sums of groups where given."""
+def _paired_error(difference: Floats, blocks: Blocks | None) -> float:
+    """Return the standard error of a mean difference, over images or, where given, groups."""
     n = len(difference)
     if blocks is None or not blocks.grouped:
         return float(difference.std(ddof=1) / np.sqrt(n))
@@ -123,11 +126,11 @@ class PairedGaps(PairTableAnalysis):
 
     @property
     def runs_per_seed(self) -> int:
-        """Nothing is matched."""
+        """0, because nothing is matched."""
         return 0
 
     def check(self) -> None:
-        """Check pairs and models."""
+        """Check that all pairs are declared as paired."""
         super().check()
         for pair in self.settings.pairs:
             if not self.study.pairs[pair].paired:

@@ -56,9 +56,9 @@ class PublishedValue:
 
 
 def read_published(path: str | Path, study: str) -> list[PublishedValue]:
-    """Read the values published for a study."""
+    """Read from a CSV file the values published for a study, each quantity once."""
     rows = enumerate(read_csv_rows(path, COLUMNS), start=2)
-    values = [_value(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
+    values = [_parse(row, f"{path}, line {line}") for line, row in rows if row["study"] == study]
     if not values:
         raise InputError(f"no values of study '{study}'", file=path, field="study")
     places: dict[tuple[str, str, str], str] = {}
@@ -71,12 +71,13 @@ def read_published(path: str | Path, study: str) -> list[PublishedValue]:
     return values
 
 
-def tables_of(values: Sequence[PublishedValue]) -> list[str]:
+def compared_tables(values: Sequence[PublishedValue]) -> list[str]:
     """List the tables that printed values are compared with, each once."""
     return list(dict.fromkeys(value.table for value in values if value.table))
 
 
-def _value(row: dict[str, str], place: str) -> PublishedValue:
+def _parse(row: dict[str, str], place: str) -> PublishedValue:
+    """Check and convert a row of the CSV file; `place` names the line in errors."""
     wrong = partial(InputError, file=place)
     if None in row:  # the key of csv.DictReader for cells without a column
         raise wrong("has more cells than the header", remedy='Put text with commas into "quotes"')
@@ -108,10 +109,10 @@ def _value(row: dict[str, str], place: str) -> PublishedValue:
 
 
 def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
-    """Find the computed counterpart of a published value, or of a bound of its interval."""
+    """Return the number in a table to compare a published value with; fractions in percent."""
     frame = table.to_pandas()
 
-    def column_of(name: str, field: str) -> pd.Series:
+    def existing_column(name: str, field: str) -> pd.Series:
         if name not in frame:
             columns = ", ".join(frame.columns)
             problem = f"no column '{name}' in '{value.table}'; its columns are {columns}"
@@ -120,7 +121,7 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
 
     is_selected = np.ones(len(frame), bool)
     for name, wanted in value.rows:
-        texts, alternatives = column_of(name, "rows").astype(str), wanted.split("|")
+        texts, alternatives = existing_column(name, "rows").astype(str), wanted.split("|")
         for absent in [name for name in alternatives if name not in set(texts)]:
             problem = f"'{absent}' does not occur in column '{name}' of '{value.table}'"
             remedy = suggest(absent, texts.unique().tolist())
@@ -128,7 +129,7 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
         is_selected &= texts.isin(alternatives).to_numpy()
     if value.statistic == "count":
         return float(is_selected.sum())
-    cells = column_of(column, "column")[is_selected]
+    cells = existing_column(column, "column")[is_selected]
     if not pd.api.types.is_numeric_dtype(cells):
         raise InputError(f"'{column}' holds no numbers", file=value.place, field="column")
     if (not value.statistic and len(cells) != 1) or cells.empty:
@@ -144,7 +145,7 @@ def look_up(table: pa.Table, value: PublishedValue, column: str) -> float:
 _AGREES = "whether rounding to the printed digits gives the printed number"
 
 
-def _number(name: str, meaning: str) -> Column:
+def _number_column(name: str, meaning: str) -> Column:
     return Column(name, pa.float64(), "as printed", meaning)
 
 
@@ -154,10 +155,10 @@ COMPARED = TableSchema(
     text("name", "what the number is about: row of the comparison"),
     text("quantity", "what the number is: column of the comparison"),
     text("part", "value, or a bound of its interval: low or high"),
-    _number("published", "the printed number"),
+    _number_column("published", "the printed number"),
     Column("digits", pa.int16(), "1", "digits printed after the decimal point"),
-    _number("computed", "the number computed by this study; NaN if there is none"),
-    _number("difference", "computed minus published"),
+    _number_column("computed", "the number computed by this study; NaN if there is none"),
+    _number_column("difference", "computed minus published"),
     Column("agrees", pa.bool_(), "", _AGREES),
     text("table", "table of the study with the computed number"),
     text("column", "column of that table"),
@@ -173,7 +174,7 @@ _ROUNDING = Decimal("1e-9")  # numbers this close to halfway are rounded both wa
 
 
 def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.DataFrame:
-    """Compare published values with their counterparts in the study's tables."""
+    """Tabulate published values beside the study's numbers, and whether they agree."""
     tables: dict[str, pa.Table] = {}
     rows = []
     for value in values:
@@ -194,15 +195,15 @@ def compare_published(values: Sequence[PublishedValue], folder: Path) -> pd.Data
 def write_comparison(
     *, study: str, published: Path, folder: Path, outputs: Sequence[Path]
 ) -> None:  # fmt: skip
-    """Compare published values with computed ones; write the Parquet, LaTeX and Markdown files."""
+    """Compare published values with computed ones, and write the table in all formats."""
     compared = compare_published(read_published(published, study), folder)
-    COMPARED.write(compared, outputs, page=page(compared, study))
+    COMPARED.write(compared, outputs, page=format_page(compared, study))
     n_agree, n_computed = compared["agrees"].sum(), compared["computed"].count()
     logging.info("%d of %d printed numbers agree", n_agree, n_computed)
 
 
-def page(compared: pd.DataFrame, study: str) -> str:
-    """Format the comparison as a Markdown page with a table per source."""
+def format_page(compared: pd.DataFrame, study: str) -> str:
+    """Format the comparison as a Markdown page, with a table per source and remarks below it."""
     n_agree, n_computed = compared["agrees"].sum(), compared["computed"].count()
     lines = [
         f"<!-- Written by the workflow (rule compare_published), study {study}. -->\n",
@@ -211,72 +212,76 @@ def page(compared: pd.DataFrame, study: str) -> str:
         "Bounds of intervals also agree if they do when rounded outward; computed numbers are "
         "shown rounded to the nearest.\n",
     ]
-    for source, of_source in compared.groupby("source", sort=False):
-        lines += [f"**{source}**\n", markdown(_columns(of_source)), *_remarks(of_source)]
+    for source, rows in compared.groupby("source", sort=False):
+        lines += [f"**{source}**\n", markdown(_text_columns(rows)), *_list_remarks(rows)]
     return "\n".join(lines)
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
-    """All roundings of a computed number that count as agreeing with the printed one."""
+    """Return the roundings of a computed number that agree with a printed one; bounds, outward."""
     outward = {"value": ROUND_HALF_EVEN, "low": ROUND_FLOOR, "high": ROUND_CEILING}[part]
     rounded = Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward)
-    return {*_nearest(computed, digits), rounded}
+    return {*_round_to_nearest(computed, digits), rounded}
 
 
-def _nearest(computed: float, digits: int) -> list[Decimal]:
-    """Round a number to the nearest; both ways if it is halfway."""
+def _round_to_nearest(computed: float, digits: int) -> list[Decimal]:
+    """Round a number to the nearest; two results that differ if it is halfway between them."""
     unit, exact = Decimal(1).scaleb(-digits), Decimal(computed)
     return [(exact + shift).quantize(unit, ROUND_HALF_EVEN) for shift in (-_ROUNDING, _ROUNDING)]
 
 
-def _columns(of_source: pd.DataFrame) -> list[TextColumn]:
-    """Two rows per name, printed and computed numbers, and a column per quantity."""
-    names, cells = of_source["name"].unique(), of_source.groupby(["name", "quantity"])
-    groups = {
-        key: (_interval(list(map(_text, group["published"], group["digits"]))), _computed(group))
-        for key, group in cells
+def _text_columns(rows: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a column per quantity, and for each name a row of printed and of computed numbers."""
+    names, groups = rows["name"].unique(), rows.groupby(["name", "quantity"])
+    cells = {
+        key: (
+            _format_value(list(map(_format_number, group["published"], group["digits"]))),
+            _format_computed(group),
+        )
+        for key, group in groups
     }
     columns = [
         TextColumn("", [text for name in names for text in (name, "")], is_number=False),
         TextColumn("", ["paper", "computed"] * len(names), is_number=False),
     ]
-    for quantity in of_source["quantity"].unique():
-        texts = [groups.get((name, quantity), ("", "")) for name in names]
+    for quantity in rows["quantity"].unique():
+        texts = [cells.get((name, quantity), ("", "")) for name in names]
         columns.append(TextColumn(quantity, list(chain.from_iterable(texts))))
     return columns
 
 
-def _computed(group: pd.DataFrame) -> str:
+def _format_computed(group: pd.DataFrame) -> str:
     """Format a computed value like the printed one; if it differs, bold, with one more digit."""
     computed, digits = group["computed"], group["digits"]
     if computed.isna().any():
         return "–"
     if group["agrees"].all():
-        return _interval(list(map(_rounded, group["published"], computed, digits)))
+        return _format_value(list(map(_format_rounded, group["published"], computed, digits)))
     extra = int((computed != computed.round()).any())
-    return f"**{_interval(list(map(_text, computed, digits + extra)))}**"
+    return f"**{_format_value(list(map(_format_number, computed, digits + extra)))}**"
 
 
-def _rounded(printed: float, computed: float, digits: int) -> str:
+def _format_rounded(printed: float, computed: float, digits: int) -> str:
     """Round a computed number to the printed digits; if halfway, to the printed number."""
-    nearest = [float(number) for number in _nearest(computed, digits)]
-    return _text(printed if printed in nearest else nearest[0], digits)
+    nearest = [float(number) for number in _round_to_nearest(computed, digits)]
+    return _format_number(printed if printed in nearest else nearest[0], digits)
 
 
-def _interval(texts: Sequence[str]) -> str:
+def _format_value(texts: Sequence[str]) -> str:
+    """Format a value, given alone or with the bounds of its interval, as `a` or `a [b, c]`."""
     return texts[0] if len(texts) == 1 else f"{texts[0]} [{texts[1]}, {texts[2]}]"
 
 
-def _text(value: float, digits: int) -> str:
+def _format_number(value: float, digits: int) -> str:
     return "–" if math.isnan(value) else f"{value:.{digits}f}".replace("-", "−")
 
 
-def _remarks(of_source: pd.DataFrame) -> list[str]:
-    """List the remarks, each once, with the names that it applies to."""
+def _list_remarks(rows: pd.DataFrame) -> list[str]:
+    """Return a list item for each different remark, with the names that it applies to."""
     lines = []
-    for remark, group in of_source[of_source["remark"] != ""].groupby("remark", sort=False):
+    for remark, group in rows[rows["remark"] != ""].groupby("remark", sort=False):
         names = group["name"].unique()
-        is_of_all = len(names) == of_source["name"].nunique()
+        is_of_all = len(names) == rows["name"].nunique()
         lines.append(f"- {remark}" if is_of_all else f"- {', '.join(names)}: {remark}")
     return [*lines, ""] if lines else []
 
@@ -305,12 +310,12 @@ class PublishedValues(Analysis):
 
     @cached_property
     def values(self) -> list[PublishedValue]:
-        """The values published for this study; empty without a file."""
+        """The values published for this study; none if the settings name no file."""
         return read_published(self.settings.file, self.study.name) if self.settings.file else []
 
     def check(self) -> None:
         """Check that the study makes every table that a printed value is compared with."""
-        written = self._tables_of_the_study if self.values else []
+        written = self._written_tables if self.values else []
         for value in self.values:
             if value.table and value.table not in written:
                 problem = f"the study does not write a table '{value.table}'"
@@ -319,17 +324,17 @@ class PublishedValues(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """Files of the comparison; none if the study names no published values."""
+        """Files of the comparison; none if the settings name no file of published values."""
         return self.result.expand() if self.settings.file else []
 
     @property
     def tables(self) -> list[str]:
-        """The tables that have values which are published."""
-        return [f"{self.study.folder}/{table}.parquet" for table in tables_of(self.values)]
+        """Files of the tables that published values are compared with."""
+        return [f"{self.study.folder}/{table}.parquet" for table in compared_tables(self.values)]
 
     @property
-    def _tables_of_the_study(self) -> list[str]:
-        """Parquet tables of accuracies and of the other analyses, as paths without suffix."""
+    def _written_tables(self) -> list[str]:
+        """Tables that the study writes, as paths below its folder without `.parquet`."""
         files = list(map(self.study.accuracies_file, self.study.paired))
         for analysis in self.study.analyses.values():
             files += analysis.targets if analysis is not self else []

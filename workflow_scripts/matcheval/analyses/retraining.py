@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """The test of one model on one dataset, which gives one accuracy of an experiment."""
+    """One model's test on one dataset, and how the model was trained: a row of an experiment."""
 
     base: str
     model: str
@@ -69,7 +69,7 @@ def tabulate(
     experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], pair: Pair,
     *, confidence: float,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate the accuracies of the models of an experiment."""
+    """Tabulate the accuracy of each trial of an experiment, from its file of predictions."""
     rows, problems = [], ErrorCollector()
     for trial, file in zip(trials, files, strict=True):
         with problems.collected():
@@ -86,9 +86,10 @@ Values = types.SomeUnique[bool | int | float | str]
 
 
 class Experiment:
-    """A checked experiment: the datasets it derives, the models it trains and its trials."""
+    """A checked experiment: the datasets to derive, the models to train, and the trials."""
 
     def __init__(self, settings: "ExperimentSettings", study: "Study", place: str) -> None:
+        """Design the experiment for each of its models; `place` names its settings in errors."""
         if study.training is None:
             problem = "missing: experiments derive datasets from the training set"
             raise configuration_error(problem, field="training")
@@ -107,25 +108,25 @@ class Experiment:
             except InputError as error:
                 raise configuration_error(str(error), field=place) from error
 
-    def derive(self, derivation: Derivation) -> str:
-        """Add a dataset to derive."""
+    def add_dataset(self, derivation: Derivation) -> str:
+        """Add a dataset to derive; return its name."""
         self.derivations[derivation.name] = derivation
         return derivation.name
 
-    def sets_of(self, base: Model) -> tuple[str, ...]:
-        """Return the names of a model's training sets."""
+    def training_sets(self, base: Model) -> tuple[str, ...]:
+        """Return the names of a model's own training sets or, if it has none, of the study's."""
         return base.train or self._train
 
-    def set_of(self, base: Model) -> str:
-        """Return the name of a model's only training set."""
-        if len(sets := self.sets_of(base)) > 1:
+    def only_training_set(self, base: Model) -> str:
+        """Return the name of a model's training set; refuse a model that has several."""
+        if len(sets := self.training_sets(base)) > 1:
             names, remedy = ", ".join(sets), "Name models that are trained on one set"
             problem = f"model '{base.name}' is trained on several sets ({names}); one is changed"
             raise InputError(problem, field="models", remedy=remedy)
         return sets[0]
 
-    def train(self, model: Model, sets: tuple[str, ...], validation: tuple[str, ...]) -> str:
-        """Add a model to train."""
+    def add_model(self, model: Model, sets: tuple[str, ...], validation: tuple[str, ...]) -> str:
+        """Add a model to train, with its training and validation sets; return its name."""
         self.trained[model.name] = TrainedModel(model, sets, validation)
         return model.name
 
@@ -143,13 +144,13 @@ class ExperimentSettings(Settings):
     )
 
     @abstractmethod
-    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
-        """Add what the experiment derives, trains and tests for one of its models."""
+    def design(self, base: Model, recipe: Recipe, experiment: Experiment) -> None:
+        """Add to `experiment` the datasets, models and trials for one of the study's models."""
 
     @staticmethod
     @abstractmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Say in words what the accuracies of a model and its variants show."""
+        """Return sentences on what the accuracies of a model and its variants show."""
 
 
 class HalfOfNew(ExperimentSettings):
@@ -159,33 +160,33 @@ class HalfOfNew(ExperimentSettings):
     kind: Literal["half_of_new"]
     seeds: Count = Field(description="Number of random divisions of the new set: seeds 0, 1, ...")
 
-    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
-        """Train on one half and test on the other, for every seed (Recht et al., B.2.6)."""
-        new, train = to.pair.replication, to.set_of(base)
+    def design(self, base: Model, recipe: Recipe, experiment: Experiment) -> None:
+        """Add half of the new set to the training set, test on the rest (Recht et al., B.2.6)."""
+        new, train = experiment.pair.replication, experiment.only_training_set(base)
         for seed in range(self.seeds):
-            added, tested = (to.derive(part(new, i, 2, seed)) for i in (1, 2))
-            joined = to.derive(union(train, added))
+            added, tested = (experiment.add_dataset(part(new, i, 2, seed)) for i in (1, 2))
+            joined = experiment.add_dataset(union(train, added))
             name = f"{base.name}.and-half-{new}.seed-{seed}"
-            to.train(base.variant(name, recipe), (joined,), to.validation)
-            for dataset in (tested, to.pair.original):
+            experiment.add_model(base.variant(name, recipe), (joined,), experiment.validation)
+            for dataset in (tested, experiment.pair.original):
                 baseline = Trial(base.name, base.name, dataset, BASELINE, train)
-                if baseline not in to.trials:
-                    to.trials.append(baseline)
+                if baseline not in experiment.trials:
+                    experiment.trials.append(baseline)
                 variant = f"half of {new} added, seed {seed}"
-                to.trials.append(Trial(base.name, name, dataset, variant, joined))
+                experiment.trials.append(Trial(base.name, name, dataset, variant, joined))
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Compare every variant with the baseline on the same set."""
+        """Say how each variant's accuracy differs from the baseline's on the same test set."""
         baselines = rows[rows["variant"] == BASELINE].set_index("test")
         lines = []
         for _, row in rows[rows["variant"] != BASELINE].iterrows():
             base = baselines.loc[row["test"]]
             where = original if row["test"] == original else f"the other half of {replication}"
-            mine, others = accuracy_cells(pd.DataFrame([row, base]))
+            varied, unvaried = accuracy_cells(pd.DataFrame([row, base]))
             lines.append(
-                f"{row['variant']}: {mine} % on {where}, {others} % without "
-                f"({_points(row['accuracy'] - base['accuracy'])}; n = {row['n']:,})"
+                f"{row['variant']}: {varied} % on {where}, {unvaried} % without "
+                f"({_format_points(row['accuracy'] - base['accuracy'])}; n = {row['n']:,})"
             )
         return lines
 
@@ -198,23 +199,23 @@ class CrossValidation(ExperimentSettings):
     folds: Annotated[Integer, Field(ge=2, description="Number of folds of the training set")]
     seed: Seed = Field(description="Seed of the division into folds")
 
-    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
-        """Test on every fold of the training set (Recht et al., B.2.7, C.3.1)."""
-        train, original = to.set_of(base), to.pair.original
-        for dataset in to.pair.datasets.values():
-            to.trials.append(Trial(base.name, base.name, dataset, BASELINE, train))
+    def design(self, base: Model, recipe: Recipe, experiment: Experiment) -> None:
+        """Test on each fold, train on the others and the original (Recht et al., B.2.7, C.3.1)."""
+        train, original = experiment.only_training_set(base), experiment.pair.original
+        for dataset in experiment.pair.datasets.values():
+            experiment.trials.append(Trial(base.name, base.name, dataset, BASELINE, train))
         for fold in range(1, self.folds + 1):
-            tested = to.derive(part(train, fold, self.folds, self.seed))
-            others = to.derive(rest(train, fold, self.folds, self.seed))
-            joined = to.derive(union(others, original))
+            tested = experiment.add_dataset(part(train, fold, self.folds, self.seed))
+            others = experiment.add_dataset(rest(train, fold, self.folds, self.seed))
+            joined = experiment.add_dataset(union(others, original))
             name = f"{base.name}.fold-{fold}-of-{self.folds}.seed-{self.seed}"
-            to.train(base.variant(name, recipe), (joined,), (tested,))
+            experiment.add_model(base.variant(name, recipe), (joined,), (tested,))
             variant = f"fold {fold} of {self.folds}"
-            to.trials.append(Trial(base.name, name, tested, variant, joined))
+            experiment.trials.append(Trial(base.name, name, tested, variant, joined))
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Set the drop between the sets against the folds' range."""
+        """Compare the drop in accuracy between the pair's sets with the range over the folds."""
         folds = rows[rows["variant"] != BASELINE]["accuracy"]
         base = rows[rows["variant"] == BASELINE].set_index("test")["accuracy"]
         old, new, least, most = base[original], base[replication], folds.min(), folds.max()
@@ -239,20 +240,21 @@ class Discriminator(ExperimentSettings):
     )
     seed: Seed = Field(description="Seed of the random choice of images")
 
-    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
+    def design(self, base: Model, recipe: Recipe, experiment: Experiment) -> None:
         """Train a network to distinguish the two sets of the pair (Recht et al., B.2.8)."""
-        both = (to.pair.original, to.pair.replication)
+        sets = (experiment.pair.original, experiment.pair.replication)
         options = self.model_dump(include={"per_set", "test_fraction", "seed"})
         train, tested = (
-            to.derive(Derivation("origins", both, options | {"role": role}))
+            experiment.add_dataset(Derivation("origins", sets, options | {"role": role}))
             for role in ("train", "test")
         )
-        name = to.train(base.variant(f"{base.name}.tells-{train}", recipe), (train,), (tested,))
-        to.trials.append(Trial(base.name, name, tested, "tells the sets apart", train))
+        model = base.variant(f"{base.name}.tells-{train}", recipe)
+        name = experiment.add_model(model, (train,), (tested,))
+        experiment.trials.append(Trial(base.name, name, tested, "tells the sets apart", train))
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Say whether the sets are told apart beyond chance."""
+        """Say how well the sets are told apart, and whether that is beyond chance."""
         row, (accuracy,) = rows.iloc[0], accuracy_cells(rows)
         half = row["accuracy_low"] <= 0.5 <= row["accuracy_high"]
         no, yes = "contains 50 %: no difference found", "does not contain 50 %: the sets differ"
@@ -271,33 +273,35 @@ class Grid(ExperimentSettings):
         description="Values to try, by field of the recipe"
     )
 
-    def design(self, base: Model, recipe: Recipe, to: Experiment) -> None:
-        """Train with other hyper-parameters (Recht et al., B.2.3)."""
-        train, rows = to.sets_of(base), []
+    def design(self, base: Model, recipe: Recipe, experiment: Experiment) -> None:
+        """Train with every other combination of hyper-parameters (Recht et al., B.2.3)."""
+        train, rows = experiment.training_sets(base), []
         for combination in itertools.product(*self.values.values()):
             chosen: dict[str, Any] = dict(zip(self.values, combination, strict=True))
             changed = Recipe.from_mapping(recipe.to_mapping() | chosen)
             if changed != recipe:
                 values = ".".join(f"{key}-{value}" for key, value in chosen.items())
                 model = base.variant(f"{base.name}.grid.{values}", changed)
-                name = to.train(model, train, to.validation)
-                rows.append((name, _values_text(chosen), chosen))
+                name = experiment.add_model(model, train, experiment.validation)
+                rows.append((name, _format_values(chosen), chosen))
         own = {key: getattr(recipe, key) for key in self.values}
-        to.trials += [
+        experiment.trials += [
             Trial(base.name, name, dataset, variant, "+".join(train), chosen)
             for name, variant, chosen in [(base.name, BASELINE, own), *rows]
-            for dataset in (to.pair.original, to.pair.replication)
+            for dataset in (experiment.pair.original, experiment.pair.replication)
         ]
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Name the best hyper-parameters on both sets, and where the grid may end too early."""
+        """Say which hyper-parameters are best on each set, and if they are at the grid's border."""
         accuracies = rows.pivot_table("accuracy", "model", "test", sort=False)
         on_new, base = accuracies[replication], rows["base"].iloc[0]
         best, best_on_old = str(on_new.idxmax()), str(accuracies[original].idxmax())
         values = dict(zip(rows["model"], map(json.loads, rows["values"]), strict=True))
-        texts = {model: _values_text(values[model]) for model in values}
-        gains = {model: _points(on_new[model] - on_new[base]) for model in (best, best_on_old)}
+        texts = {model: _format_values(values[model]) for model in values}
+        gains = {
+            model: _format_points(on_new[model] - on_new[base]) for model in (best, best_on_old)
+        }
         lines = [
             f"best on {replication}: {100 * on_new[best]:.1f} % ({texts[best]}), {gains[best]} "
             f"relative to the baseline's {100 * on_new[base]:.1f} %; chosen by its accuracy on "
@@ -328,9 +332,9 @@ class RetrainingSettings(Settings):
     ] = Field({}, description="Experiments, by name")
 
 
-def write_page(table: pd.DataFrame, *experiment: Any) -> str:
-    """Format the page of an experiment as Markdown: title, findings and table."""
-    kind, pair = EXPERIMENTS[table["kind"].iloc[0]], experiment[-1]
+def write_page(table: pd.DataFrame, *trials_and_pair: Any) -> str:
+    """Format the Markdown page of an experiment: title, findings on the pair, and table."""
+    kind, pair = EXPERIMENTS[table["kind"].iloc[0]], trials_and_pair[-1]
     parts = [f"# {kind.title}: {table['experiment'].iloc[0]}\n"]
     for base, rows in table.groupby("base", sort=False):
         lines = kind.findings(rows, pair.original, pair.replication)
@@ -341,15 +345,16 @@ def write_page(table: pd.DataFrame, *experiment: Any) -> str:
 def read_trials(
     *, experiment: str, kind: str, trials: Sequence[Trial], files: Sequence[str], pair: Pair
 ) -> tuple[str, str, Sequence[Trial], Sequence[str], Pair]:
-    """Return what an experiment tried, and the files of its predictions."""
+    """Return the arguments as a tuple, for `tabulate` and `write_page`; no file is read yet."""
     return experiment, kind, trials, files, pair
 
 
-def _values_text(values: dict[str, Any]) -> str:
+def _format_values(values: dict[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items())
 
 
-def _points(difference: float) -> str:
+def _format_points(difference: float) -> str:
+    """Format a difference of accuracies, in fractions, as percentage points."""
     return f"{100 * difference:+.1f} points".replace("-", "−")
 
 
@@ -373,24 +378,24 @@ class Retraining(TableAnalysis):
 
     @cached_property
     def experiments(self) -> dict[str, Experiment]:
-        """Designs of the experiments, by name."""
+        """The designed experiments, by name."""
         return {
             name: Experiment(settings, self.study, self.field("experiments", name))
             for name, settings in self.settings.experiments.items()
         }
 
     def check(self) -> None:
-        """Check the experiments, by designing them."""
+        """Check the experiments by designing them, which refuses unsuitable models."""
         _ = self.experiments
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
-        """Datasets that are derived for training or testing, by name."""
+        """The datasets that experiments derive for training or testing, by name."""
         return {k: v for e in self.experiments.values() for k, v in e.derivations.items()}
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
-        """The variants that the experiments train, by name."""
+        """The models that experiments train, by name."""
         return {k: v for e in self.experiments.values() for k, v in e.trained.items()}
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
@@ -400,7 +405,7 @@ class Retraining(TableAnalysis):
         return list(dict.fromkeys(itertools.chain.from_iterable(files)))
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the trials of an experiment and their prediction files, for `read_trials`."""
+        """Return the arguments of `read_trials` for an experiment."""
         experiment = self.experiments[wildcards.experiment]
         trials, predictions_file = experiment.trials, self.study.predictions_file
         return {

@@ -20,8 +20,8 @@ from matcheval.study.rules import Wildcards
 from matcheval.study.tables import TableAnalysis
 
 
-def _columns(table: pd.DataFrame) -> list[TextColumn]:
-    """Lay out a column per revision, and the change from the first to the last."""
+def _text_columns(table: pd.DataFrame) -> list[TextColumn]:
+    """Lay out a column of accuracies per revision, and the change from the first to the last."""
     sizes = [f", n = {n:,}" if n else "" for n in table["n"]]
     change = table.groupby("model", sort=False)["change"].sum()
     return [
@@ -39,14 +39,14 @@ SCHEMA = tables.TableSchema(
     *tables.accuracy("", "size of the revision; 0 if unknown"),
     tables.fraction("change", "accuracy minus that on the revision before; NaN for the first"),
     tables.CONFIDENCE_LEVEL,
-    shown=_columns,
+    shown=_text_columns,
 )
 
 
 def tabulate(
     sets: Mapping[str, pa.Table], name: str, confidence: float = 0.95, without: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """Tabulate top-1 accuracies on the revisions of a dataset."""
+    """Tabulate models' top-1 accuracies on the revisions of a dataset, and changes between them."""
     first = next(iter(sets.values())).to_pandas()
     models = [m for m in first.loc[first["top"] == 1, "model"] if m not in without]
     place = {"field": "revisions.series", "remedy": "List the model under revisions.without"}
@@ -67,7 +67,7 @@ def tabulate(
 def read_revisions(
     *, series: str, datasets: Sequence[str], accuracies: Sequence[Path]
 ) -> tuple[dict[str, pa.Table], str]:
-    """Read the accuracies on the revisions of one series."""
+    """Read the accuracies on all revisions of a series; return them and its name."""
     files = zip(datasets, accuracies, strict=True)
     return {name: ACCURACIES.read(file) for name, file in files}, series
 
@@ -100,7 +100,7 @@ class Revisions(TableAnalysis):
         return list(self.settings.series)
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the accuracies on the revisions."""
+        """Return the files of accuracies on the revisions of a series."""
         return [self.study.accuracies_file(name) for name in self.settings.series[wildcards.series]]
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:

@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Uncertainty(StrEnum):
-    """The scores; all in [0, 1] can be matched as they are, too."""
+    """Uncertainty scores to match on: all by their ranks, those in [0, 1] as they are, too."""
 
     CONFIDENCE = "confidence"
     MARGIN = "margin"
@@ -65,13 +65,13 @@ LABELS = {
 
 
 def margin(probabilities: Floats) -> Floats:
-    """Return the largest minus the second largest probability."""
+    """Return each row's largest minus its second largest probability."""
     two = np.partition(probabilities, -2, axis=1)[:, -2:]
     return two[:, 1] - two[:, 0]
 
 
 def certainty(probabilities: Floats) -> Floats:
-    """Return 1 minus the entropy over its largest value, in [0, 1]."""
+    """Return 1 minus each row's normalised entropy, in [0, 1]."""
     from scipy.special import entr
 
     entropy = entr(probabilities).sum(axis=1)
@@ -79,7 +79,7 @@ def certainty(probabilities: Floats) -> Floats:
 
 
 def energy(logits: npt.NDArray[Any]) -> Floats:
-    """Return the logarithm of the sum of the exponentials: minus the free energy."""
+    """Return the log-sum-exp of each row of logits, which is minus the free energy."""
     from scipy.special import logsumexp
 
     return logsumexp(logits.astype(np.float64), axis=1)
@@ -93,16 +93,16 @@ class ClassMeans:
     whitening: Floats
 
     @classmethod
-    def of(cls, outputs: Outputs) -> "ClassMeans | None":
-        """Compute them from labelled features; None without features or with several labels."""
+    def fit(cls, outputs: Outputs) -> "ClassMeans | None":
+        """Fit class means to labelled features; None without those or with several labels each."""
         features, labels = outputs.features, outputs.labels
         if features is None or labels is None or labels.ndim > 1:
             return None
         is_known = labels >= 0
         features, labels = features[is_known], labels[is_known]
         _, row = np.unique(labels, return_inverse=True)
-        classes = [features[row == k] for k in range(row.max() + 1)]
-        means = np.stack([of_class.mean(axis=0, dtype=np.float64) for of_class in classes])
+        by_class = [features[row == k] for k in range(row.max() + 1)]
+        means = np.stack([rows.mean(axis=0, dtype=np.float64) for rows in by_class])
         within = moments_of_features((features - means[row]).astype(np.float32))
         return cls(means, within.whitening)
 
@@ -114,8 +114,10 @@ class ClassMeans:
         return np.asarray(-distances.min(axis=1))
 
 
-def votes(predicted: Sequence[npt.NDArray[np.integer]]) -> tuple[npt.NDArray[np.int16], Floats]:
-    """Return the majority of several models, and the share of them that voted for it."""
+def majority_vote(
+    predicted: Sequence[npt.NDArray[np.integer]],
+) -> tuple[npt.NDArray[np.int16], Floats]:
+    """Return the class that most models predict, by datapoint, and the share that predict it."""
     stacked = np.stack(predicted).astype(np.int64)
     majority, most = np.zeros((2, stacked.shape[1]), np.int64)
     for candidate in np.sort(stacked, axis=0):  # from the lowest class of each datapoint
@@ -128,11 +130,11 @@ def votes(predicted: Sequence[npt.NDArray[np.integer]]) -> tuple[npt.NDArray[np.
 _NO_LOGITS = "no logits on file: add logits to inference.outputs"
 
 
-def measure(
+def compute_score(
     score: Uncertainty, outputs: Outputs, confidence: npt.NDArray[Any],
     temperature: float | None = None, class_means: ClassMeans | None = None,
 ) -> npt.NDArray[Any] | str:  # fmt: skip
-    """Measure a score of a single model on one set, or say why there is none."""
+    """Return a model's score by datapoint of one set, or the reason in words why it has none."""
     if score is Uncertainty.CONFIDENCE:
         return confidence
     if score is Uncertainty.CLASS_MEANS:
@@ -171,7 +173,7 @@ _REFERENCE = (
 
 
 def _means_on_ranks(table: pd.DataFrame) -> pd.DataFrame:
-    """Return means over models of all scores on ranks, by matching."""
+    """Average the rows of matchings on ranks over models, by matching and score."""
     ranked = table[table["scale"] == RANKS]
     by_matching = [ranked[ranked["matching"] == name] for name in ranked["matching"].unique()]
     groups = pd.concat(by_matching).groupby(["matching", "score"], sort=False)
@@ -222,63 +224,68 @@ def tabulate(
     validation: Mapping[str, Mapping[str, Any]] | None = None,
     class_means: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
-    """Match every model on every score, and every ensemble on the share of votes."""
+    """Tabulate gaps of every model matched on every score, and of ensembles on their vote shares.
+
+    `ensembles` are names of models by ensemble; the others are arguments of `_read_outputs` by
+    model, for the set that a temperature or class means are fitted on.
+    """
     rows: list[dict[str, Any]] = []
     for comparison, files in zip(compared.comparisons, compared.files, strict=True):
-        outputs = {origin: _read(file.path, file.layout) for origin, file in files.items()}
+        outputs = {origin: _read_outputs(file.path, file.layout) for origin, file in files.items()}
         source = outputs["original" if comparison.source_is_original else "replication"]
         temperature = means = None
         if validation and source.logits is not None:
-            labelled = _read(**validation[comparison.model])
+            labelled = _read_outputs(**validation[comparison.model])
             if labelled.logits is not None and labelled.labels is not None:
                 temperature = fit_temperature(labelled.logits, labelled.labels)
         if class_means and source.features is not None:
-            means = ClassMeans.of(_read(**class_means[comparison.model]))
+            means = ClassMeans.fit(_read_outputs(**class_means[comparison.model]))
         for score in _SINGLE:
             scores = {
-                origin: measure(score, outputs[origin], side.probability, temperature, means)
-                for origin, side in _sides(comparison).items()
+                origin: compute_score(score, outputs[origin], side.probability, temperature, means)
+                for origin, side in _predictions_by_origin(comparison).items()
             }
             shown = temperature if score is Uncertainty.TEMPERATURE else None
-            rows += _rows(compared, comparison, score, scores, shown)
+            rows += _score_rows(compared, comparison, score, scores, shown)
     by_name = {comparison.model: comparison for comparison in compared.comparisons}
     for name, members in (ensembles or {}).items():
-        comparison, shares = _ensemble(name, [by_name[member] for member in members])
-        rows += _rows(compared, comparison, Uncertainty.VOTE_SHARE, shares)
+        comparison, shares = _vote(name, [by_name[member] for member in members])
+        rows += _score_rows(compared, comparison, Uncertainty.VOTE_SHARE, shares)
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _sides(comparison: Comparison) -> dict[str, Predictions]:
-    """Return the predictions of both sets by origin, the source first."""
+def _predictions_by_origin(comparison: Comparison) -> dict[str, Predictions]:
+    """Return the predictions on both sets by origin, those on the source first."""
     sides = {"original": comparison.original, "replication": comparison.replication}
     return sides if comparison.source_is_original else dict(reversed(sides.items()))
 
 
-def _read(path: str | Path, layout: Layout | Mapping[str, Any]) -> Outputs:
+def _read_outputs(path: str | Path, layout: Layout | Mapping[str, Any]) -> Outputs:
     layout = layout if isinstance(layout, Layout) else Layout(**layout)
     return read_user_file(path, layout=layout).outputs
 
 
-def _ensemble(name: str, members: Sequence[Comparison]) -> tuple[Comparison, dict[str, Floats]]:
-    """Return the predictions of the majority, and the share of votes on both sets."""
+def _vote(name: str, members: Sequence[Comparison]) -> tuple[Comparison, dict[str, Floats]]:
+    """Return an ensemble's majority predictions on both sets, and their vote shares by origin."""
     sets, shares = {}, {}
-    for origin, first in _sides(members[0]).items():
+    for origin, first in _predictions_by_origin(members[0]).items():
         predicted = [getattr(member, origin).prediction for member in members]
-        majority, shares[origin] = votes(predicted)
+        majority, shares[origin] = majority_vote(predicted)
         probability = shares[origin].astype(np.float32)
         sets[origin] = replace(first, prediction=majority, probability=probability, metadata={})
     return Comparison(name, members[0].pair, **sets), shares
 
 
-def _rows(
+def _score_rows(
     compared: ComparedModels, comparison: Comparison, score: Uncertainty,
     scores: Mapping[str, Any], temperature: float | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Match one model on its scores, or reasons for none, by all matchings and on both scales."""
+    """Match a model on its scores, or reasons for none; yield a row for each matching and scale."""
     reasons = [reason for reason in scores.values() if isinstance(reason, str)]
     sets: dict[str, Any] = {}
     if not reasons:
-        sets = {o: replace(side, probability=scores[o]) for o, side in _sides(comparison).items()}
+        sides = _predictions_by_origin(comparison)
+        sets = {origin: replace(side, probability=scores[origin]) for origin, side in sides.items()}
     parts: dict[str, dict[str, float]] = {}  # of the gap, by scale: the same for all matchings
     for name, method in compared.methods.items():
         for scale in (RANKS,) if score in _UNBOUNDED else (RANKS, AS_IS):
@@ -292,16 +299,16 @@ def _rows(
             score_on = Score.CONFIDENCE_RANK if scale == RANKS else Score.CONFIDENCE
             on_scale = method.model_copy(update={"score": score_on})
             scored = replace(comparison, **sets)
-            quantities = _quantities(compared, scored, name, on_scale, parts.get(scale))
+            quantities = _gap_columns(compared, scored, name, on_scale, parts.get(scale))
             parts[scale] = {key: quantities[key] for key in _PARTS}
             yield row | quantities
 
 
-def _quantities(
+def _gap_columns(
     compared: ComparedModels, comparison: Comparison, name: str, method: MatchingMethod,
     parts: Mapping[str, float] | None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Match one model once per seed, with the random numbers of the study's runs."""
+    """Match a model once per seed, with the study's random numbers; return its gaps by column."""
     measured = method.score.measure(comparison.source, comparison.target, method.epsilon)
     sets = SortedSets.of_scores(comparison.source, comparison.target, method.criterion, measured)
     matched = MatchedModel.of(comparison, method, compared.seeds, name, sets.plan)
@@ -322,11 +329,11 @@ def _quantities(
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
-    """Draw matched gaps and unmatched shares of every model on every score."""
+    """Plot matched gaps and unmatched shares of every model on every score, and their means."""
     ranked = table[table["scale"] == RANKS]
     matchings = ranked["matching"].unique().tolist()
     scores = [score for score in Uncertainty if score in set(ranked["score"])]
-    models = _models(ranked)["model"].nunique()
+    models = _single_model_rows(ranked)["model"].nunique()
     label = "mean over models" if models > 1 else f"matched gap, {level_text(confidence)} interval"
     size = 1.2 + 0.82 * style.COLUMN_WIDTH * len(matchings), 1.6 + 0.2 * len(scores)
     title = f"{table['pair'].iloc[0]}: matched by different scores, {counted(models, 'model')}"
@@ -341,12 +348,12 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
             ):
                 if models > 1:
                     values = (100 * rows.loc[rows["score"] == score, column] for score in scores)
-                    of_rows = enumerate(of_score.to_numpy(np.float64) for of_score in values)
-                    draw_rows(panel, dict(of_rows), look.color)
+                    by_row = enumerate(of_score.to_numpy(np.float64) for of_score in values)
+                    draw_rows(panel, dict(by_row), look.color)
                 means = rows.groupby("score").mean(numeric_only=True).reindex(scores)
                 bounds = "none" if models > 1 else column
                 intervals(panel, means, [Series(column, look, label, bounds)])
-            mean_gap = 100 * _models(rows)["gap"].mean()
+            mean_gap = 100 * _single_model_rows(rows)["gap"].mean()
             gaps.axvline(mean_gap, label="gap of all datapoints", **style.REFERENCE)
             style.draw_zero(gaps, upright=True)
             gaps.set_xlabel("Matched gap (points)")
@@ -356,13 +363,13 @@ def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
     return figure
 
 
-def _models(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per single model."""
+def _single_model_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of one score, confidence, which single models have and ensembles have not."""
     return table[table["score"] == Uncertainty.CONFIDENCE]
 
 
 class ScoreComparisonSettings(PairTableSettings):
-    """Pairs that are matched on several uncertainty scores."""
+    """Pairs that are matched on several uncertainty scores, and what the scores are fitted on."""
 
     validation: DatasetName | None = Field(
         None, description="Dataset that a temperature is fitted on; no set of the pairs"
@@ -376,7 +383,7 @@ class ScoreComparisonSettings(PairTableSettings):
 
 
 class ScoreComparison(PairTableAnalysis):
-    """Match every model on several uncertainty scores, all of them on ranks."""
+    """Compare the gaps of every model when it is matched on several uncertainty scores."""
 
     name: ClassVar[str] = "score_comparison"
     caption: ClassVar[str] = (
@@ -389,7 +396,7 @@ class ScoreComparison(PairTableAnalysis):
     has_figure: ClassVar[bool] = True
 
     def check(self) -> None:
-        """Check pairs, models, ensembles and the validation set."""
+        """Check the members of ensembles, and the datasets that scores are fitted on."""
         super().check()
         for name, members in self.settings.ensembles.items():
             field = self.field("ensembles", name)
@@ -397,7 +404,7 @@ class ScoreComparison(PairTableAnalysis):
                 raise configuration_error(f"'{left_out[0]}' is left out", field=field)
             if name in self.study.models:
                 raise configuration_error(f"'{name}' is a model, too", field=field)
-        for name, dataset in self._labelled.items():
+        for name, dataset in self._fitting_sets.items():
             field = self.field(name)
             if not self.study.datasets[dataset].has_probabilities:
                 raise configuration_error(f"'{dataset}' has no prediction files", field=field)
@@ -408,29 +415,29 @@ class ScoreComparison(PairTableAnalysis):
                     raise configuration_error(problem, field=field, remedy=remedy)
 
     @property
-    def _labelled(self) -> dict[str, str]:
+    def _fitting_sets(self) -> dict[str, str]:
         """Labelled datasets that a temperature or class means are fitted on, by setting."""
-        both = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
-        return {name: dataset for name, dataset in both.items() if dataset is not None}
+        sets = {name: getattr(self.settings, name) for name in ("validation", "class_means")}
+        return {name: dataset for name, dataset in sets.items() if dataset is not None}
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """Datasets that a temperature or class means are fitted on: models are run on them, too."""
-        names = [name for name in self._labelled.values() if name in self.study.datasets]
+        """Datasets that a temperature or class means are fitted on, which need predictions."""
+        names = [name for name in self._fitting_sets.values() if name in self.study.datasets]
         return tuple(dict.fromkeys(names)) if self.settings.pairs else ()
 
     @property
     def runs_per_seed(self) -> int:
-        """Six scores on ranks, four as they are, and the splits of their references."""
+        """66: six scores on ranks, four as they are, and the splits of their references."""
         return 66
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the prediction files on a pair and on the datasets of `evaluated`."""
+        """Return the prediction files on a pair and on the datasets that scores are fitted on."""
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 
     def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the files on the datasets to fit on."""
+        """Return the arguments `validation` and `class_means` of `tabulate`: prediction files."""
         return {
             name: {
                 model: {
@@ -439,5 +446,5 @@ class ScoreComparison(PairTableAnalysis):
                 }
                 for model in self.models
             }
-            for name, dataset in self._labelled.items()
+            for name, dataset in self._fitting_sets.items()
         }

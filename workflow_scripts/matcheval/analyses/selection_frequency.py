@@ -44,7 +44,7 @@ BINS = 5  # of equal width over [0, 1]
 
 
 def read_counts(path: str | Path) -> pd.DataFrame:
-    """Read, for each datapoint, how many annotators saw it and how many selected it."""
+    """Read from a CSV file how many annotators saw, and how many selected, each datapoint."""
     counts = read_columns(path, COLUMNS)
     bad = (counts["n_selected"] < 0) | (counts["n_selected"] > counts["n_annotations"])
     if bad.any():
@@ -59,7 +59,7 @@ def read_counts(path: str | Path) -> pd.DataFrame:
 def tabulate(
     correctness: Correctness, dataset: str, file: str, *, confidence: float = 0.95
 ) -> pd.DataFrame:
-    """Tabulate accuracies by bins of the selection frequency."""
+    """Tabulate each model's accuracy in five bins of the datapoints' selection frequencies."""
     counts = read_counts(file)
     seen = counts[counts["n_annotations"] > 0]
     rows = correctness.rows_of(seen["index"].tolist(), file=file)
@@ -81,7 +81,7 @@ FEW = 30  # bins with fewer datapoints have hollow markers
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Plot accuracies against selection frequency, by bins."""
+    """Plot models' accuracies, and their mean, against the bins of selection frequency."""
     filled = table[table["n_bin"] > 0]
     if filled.empty:
         raise InputError("no datapoints with a selection frequency to plot")
@@ -115,7 +115,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
 
 
 class SelectionFrequencySettings(Settings):
-    """Datasets with their files; `""` for one that is sampled from a pool with annotations."""
+    """Datasets, each with its file; `""` for one that is sampled from a pool with annotations."""
 
     datasets: dict[CorrectName, str] = Field(
         {}, description="File of selection frequencies, by dataset"
@@ -137,7 +137,7 @@ class SelectionFrequency(DatasetTableAnalysis):
     file_columns: ClassVar[tuple[str, ...]] = tuple(COLUMNS)
 
     def check(self) -> None:
-        """Check also that the selection frequencies of every dataset are known."""
+        """Check that there is a file of selection frequencies for every dataset, given or built."""
         super().check()
         for dataset in self.dataset_files:
             if not self.file_of(dataset):
@@ -148,6 +148,6 @@ class SelectionFrequency(DatasetTableAnalysis):
                 )  # fmt: skip
 
     def file_of(self, dataset: str) -> str:
-        """Return the file of selection frequencies: the user's, or one written by sampling."""
+        """Return a dataset's file of selection frequencies: the user's, or that of its sampling."""
         built = self.study.built_datasets.get(dataset)
         return super().file_of(dataset) or (built.selection_frequencies if built else "")

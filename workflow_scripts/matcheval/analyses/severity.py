@@ -70,17 +70,17 @@ def tabulate(
     files: SuiteFiles, *, matchings: Mapping[str, MatchingMethod], seeds: Sequence[int],
     paired: bool = True, confidence: float = LEVEL,
 ) -> pd.DataFrame:  # fmt: skip
-    """Run the whole protocol from the base to itself and to every set of a suite."""
-    suite, base, of_base = files.suite, files.base, files.read(files.base)
+    """Tabulate gaps, their parts and matched gaps from a base to itself and each set of a suite."""
+    suite, base, on_base = files.suite, files.base, files.read(files.base)
     methods = {name: MatchingMethod.model_validate(m) for name, m in matchings.items()}
     rows: list[dict[str, Any]] = []
     others = [member for member in suite.members if member.dataset != base]
     for member in (Member(base, severity=0.0), *others):
-        sets = of_base if member.dataset == base else files.read(member.dataset)
+        on_set = on_base if member.dataset == base else files.read(member.dataset)
         pair = Pair(member.dataset, base, member.dataset, paired=paired, confidence=confidence)
         comparisons = tuple(
-            Comparison(model, pair, *both)
-            for model, *both in zip(files.models, of_base, sets, strict=True)
+            Comparison(model, pair, original, replication)
+            for model, original, replication in zip(files.models, on_base, on_set, strict=True)
         )
         blocks = None
         if paired:
@@ -90,17 +90,17 @@ def tabulate(
                 problem = f"'{member.dataset}' and the base '{base}': {error}"
                 raise InputError(problem, field="severity.paired") from error
         compared = ComparedModels(pair, comparisons, methods, tuple(seeds), blocks)
-        of_set = {
+        columns = {
             "suite": suite.name, "dataset": member.dataset, "group": member.group,
-            "subgroup": member.subgroup, "base": base, "paired": paired, "n": len(sets[0]),
+            "subgroup": member.subgroup, "base": base, "paired": paired, "n": len(on_set[0]),
             "severity": float("nan") if member.severity is None else member.severity,
         }  # fmt: skip
-        rows += [of_set | row for row in _rows(compared)]
+        rows += [columns | row for row in _model_rows(compared)]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
-    """Rows of all models and of their mean, by matching."""
+def _model_rows(compared: ComparedModels) -> Iterator[dict[str, Any]]:
+    """Yield, for each matching, the rows of all models and that of their mean."""
     binned = [bin_sets(*scored(comparison)) for comparison in compared.comparisons]
     parts, mean = decompose_models(
         binned, source_is_original=compared.sign == 1, blocks=compared.blocks,
@@ -136,7 +136,7 @@ _MATCHED = (style.MATCHED_GAP, style.UNMATCHED)
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Draw gap, both parts of it and matched gaps against severity, as means over models."""
+    """Plot gap, both parts of it and matched gaps against severity, in a panel per subgroup."""
     means = table[(table["model"] == MEAN) & table["severity"].notna()]
     base = means[means["dataset"] == means["base"]]
     shifted = means[means["dataset"] != means["base"]]
@@ -148,7 +148,7 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     with drawing(*size, title, legend_columns=2) as figure:
         axes = panels(figure, len(subgroups), _COLUMNS)
         for panel, subgroup in zip(axes, subgroups, strict=True):
-            _draw(panel, pd.concat([base, shifted[shifted["subgroup"] == subgroup]]))
+            _draw_panel(panel, pd.concat([base, shifted[shifted["subgroup"] == subgroup]]))
             panel.set_xticks(sorted(set(means["severity"])))
             panel.xaxis.set_major_formatter("{x:g}")
             panel.set_title(style.shortened(subgroup, 20), fontsize=style.NOTE_SIZE)
@@ -157,8 +157,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     return figure
 
 
-def _draw(axes: "style.Axes", table: pd.DataFrame) -> None:
-    """Draw means over the sets of equal severity, and the bands of their intervals."""
+def _draw_panel(axes: "style.Axes", table: pd.DataFrame) -> None:
+    """Draw gaps against severity, as means over sets of equal severity, with interval bands."""
     by_matching = dict(iter(table.groupby("matching", sort=False)))
     drawn = [(rows, part) for rows in [*by_matching.values()][:1] for part in _PARTS]
     for (matching, rows), look in zip(by_matching.items(), itertools.cycle(_MATCHED), strict=False):
@@ -182,7 +182,7 @@ class SeveritySettings(SuiteTableSettings):
 
 
 class Severity(SuiteTableAnalysis):
-    """Run the protocol from the base to every set of a suite."""
+    """Compare gaps from a base to every set of a suite with the severity of the sets' shifts."""
 
     name: ClassVar[str] = "severity"
     caption: ClassVar[str] = (
@@ -213,7 +213,7 @@ class Severity(SuiteTableAnalysis):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Also the matchings and seeds."""
+        """Options of `tabulate`: settings, and the matchings and seeds of the study."""
         matching = self.study.analysis(Matching)
         matchings = {n: m.model_dump(mode="json") for n, m in matching.settings.methods.items()}
         return super().options | {"matchings": matchings, "seeds": matching.seeds}

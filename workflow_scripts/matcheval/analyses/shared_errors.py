@@ -19,14 +19,14 @@ from matcheval.study.tables import DatasetTableAnalysis, DatasetTableSettings
 
 
 def tabulate(correctness: Correctness, dataset: str, file: str = "") -> pd.DataFrame:
-    """Compare the errors of every two models."""
+    """Tabulate, for every two models, the datapoints that both misclassify, and a Jaccard index."""
     if len(correctness.models) < 2:
         problem = "shared errors require at least two models, and there is one model"
         raise InputError(problem, file=dataset, field="shared_errors.datasets")
     wrong = (~correctness.right).astype(np.float64)
-    both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(correctness)
+    n_both, n_wrong, n = wrong @ wrong.T, wrong.sum(axis=1), len(correctness)
     first, second = np.triu_indices(len(correctness.models), k=1)
-    a, b, shared = n_wrong[first], n_wrong[second], both[first, second]
+    a, b, shared = n_wrong[first], n_wrong[second], n_both[first, second]
     names = np.array(correctness.models)
     return pd.DataFrame({
         "model": names[first], "other": names[second], "dataset": dataset, "n": n,
@@ -36,17 +36,17 @@ def tabulate(correctness: Correctness, dataset: str, file: str = "") -> pd.DataF
     })[SCHEMA.names]  # fmt: skip
 
 
-def by_model(table: pd.DataFrame) -> pd.DataFrame:
-    """Average shared errors over the other models, for each model."""
+def summarise_by_model(table: pd.DataFrame) -> pd.DataFrame:
+    """Return each model's accuracy, mean Jaccard index, and the model with most similar errors."""
     mirrored = {"model": "other", "other": "model", "n_wrong_other": "n_wrong"}
-    both = pd.concat([table, table.drop(columns="n_wrong").rename(columns=mirrored)])
+    both_ways = pd.concat([table, table.drop(columns="n_wrong").rename(columns=mirrored)])
     rows = []
-    for model, of_model in both.groupby("model", sort=False):
-        nearest = of_model.sort_values(["jaccard", "other"], ascending=[False, True]).iloc[0]
+    for model, pairs in both_ways.groupby("model", sort=False):
+        nearest = pairs.sort_values(["jaccard", "other"], ascending=[False, True]).iloc[0]
         rows.append({
             "model": model, "accuracy": 1 - nearest["n_wrong"] / nearest["n"],
-            "jaccard": of_model["jaccard"].mean(),
-            "jaccard_by_chance": of_model["jaccard_by_chance"].mean(),
+            "jaccard": pairs["jaccard"].mean(),
+            "jaccard_by_chance": pairs["jaccard_by_chance"].mean(),
             "nearest": nearest["other"], "jaccard_nearest": nearest["jaccard"],
         })  # fmt: skip
     return pd.DataFrame(rows).sort_values(
@@ -65,7 +65,7 @@ SCHEMA = TableSchema(
     Column("n_wrong_both", pa.int64(), "datapoints", "misclassified by both"),
     fraction("jaccard", "n_wrong_both over the number that either misclassifies; NaN if 0"),
     fraction("jaccard_by_chance", "the same, if errors were independent"),
-    summary=by_model,
+    summary=summarise_by_model,
     shown={
         "Model": "{model}", "Accuracy (%)": "{accuracy:.1%}", "Mean Jaccard index": "{jaccard:.3f}",
         "By chance": "{jaccard_by_chance:.3f}", "Most alike": "{nearest}",
@@ -75,10 +75,12 @@ SCHEMA = TableSchema(
 
 
 def _jaccard(
-    a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], both: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    union = a + b - both
-    return np.divide(both, union, out=np.full_like(union, np.nan), where=union > 0)
+    n_first: npt.NDArray[np.float64], n_second: npt.NDArray[np.float64],
+    n_both: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:  # fmt: skip
+    """Compute the Jaccard index of two sets from their sizes; NaN if both are empty."""
+    n_either = n_first + n_second - n_both
+    return np.divide(n_both, n_either, out=np.full_like(n_either, np.nan), where=n_either > 0)
 
 
 MOST_NAMED = 40  # models that fit on the axes with their names
@@ -87,8 +89,8 @@ _AROUND, _CHARACTER = 1.1, 0.05  # inches: colour bar and title; a character of 
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Draw the matrix of the Jaccard indices of every two models' errors."""
-    models = by_model(table)["model"].tolist()
+    """Plot the matrix of the Jaccard indices of every two models' errors."""
+    models = summarise_by_model(table)["model"].tolist()
     at = {model: i for i, model in enumerate(models)}
     matrix = np.full((len(models), len(models)), np.nan)
     first, second = table["model"].map(at), table["other"].map(at)
@@ -98,8 +100,8 @@ def plot(table: pd.DataFrame) -> "style.Figure":
     step = 1 + len(models) // 20
     ranks = ["" if i % step else str(i + 1) for i in range(len(models))]
     side = float(np.clip(_ROW * len(models), _LEAST, _MOST))
-    of_names = _CHARACTER * max(map(len, names)) if is_named else 0.6
-    width = max(side + of_names + _AROUND, style.COLUMN_WIDTH)
+    name_width = _CHARACTER * max(map(len, names)) if is_named else 0.6
+    width = max(side + name_width + _AROUND, style.COLUMN_WIDTH)
     title = f"{table['dataset'].iloc[0]}: {len(models)} models, most accurate first"
     mean, chance = table["jaccard"].mean(), table["jaccard_by_chance"].mean()
     note = f"Mean over pairs of models {mean:.2f}, by chance {chance:.2f}."

@@ -31,13 +31,14 @@ from matcheval.study.tables import SuiteFiles, SuiteTableAnalysis
 
 @dataclass
 class SuiteCorrectness:
-    """Reads the predictions on a suite and its base."""
+    """Reads which predictions on the sets of a suite, and on its base, are right."""
 
     files: SuiteFiles
     _bases: dict[Groups, Correctness] = field(default_factory=dict)
     _same_models: SameModels = field(default_factory=SameModels)
 
     def __post_init__(self) -> None:
+        """Find out the classes of every set, where they are known."""
         self._classes = {
             name: tuple(read_description(self.files.folders[name])["classes"])
             if name in self.files.folders
@@ -46,46 +47,50 @@ class SuiteCorrectness:
         }
 
     def __call__(self, name: str, member: Member) -> Correctness:
-        """Return which predictions on a set, or on the base, are right."""
+        """Return which predictions are right on a member's set, or on the base for the member."""
         if name != self.files.base:
-            return self._read(name, member.groups, member.all_labels)
+            return self._read_correctness(name, member.groups, member.all_labels)
         if member.groups not in self._bases:
-            self._bases[member.groups] = self._read(name, member.groups, "")
+            self._bases[member.groups] = self._read_correctness(name, member.groups, "")
         return self._bases[member.groups]
 
     @property
-    def labels(self) -> dict[str, npt.NDArray[np.int64]]:
-        """Labels of the classes that count, by dataset; of those only that have not all."""
+    def counting(self) -> dict[str, npt.NDArray[np.int64]]:
+        """Labels of the classes that count, for each dataset on which not all classes do.
+
+        Raises an error if a set's classes are others than the base's.
+        """
         labels, base, suite = {}, self.files.base, self.files.suite
-        of_base = self._classes[base]
+        base_classes = self._classes[base]
         for member in suite.members:
-            of_set = self._classes[member.dataset]
-            if of_set and of_base and of_set != of_base:
-                difference = compare_classes(of_set, of_base)
+            set_classes = self._classes[member.dataset]
+            if set_classes and base_classes and set_classes != base_classes:
+                difference = compare_classes(set_classes, base_classes)
                 raise configuration_error(
                     f"dataset '{member.dataset}' has, against the base '{base}', {difference}",
                     field=f"suite_accuracies.suites.{suite.name}",
                 )
             if member.counting:
-                classes = list(of_set or of_base or ())
+                classes = list(set_classes or base_classes or ())
                 labels[member.dataset] = np.array(list(map(classes.index, member.counting)))
         return labels
 
-    def _read(self, name: str, groups: Groups, all_labels: str) -> Correctness:
+    def _read_correctness(self, name: str, groups: Groups, all_labels: str) -> Correctness:
+        """Read correctness on a set; with a file `all_labels`, any label of an image is right."""
         files = self.files
         classes = self._classes[name] or self._classes[files.base] or ()
         several = None
         if all_labels:
             several = suites.AllLabels(Path(all_labels), files.folders[name], groups).read()
 
-        def right(predictions: Predictions) -> npt.NDArray[np.bool_]:
+        def is_right(predictions: Predictions) -> npt.NDArray[np.bool_]:
             if several is None and not groups:
                 return predictions.correct
             labels = predictions.label if several is None else several[predictions.index]
             return suites.right_predictions(predictions.prediction, labels, groups, classes)
 
         return dataset_correctness(
-            files.specs[name], files.models, files.paths(name), right, self._same_models
+            files.specs[name], files.models, files.paths(name), is_right, self._same_models
         )
 
 
@@ -121,24 +126,27 @@ SCHEMA = tables.TableSchema(
 
 
 def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
-    """Tabulate accuracies of predictions on file; see `tabulate_suite`."""
+    """Read the predictions on a suite and its base, and tabulate accuracies on its sets."""
     correctness = SuiteCorrectness(files)
-    return tabulate_suite(files.suite, files.base, correctness, correctness.labels, confidence)
+    return tabulate_suite(files.suite, files.base, correctness, correctness.counting, confidence)
 
 
 def tabulate_suite(
     suite: Suite, base: str, correctness: Callable[[str, Member], Correctness],
     labels: Mapping[str, npt.NDArray[np.int64]], confidence: float = 0.95,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate the accuracies of models on the sets of a suite and on the base."""
+    """Tabulate models' accuracies on the sets of a suite, and their gaps to a base.
+
+    `labels` are the classes that count, by dataset; on other sets, all do.
+    """
     rows = []
     for member in suite.members:
-        of_member, chosen = correctness(member.dataset, member), labels.get(member.dataset)
-        on_set = _of_classes(of_member, chosen, member.dataset, suite.name)
-        on_base = _of_classes(correctness(base, member), chosen, base, suite.name)
-        for model, correct, correct_base in zip(of_member.models, on_set, on_base, strict=True):
-            of_set = accuracy_columns("set", correct, confidence)
-            of_base = accuracy_columns("base", correct_base, confidence)
+        on_member, counting = correctness(member.dataset, member), labels.get(member.dataset)
+        on_set = _correct_in_classes(on_member, counting, member.dataset, suite.name)
+        on_base = _correct_in_classes(correctness(base, member), counting, base, suite.name)
+        for model, set_correct, base_correct in zip(on_member.models, on_set, on_base, strict=True):
+            of_set = accuracy_columns("set", set_correct, confidence)
+            of_base = accuracy_columns("base", base_correct, confidence)
             rows.append({
                 "model": model, "suite": suite.name, "dataset": member.dataset,
                 "group": member.group, "subgroup": member.subgroup, "base": base,
@@ -149,13 +157,13 @@ def tabulate_suite(
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _of_classes(
-    correctness: Correctness, chosen: npt.NDArray[np.int64] | None, dataset: str, suite: str
+def _correct_in_classes(
+    correctness: Correctness, labels: npt.NDArray[np.int64] | None, dataset: str, suite: str
 ) -> npt.NDArray[np.bool_]:
-    """Return the correctness of the datapoints of some classes, by model."""
-    if chosen is None:
+    """Return which predictions are right, by model, on the datapoints of some classes or of all."""
+    if labels is None:
         return correctness.right
-    rows = np.isin(correctness.labels, chosen)
+    rows = np.isin(correctness.labels, labels)
     if not rows.any():
         problem = f"dataset '{dataset}' has no datapoints of the classes of a member"
         remedy = "Correct 'classes', or leave the set out"
@@ -169,7 +177,7 @@ _PAGE, _HIGHEST = 9.5, 40.0  # inches
 
 
 def plot(table: pd.DataFrame) -> "style.Figure":
-    """Draw the accuracy of every model on every set, with the mean over models."""
+    """Plot the accuracy of every model on every set, and means over models on set and base."""
     sets = table.groupby("dataset", sort=False)
     first, models = sets.first(), table["model"].nunique()
     means = 100 * sets[["accuracy_set", "accuracy_base"]].mean()
@@ -207,7 +215,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
     )
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that correctness is known of all sets, and the classes that members name."""
+        """Check that correctness on all sets can be known, and that members' classes exist."""
         study, field = self.study, f"suites.{name}"
         check_need(self.study, base, Need.CORRECTNESS, self.field("suites", name))
         for member in study.suites[name].members:
@@ -221,7 +229,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
                     problem = f"'{dataset}' has no prediction files, which groups of classes need"
                     remedy = "Leave 'groups' out, or the suite out of suite_accuracies"
                     raise configuration_error(problem, field=field, remedy=remedy)
-            spec = study.labelled_like(member.dataset)
+            spec = study.label_source(member.dataset)
             classes = spec.settings.known_classes
             if member.counting and classes is not None:
                 suites.check_subset(name, member, classes)
@@ -230,7 +238,7 @@ class SuiteAccuracies(SuiteTableAnalysis):
                 raise configuration_error(problem, field=field, remedy="Leave 'classes' out")
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return also the descriptions of the sets, whose classes are compared."""
+        """Return the prediction files, and the sets' descriptions, which list their classes."""
         names, study = self.datasets_of(wildcards.suite), self.study
         with_images = [name for name in names if study.datasets[name].has_images]
         described = (file for name in with_images for file in study.description_inputs(name)[:1])

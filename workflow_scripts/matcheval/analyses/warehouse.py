@@ -18,7 +18,7 @@ from matcheval.warehouse.settings import read_warehouse, reference_settings
 
 
 class WarehouseSet(DatasetKind):
-    """A set of a warehouse, which a suite names by `warehouse`."""
+    """A set of a warehouse, exported as a dataset; suites name such sets by `warehouse`."""
 
     kind: Literal["warehouse_set"]
     warehouse: PathText = Field(description="The warehouse's file (docs/datasets.md)")
@@ -27,16 +27,16 @@ class WarehouseSet(DatasetKind):
 
     @property
     def pixel_format(self) -> PixelFormat:
-        """RGB images of this side."""
+        """RGB images, `side` pixels high and wide."""
         return PixelFormat(self.side)
 
 
 class WarehouseAnalysisSettings(Settings):
-    """Warehouses have their settings in files of their own."""
+    """No settings: warehouses have them in files of their own."""
 
 
 class Warehouse(Analysis):
-    """Builds the datasets of kind `warehouse_set`, and documents their warehouses."""
+    """Build the datasets of kind `warehouse_set`, and document their warehouses."""
 
     name: ClassVar[str] = "warehouse"
     Settings: ClassVar[type[WarehouseAnalysisSettings]] = WarehouseAnalysisSettings
@@ -50,7 +50,7 @@ class Warehouse(Analysis):
 
     @cached_property
     def exported(self) -> dict[str, WarehouseSet]:
-        """The study's datasets that are built by a warehouse, by name."""
+        """The study's datasets of kind `warehouse_set`, which warehouses export, by name."""
         return {
             name: WarehouseSet.model_validate({"kind": spec.kind, **spec.options})
             for name, spec in self.study.datasets.items()
@@ -58,114 +58,117 @@ class Warehouse(Analysis):
         }
 
     @cached_property
-    def used(self) -> dict[str, manifest.Warehouse]:
-        """The study's warehouses, by name."""
+    def warehouses(self) -> dict[str, manifest.Warehouse]:
+        """The warehouses of the study's datasets, by name; no two may have the same name."""
         warehouses: dict[str, manifest.Warehouse] = {}
         for file in dict.fromkeys(dataset.warehouse for dataset in self.exported.values()):
-            used = manifest.Warehouse(read_warehouse(file), file)
-            name = used.settings.warehouse
+            warehouse = manifest.Warehouse(read_warehouse(file), file)
+            name = warehouse.settings.warehouse
             if other := warehouses.get(name):
                 problem, remedy = "is the name of two warehouses", f"Rename that of {other.file}"
                 raise InputError(f"'{name}' {problem}", file=file, remedy=remedy)
-            warehouses[name] = used
+            warehouses[name] = warehouse
         return warehouses
 
     def check(self) -> None:
         """Check the files of the warehouses, and the names of their sets."""
-        for used in self.used.values():
-            assert used.reviews is not None  # read once, so that its errors are told now
+        for warehouse in self.warehouses.values():
+            assert warehouse.reviews is not None  # read once, so that its errors are told now
         for name, dataset in self.exported.items():
             field = f"datasets.{name}.set"
-            sets = self._of(dataset).sets
+            sets = self._warehouse_of(dataset).sets
             check_known("set", [dataset.set], sets, file="configuration", field=field)
 
     @property
     def targets(self) -> list[str]:
-        """The sets and documents of the warehouses."""
+        """Files of the exported datasets, and the documents of their warehouses."""
         sets = [file for name in self.exported for file in self.study.dataset_inputs(name)]
-        documents = [f.replace("{warehouse}", name) for name in self.used for f in self.documents]
+        names = self.warehouses
+        documents = [f.replace("{warehouse}", name) for name in names for f in self.documents]
         return [*sets, *documents]
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """The datasets that warehouses build."""
+        """The datasets that warehouses export, by name."""
         return {name: BuiltDataset((), WAREHOUSE_VERSION) for name in self.exported}
 
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Warehouses, whose results studies share."""
-        used = self.used.items()
-        return {"warehouse": {name: w.settings.model_dump(mode="json") for name, w in used}}
+        """Settings of the warehouses, whose results studies share, by name."""
+        warehouses = self.warehouses.items()
+        return {"warehouse": {name: w.settings.model_dump(mode="json") for name, w in warehouses}}
 
     @property
     def sets(self) -> list[str]:
         """Names of the sets of all warehouses."""
-        return [name for used in self.used.values() for name in used.sets]
+        return [name for w in self.warehouses.values() for name in w.sets]
 
     @property
     def references(self) -> list[str]:
-        """Names of the sets that warehouses are compared with."""
-        return [name for used in self.used.values() for name in used.settings.against]
+        """Names of the sets against which warehouses are searched for duplicates."""
+        return [name for w in self.warehouses.values() for name in w.settings.against]
 
-    def _place(self, used: manifest.Warehouse) -> list[str]:
-        folder = self.folder.replace("{warehouse}", used.settings.warehouse)
-        return ["--warehouse", used.file, "--folder", folder]
+    def _warehouse_options(self, warehouse: manifest.Warehouse) -> list[str]:
+        folder = self.folder.replace("{warehouse}", warehouse.settings.warehouse)
+        return ["--warehouse", warehouse.file, "--folder", folder]
 
     def arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the options that name a warehouse and the folder of its results."""
-        return self._place(self.used[wildcards.warehouse])
+        """Return the command-line options for a warehouse's file and the folder of its results."""
+        return self._warehouse_options(self.warehouses[wildcards.warehouse])
 
-    def published(self, wildcards: Wildcards) -> list[str]:
-        """Return the names of the downloads of a set that a warehouse is compared with."""
-        block = self.used[wildcards.warehouse].settings.against[wildcards.compared]
+    def downloads(self, wildcards: Wildcards) -> list[str]:
+        """Return the names of the published files of a set that a warehouse is compared with."""
+        block = self.warehouses[wildcards.warehouse].settings.against[wildcards.compared]
         return list(reference_settings(wildcards.compared, block).published_files)
 
     def read_state(self, wildcards: Wildcards) -> Any:
-        """Return what the reading of a set depends on."""
-        used = self.used[wildcards.warehouse]
-        return reading_state(used.sets[wildcards.set], used.settings)
+        """Return a digest that changes when a set has to be read again."""
+        warehouse = self.warehouses[wildcards.warehouse]
+        return reading_state(warehouse.sets[wildcards.set], warehouse.settings)
 
     def reference_state(self, wildcards: Wildcards) -> Any:
-        """Return what the hashes of a set to compare with depend on."""
-        return reference_state(wildcards.compared, self.used[wildcards.warehouse].settings)
+        """Return a digest that changes when a set to compare with has to be hashed again."""
+        return reference_state(wildcards.compared, self.warehouses[wildcards.warehouse].settings)
 
     def search_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what a search for duplicates depends on."""
-        used = self.used[wildcards.warehouse]
-        return [used.settings.duplicates.distance, list(used.sets), WAREHOUSE_VERSION]
+        """Return the values that the search for duplicates depends on: a change repeats it."""
+        warehouse = self.warehouses[wildcards.warehouse]
+        return [warehouse.settings.duplicates.distance, list(warehouse.sets), WAREHOUSE_VERSION]
 
     def decide_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what decisions on a set depend on."""
-        used, name = self.used[wildcards.warehouse], wildcards.set
-        chosen = used.settings.model_dump(
+        """Return the values that the decisions on a set depend on: a change repeats them."""
+        warehouse, name = self.warehouses[wildcards.warehouse], wildcards.set
+        chosen = warehouse.settings.model_dump(
             mode="json", include={"duplicates", "review", "licences"},
             exclude={"review": {"decisions"}},
         )  # fmt: skip
-        images = used.sets[name]
+        images = warehouse.sets[name]
         about = [images.group, images.source, images.style, images.colour]
-        return [used.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
+        return [warehouse.reviews[name].state, chosen, about, WAREHOUSE_VERSION]
 
     def export_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the options that export a set as a dataset."""
+        """Return the command-line options of the job that exports a set as a dataset."""
         dataset = self.exported[wildcards.dataset]
         return [
-            *self._place(self._of(dataset)), "--name", dataset.set, "--side", str(dataset.side),
+            *self._warehouse_options(self._warehouse_of(dataset)), "--name", dataset.set,
+            "--side", str(dataset.side),
             "--output", self.study.dataset_folder(wildcards.dataset),
         ]  # fmt: skip
 
     def export_input(self, wildcards: Wildcards) -> str:
-        """Return the table of the images that are exported."""
+        """Return the file of the table that says which images of a set are exported."""
         dataset = self.exported[wildcards.dataset]
-        return self.images.file(warehouse=self._of(dataset).settings.warehouse, set=dataset.set)
+        name = self._warehouse_of(dataset).settings.warehouse
+        return self.images.file(warehouse=name, set=dataset.set)
 
     def export_state(self, wildcards: Wildcards) -> list[Any]:
-        """Return what an exported set depends on."""
-        settings = self._of(self.exported[wildcards.dataset]).settings
+        """Return the values that the export of a set depends on: a change repeats it."""
+        settings = self._warehouse_of(self.exported[wildcards.dataset]).settings
         return [settings.export.fit, list(settings.class_names), WAREHOUSE_VERSION]
 
     def document_state(self, wildcards: Wildcards) -> Any:
-        """Return what the documents of a warehouse depend on."""
-        return self.used[wildcards.warehouse].settings.model_dump(mode="json")
+        """Return the settings that a warehouse's documents depend on: a change repeats them."""
+        return self.warehouses[wildcards.warehouse].settings.model_dump(mode="json")
 
-    def _of(self, dataset: WarehouseSet) -> manifest.Warehouse:
-        return next(used for used in self.used.values() if used.file == dataset.warehouse)
+    def _warehouse_of(self, dataset: WarehouseSet) -> manifest.Warehouse:
+        return next(w for w in self.warehouses.values() if w.file == dataset.warehouse)

@@ -73,7 +73,7 @@ class MatchResult(Shown):
     _pair: str = field(repr=False)
 
     def __str__(self) -> str:
-        """Return what was matched, and means over the seeds."""
+        """Return text: what was matched, matched accuracies and the share of unmatched targets."""
         accuracies = self.matched_accuracy_source, self.matched_accuracy_target
         source, target = (f"{100 * accuracy:.2f} %" for accuracy in accuracies)
         return (
@@ -83,7 +83,7 @@ class MatchResult(Shown):
         )
 
     def to_pandas(self, table: Table = "runs", *, all: bool = False) -> "pd.DataFrame":
-        """Return one of the result tables.
+        """Return the results of all runs, or the matched pairs, as a table.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class MatchResult(Shown):
         return columns_of(self._runs.select(RUNS.names).to_pandas(), _FEW, every=all)
 
     def plot(self) -> "Figure":
-        """Draw accuracy against confidence in bins, of both sets and their matched subsets."""
+        """Draw accuracy against confidence in bins, for both sets and their matched subsets."""
         from matcheval.protocol.reliability import plot_reliability
 
         return plot_reliability(self._matched)
@@ -262,7 +262,7 @@ def compare(
             "compare(original, replication, model=model)"
         )
         warnings.warn(message, DeprecationWarning, stacklevel=2)
-    name = model_name or _name_of(model)
+    name = model_name or _default_name(model)
     options = PairOptions(
         criteria, epsilon, seeds, pair, name, source, paired, groups_shared, names
     )
@@ -271,7 +271,7 @@ def compare(
         raise InputError(f"margin is {margin!r:.60}", remedy=remedy)
     kinds: Sequence[type[PairTableAnalysis]] = ()
     if analyses:
-        kinds = _chosen_analyses([analyses] if isinstance(analyses, str) else analyses)
+        kinds = _find_analyses([analyses] if isinstance(analyses, str) else analyses)
     if model and _is_images(original):
         network = pretrained_model(model) if isinstance(model, str) else model
         original, replication = (
@@ -281,12 +281,13 @@ def compare(
         original, replication, options, columns, classes, first_label, labels_are_true,
         progress=progress,
     )  # fmt: skip
-    from matcheval.api.comparison import AnalysisTable, ComparisonResult
+    from matcheval.api.analysis_table import AnalysisTable
+    from matcheval.api.comparison import ComparisonResult
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.jobs import tabulate_runs
     from matcheval.protocol.verdicts import verdicts, with_accuracies
 
-    tables_of = {
+    analysis_tables = {
         kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(compared))
         for kind in tracked(kinds, "analyses", progress=progress)
     }
@@ -299,53 +300,53 @@ def compare(
     }
     (verdict,) = verdicts(rows, by_matching, margin=margin)
     shares = {c: float(t["fraction_unmatched_mean"].mean()) for c, t in tables.items()}
-    gaps = map(GapEstimate._of, rows)
+    gaps = map(GapEstimate._from_row, rows)
     result = ComparisonResult(
-        title=_title(compared), original=compared.pair.original,
+        title=_comparison_title(compared), original=compared.pair.original,
         replication=compared.pair.replication, source=compared.comparisons[0].source_name,
         models=tuple(comparison.model for comparison in compared.comparisons),
         gaps={gap.criterion: gap for gap in gaps},
         verdict=replace(verdict, next_step=advice_for_caller(verdict.next_step)),
         warnings=tuple(warnings_of(compared, shares)), notes=compared.notes,
-        analyses=tuple(tables_of), _compared=compared, _estimates=estimates, _tables=tables,
-        _analyses=tables_of, _margin=margin,
+        analyses=tuple(analysis_tables), _compared=compared, _estimates=estimates, _tables=tables,
+        _analyses=analysis_tables, _margin=margin,
         _asked=f"matcheval.compare(..., source={source!r}, criteria={[*compared.methods]}, "
         f"epsilon={epsilon}, margin={margin}, seeds={seeds}, pair={pair!r}, paired={paired}, "
-        f"groups_shared={groups_shared}, analyses={[*tables_of]})",
+        f"groups_shared={groups_shared}, analyses={[*analysis_tables]})",
     )  # fmt: skip
     warn_each(result.warnings)
     return result
 
 
-def _name_of(model: Any) -> str:
-    """Return what a model is called: a function by its name, a network by its class."""
+def _default_name(model: Any) -> str:
+    """Name a model that the caller does not: a function by its name, a network by its class."""
     if isinstance(model, str):
         return model.removeprefix("hf://")
     return str(getattr(model, "__name__", type(model).__name__))
 
 
-def _chosen_analyses(names: Sequence[str]) -> "list[type[PairTableAnalysis]]":
-    """Find analyses by their names; those of studies are imported only if there are any."""
+def _find_analyses(names: Sequence[str]) -> "list[type[PairTableAnalysis]]":
+    """Return the analyses of a pair that have these names; raise an error for any other."""
     from matcheval.protocol.analysis import PairTableAnalysis
     from matcheval.registry import ANALYSES
 
-    of_pairs = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
+    pair_analyses = {kind.name: kind for kind in ANALYSES if issubclass(kind, PairTableAnalysis)}
     for name in names:
-        if name not in of_pairs and name in {kind.name for kind in ANALYSES}:
-            remedy = f"Here there are {', '.join(of_pairs)}"
+        if name not in pair_analyses and name in {kind.name for kind in ANALYSES}:
+            remedy = f"Here there are {', '.join(pair_analyses)}"
             raise InputError(f"the analysis '{name}' needs a study", remedy=remedy)
-    check_known("analysis", names, of_pairs)
-    return [of_pairs[name] for name in dict.fromkeys(names)]
+    check_known("analysis", names, pair_analyses)
+    return [pair_analyses[name] for name in dict.fromkeys(names)]
 
 
 def _is_images(data: object) -> bool:
-    """Whether data are images to run a model on, and no predictions."""
+    """Whether data are images to run a model on, rather than predictions."""
     is_table = hasattr(data, "__arrow_c_stream__")
     return not (is_table or isinstance(data, str | os.PathLike | Mapping))
 
 
-def _title(compared: "ComparedModels") -> str:
-    """Say what is compared: a model by its name, if it has one."""
+def _comparison_title(compared: "ComparedModels") -> str:
+    """Return a title: the model, if it has a name, or the number of models, and the sets."""
     sets = " against ".join(
         name if origin in (name, name.rpartition(" (")[2][:-1]) else f"{name} ({origin})"
         for origin, name in compared.pair.datasets.items()
@@ -371,7 +372,7 @@ def match(
     first_label: int = 0,
     labels_are_true: bool = False,
 ) -> MatchResult:
-    """Match every datapoint of a target with one of a source whose confidence is the same.
+    """Match each datapoint of the target set with one of the source of about equal confidence.
 
     The numbers are those of `matched-eval match`.
 

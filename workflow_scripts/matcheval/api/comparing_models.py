@@ -24,7 +24,7 @@ from matcheval.predictions.inputs import Data, Estimate, Shown
 from matcheval.predictions.layout import Layout, class_names
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth, suspicions
-from matcheval.protocol.compared_models import differing
+from matcheval.protocol.compared_models import describe_other_datapoints
 from matcheval.protocol.comparisons import groups, groups_of_models, paired_images
 from matcheval.statistics.claims import FEW_GROUPS, Strength
 from matcheval.statistics.intervals import LEVEL, mcnemar
@@ -116,11 +116,12 @@ class ModelComparison(Shown):
         return f"{strength}: {better} is more accurate than {other}, by {points}."
 
     def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
+        """Return the lines and the table that a notebook shows."""
         sets = f"{self.first} against {self.second}, on the same {self.n:,} datapoints"
         return [sets, self.verdict], self.to_pandas()
 
     def to_pandas(self, table: str = "numbers", *, all: bool = False) -> pd.DataFrame:
-        """Return a table of the results.
+        """Return the numbers, or the datapoints that are predicted differently, as a table.
 
         Parameters
         ----------
@@ -162,7 +163,7 @@ class ModelComparison(Shown):
         return plot_intervals([row], "Difference of accuracies (points)", zero=True, ax=ax)
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the datapoints of different predictions to a folder, which is made if need be.
+        """Write the datapoints that the models predict differently to a folder, made if need be.
 
         The files `disagreements.csv` and `disagreements.parquet`, whose paths are returned, replace
         those of an earlier comparison.
@@ -224,34 +225,34 @@ def compare_models(
     read = [read_predictions(source, layout) for source in sources]
     if names is None:
         named = [
-            of.metadata.get("model") or set_name(source, "")
-            for of, source in zip(read, sources, strict=True)
+            predictions.metadata.get("model") or set_name(source, "")
+            for predictions, source in zip(read, sources, strict=True)
         ]
         names = distinct_names(named, sources, ROLES)
     alignment = Alignment()
-    placed = [alignment.place(of, source) for of, source in zip(read, sources, strict=True)]
-    _check_start(placed[0], placed[1], names)
+    placed = [alignment.place(*pair) for pair in zip(read, sources, strict=True)]
+    _check_first_index(placed[0], placed[1], names)
     shared, left_out = shared_datapoints(dict(zip(names, placed, strict=True)))
     a, b = shared.values()
     if a.datapoints_digest != b.datapoints_digest:
         raise InputError(
-            f"{names[1]} is not of the datapoints of {names[0]}: {differing(b, a)}",
+            f"{names[1]} is not of the datapoints of {names[0]}: {describe_other_datapoints(b, a)}",
             remedy="Give the predictions of both models on the same images",
         )  # fmt: skip
-    of_all = groups_of_models((a, b), sources)
-    blocks = paired_images(a, b) if of_all is None else groups(of_all, of_all, shared=True)
+    group = groups_of_models((a, b), sources)
+    blocks = paired_images(a, b) if group is None else groups(group, group, shared=True)
     row = paired_row(a.correct, b.correct, blocks, LEVEL)
     only_first = int((a.correct & ~b.correct).sum())
     only_second = int((b.correct & ~a.correct).sum())
     both_right = int((a.correct & b.correct).sum())
     warnings = [*left_out, *check_truth((a.correct, b.correct), layout, sources[0])]
-    for name, of in shared.items():
-        texts = suspicions(of.label, of.prediction, of.probability, of.metadata)
+    for name, side in shared.items():
+        texts = suspicions(side.label, side.prediction, side.probability, side.metadata)
         warnings += [f"{name}: {text}" for text in texts]
     if np.array_equal(a.prediction, b.prediction):
         warnings.append("both models predict the same: is a file compared with itself?")
     notes = [*layout.notes, *notes_of(names[0], placed[0]), *notes_of(names[1], placed[1])]
-    if not all(of.is_identified for of in placed):
+    if not all(predictions.is_identified for predictions in placed):
         notes.append(_BY_ORDER)
     result = ModelComparison(
         *names, n=len(a), accuracy_first=row["accuracy_original"],
@@ -266,8 +267,8 @@ def compare_models(
     return result
 
 
-def _check_start(first: Predictions, second: Predictions, names: tuple[str, str]) -> None:
-    """Refuse indices of the same rows of which those of one file are higher by 1."""
+def _check_first_index(first: Predictions, second: Predictions, names: tuple[str, str]) -> None:
+    """Raise an error if one file counts the same datapoints from 0, the other from 1."""
     if len(first) != len(second) or not np.array_equal(first.label, second.label):
         return
     shift = (second.index - first.index).astype(int)
@@ -280,7 +281,7 @@ def _check_start(first: Predictions, second: Predictions, names: tuple[str, str]
 
 
 def describe(result: ModelComparison, where: str) -> str:
-    """Return all numbers and the first datapoints; `where` says where the others are."""
+    """Return the comparison as text: numbers, and first datapoints; `where` says where more are."""
     first, second = (shortened(name, _NAME_WIDTH) for name in (result.first, result.second))
     design = f"by {result._n_groups} groups" if result._n_groups else "by image"
     accuracies = [f"{100 * part:.2f} %" for part in (result.accuracy_first, result.accuracy_second)]
@@ -301,7 +302,7 @@ def describe(result: ModelComparison, where: str) -> str:
         cells = [
             (
                 shortened(row["datapoint"], _NAME_WIDTH), row["label"],
-                *(f"{row[of]} ({100 * row[f'{of}_probability']:.1f} %)" for of in ROLES),
+                *(f"{row[r]} ({100 * row[f'{r}_probability']:.1f} %)" for r in ROLES),
             )
             for _, row in rows.iterrows()
         ]  # fmt: skip
@@ -313,7 +314,7 @@ def describe(result: ModelComparison, where: str) -> str:
 
 
 def _disagreements(first: Predictions, second: Predictions, layout: Layout) -> pd.DataFrame:
-    """Tabulate the datapoints of other predicted classes, the most confident wrong one first."""
+    """Tabulate the datapoints that models predict differently, the most confident wrong first."""
     wrong = [np.where(side.correct, -1, side.probability) for side in (first, second)]
     which = np.where(first.correct, "second", np.where(second.correct, "first", "both"))
     table = pd.DataFrame({

@@ -8,23 +8,22 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from matcheval.api.analysis_table import AnalysisTable
 from matcheval.api.output_folder import replace_files
 from matcheval.errors import InputError, check_known
 from matcheval.figures.style import save_figure, shortened
 from matcheval.io.files import atomic_file, check_place
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
-from matcheval.io.text_tables import TABLE_SUFFIXES, aligned, counted, markdown
+from matcheval.io.text_tables import aligned, counted
 from matcheval.predictions.datapoints import datapoint_names
 from matcheval.predictions.inputs import GAP_PARTS, GapEstimate, Shown, columns_of
 from matcheval.predictions.layout import class_name
@@ -42,8 +41,6 @@ from matcheval.statistics.intervals import LEVEL
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from matcheval.protocol.analysis import PairTableAnalysis
 
 _MATERIAL = 0.1  # spread between orders of picks, in half-widths of the interval
 _KINDS = ("gaps", "matched_accuracy", "confidence", "reliability")
@@ -63,7 +60,6 @@ _FEW = {  # columns that tables have unless all are asked for
 _WIDTH = 100
 _MAX_SHOWN = 10  # models that are all shown
 _N_FIRST = 5  # of more
-_MAX_ROWS = 20  # of an analysis: all classes of CIFAR-10 by both criteria
 _NAME_WIDTH = 30
 _FORMATS = ("pdf", "png")  # of figures on request; SVG, which the report shows, is always there
 _IN_CHARTS = ("matched_accuracy", "gaps")  # figures whose numbers the page's charts show
@@ -107,7 +103,7 @@ class ComparisonResult(Shown):
     _compared: ComparedModels = field(repr=False)
     _estimates: GapTables = field(repr=False)
     _tables: Mapping[Criterion, pd.DataFrame] = field(repr=False)  # of `MODEL_TABLE`
-    _analyses: "Mapping[str, AnalysisTable]" = field(repr=False)
+    _analyses: Mapping[str, AnalysisTable] = field(repr=False)
     _margin: float = field(repr=False)
     _asked: str = field(repr=False)
 
@@ -116,8 +112,9 @@ class ComparisonResult(Shown):
         return describe(self)
 
     def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
-        head, *rows = _rows(self)
-        claims = (f"{strength}: {text}" for strength, text in _claims(self))
+        """Return the lines and the table that a notebook shows."""
+        head, *rows = _gap_table(self)
+        claims = (f"{strength}: {text}" for strength, text in _claim_lines(self))
         return [self.title, *claims], pd.DataFrame(rows, columns=head)
 
     def to_pandas(self, table: str = "gaps", *, all: bool = False) -> pd.DataFrame:
@@ -158,7 +155,7 @@ class ComparisonResult(Shown):
         return columns_of(pd.concat(parts, ignore_index=True), _FEW[table], every=all)
 
     def plot(self, kind: str = "gaps", *, criterion: str | None = None) -> "Figure":
-        """Draw a figure.
+        """Draw a figure of one of the kinds below.
 
         Parameters
         ----------
@@ -231,14 +228,14 @@ class ComparisonResult(Shown):
         return Path(file)
 
     def write(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Do what `save` does, whose name this was until 0.3."""
+        """Write all files to a folder: the name of `save` until 0.3."""
         message = "`write` is called `save`, and goes after 0.3"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
         return self.save(folder)
 
     @cached_property
     def _matched(self) -> dict[Criterion, MatchedModel]:
-        """The first model, matched by each criterion; pairs are shown of a single model only."""
+        """The first model, matched by each criterion, for what is shown of a single model only."""
         first, seeds = self._compared.comparisons[0], self._compared.seeds
         return {
             Criterion(name): MatchedModel.of(first, method, seeds, name)
@@ -247,15 +244,15 @@ class ComparisonResult(Shown):
 
     @property
     def _suspicions(self) -> list[tuple[str, str]]:
-        """Models and matchings, and what looks wrong about their predictions and results."""
-        of_picks = {criterion.description: self._unsteady(criterion) for criterion in self._tables}
+        """What looks wrong: (model or criterion, sentence) each."""
+        seed_warnings = {c.description: self._warning_of_few_seeds(c) for c in self._tables}
         return [
             *((c.model, text) for c in self._compared.comparisons for text in suspicions_of(c)),
-            *((title, text) for title, text in of_picks.items() if text),
+            *((title, text) for title, text in seed_warnings.items() if text),
         ]
 
-    def _unsteady(self, criterion: Criterion) -> str:
-        """Say if other random picks would move the mean matched gap visibly; else nothing."""
+    def _warning_of_few_seeds(self, criterion: Criterion) -> str:
+        """Return a warning if other random picks would visibly move the mean matched gap."""
         interval = self.gaps[criterion.value].matched_gap
         half_width, n = (interval.high - interval.low) / 2, len(self._compared.seeds)
         errors = self._tables[criterion]["matched_gap_sem"].dropna()  # of models: independent
@@ -270,101 +267,55 @@ class ComparisonResult(Shown):
         )
 
 
-@dataclass(frozen=True, eq=False)
-class AnalysisTable:
-    """The table of an analysis of a pair."""
-
-    kind: "type[PairTableAnalysis]"
-    table: pd.DataFrame
-
-    @property
-    def module(self) -> ModuleType:
-        """With `SCHEMA`, `tabulate` and `plot`; no field, as a module has no copy."""
-        return import_module(self.kind.__module__)
-
-    def figure(self) -> "Figure":
-        """Draw its figure, if the analysis has one."""
-        if not self.kind.has_figure:
-            raise InputError(f"the analysis '{self.kind.name}' has no figure")
-        return self.module.plot(self.table)
-
-    def lines(self, where: str) -> list[str]:
-        """Return its first rows as text; `where` says where the others are."""
-        name, columns = self.kind.name, self.module.SCHEMA.text_columns(self.table)
-        head, rule, *rows = markdown(columns).splitlines()
-        more = len(rows) - _MAX_ROWS
-        rest = [f"... and {more:,} more rows: {where}"] if more > 0 else []
-        return [f"{name} (docs/analyses.md#{name})", "", head, rule, *rows[:_MAX_ROWS], *rest]
-
-    def write(self, folder: Path, pair: str, formats: Sequence[str]) -> Iterator[Path]:
-        """Write the table in all its forms, and the figure in some."""
-        name = self.kind.name
-        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
-        self.module.SCHEMA.write(self.table, paths)
-        yield from paths
-        if self.kind.has_figure:
-            paths = [folder / "figures" / name / f"{pair}.{end}" for end in formats]
-            save_figure(self.figure(), *paths)
-            yield from paths
-
-    def section(self, folder: Path, pair: str) -> Section:
-        """Return its part of the report, of what has been written to a folder."""
-        kind, name, title = self.kind, self.kind.name, self.kind.title()
-        shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
-        if kind.has_figure:
-            shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
-        return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))
-
-
 def describe(
     result: ComparisonResult, where: str = "to_pandas(...) has all", *, full: bool = False
 ) -> str:
-    """Return title, claims, next step and one table; `full` adds what the numbers are made of.
+    """Return the result as text: title, claims, next step and a table; `full` adds details.
 
     `where` says where the numbers are that are left out.
     """
-    of_claims = _claims(result)
-    width = max(len(head) for head, _ in of_claims) + 2
+    claims = _claim_lines(result)
+    width = max(len(head) for head, _ in claims) + 2
     lines = [result.title, ""]
-    lines += [_filled(head.ljust(width) + text, " " * width) for head, text in of_claims]
+    lines += [_wrapped(head.ljust(width) + text, " " * width) for head, text in claims]
     first = result.to_pandas(all=True).iloc[0]
     if not full and any(claim.finding == "mixed" for claim in result.verdict.claims):
-        lines += ["", *_models(result, where)]
-    lines += ["", *aligned(_rows(result)), "", _brackets(first)]
+        lines += ["", *_model_lines(result, where)]
+    lines += ["", *aligned(_gap_table(result)), "", _intervals_note(first)]
     if not full:
         lines.append(f"More numbers: {where}.")
     else:
         seeds = counted(len(result._compared.seeds), "seed")
         lines += ["", f"source {result.source}; ε = {first['epsilon']:g}, {seeds}"]
         for criterion in result._tables:
-            lines += ["", *_notes(result, criterion)]
+            lines += ["", *_matching_lines(result, criterion)]
         is_one = len(result.models) == 1
-        lines += ["", *([confident_errors(result)] if is_one else _models(result, where))]
+        lines += ["", *([confident_errors(result)] if is_one else _model_lines(result, where))]
     for analysis in result._analyses.values():
         lines += ["", *analysis.lines(where)]
     return "\n".join([*lines, ""])
 
 
-def _claims(result: ComparisonResult) -> list[tuple[str, str]]:
-    """Return the claims after their strength, and the next step."""
-    of_claims = [(claim.strength.value, claim.told) for claim in result.verdict.claims]
-    return [*of_claims, ("next", result.verdict.next_step)]
+def _claim_lines(result: ComparisonResult) -> list[tuple[str, str]]:
+    """Return strength and sentence of each claim, and last `next` with the next step."""
+    claims = [(claim.strength.value, claim.told) for claim in result.verdict.claims]
+    return [*claims, ("next", result.verdict.next_step)]
 
 
-def _rows(result: ComparisonResult) -> list[Row]:
-    """Return accuracies, confidences and gaps with their intervals: means over the models."""
+def _gap_table(result: ComparisonResult) -> list[Row]:
+    """Return rows of a text table: accuracies, confidences and gaps, means over the models."""
     n, table = len(result.models), result.to_pandas(all=True)
     first = table.iloc[0]
     names = (shortened(name, _NAME_WIDTH) for name in (result.original, result.replication))
 
-    def of_sets(name: str) -> Iterator[str]:
+    def on_both_sets(name: str) -> Iterator[str]:
         return (percent(first[f"{name}_{origin}"], 2) for origin in ("original", "replication"))
 
     rows: list[Row] = [
         (f"mean over {n} models" if n > 1 else "", *names, "gap (points)"),
         ("datapoints", f"{first['n_original']:,}", f"{first['n_replication']:,}", ""),
-        ("accuracy", *of_sets("accuracy"), with_interval(first, "gap")),
-        ("mean confidence", *of_sets("confidence"), with_interval(first, "confidence_fall")),
+        ("accuracy", *on_both_sets("accuracy"), with_interval(first, "gap")),
+        ("mean confidence", *on_both_sets("confidence"), with_interval(first, "confidence_fall")),
         ("explained by confidence", "", "", with_interval(first, "confidence_part")),
         ("not explained, by bins", "", "", with_interval(first, "conditional_part")),
     ]
@@ -381,8 +332,8 @@ def _rows(result: ComparisonResult) -> list[Row]:
     return rows
 
 
-def _brackets(gap: pd.Series) -> str:
-    """Say what intervals are for, and what they take to be independent if not each datapoint."""
+def _intervals_note(gap: pd.Series) -> str:
+    """Say what intervals are for, and whether they are by image or by group."""
     design = ", by image: the sets are paired" if gap["paired"] else ""
     if gap["n_groups"]:
         design = f", by groups (at least {gap['n_groups']} in a set)"
@@ -391,15 +342,15 @@ def _brackets(gap: pd.Series) -> str:
     )
 
 
-def _notes(result: ComparisonResult, criterion: Criterion) -> list[str]:
-    """Say what follows from a matching, a sentence per line."""
+def _matching_lines(result: ComparisonResult, criterion: Criterion) -> list[str]:
+    """Return lines on the results of matching by one criterion."""
     means = result._estimates.means
     gap = means[means["matching"] == criterion.value].iloc[0]
     if pd.isna(gap["matched_gap"]):
         undefined = "the matched accuracy is undefined."
         return [f"No target was matched by {criterion.description}: {undefined}"]
     lines = [
-        f"matched gap: {with_interval(gap, 'matched_gap')}, {words.narrowing(gap)}",
+        f"matched gap: {with_interval(gap, 'matched_gap')}, {words.compare_matched_gap(gap)}",
         f"gap in terms of the matching: matched gap {points(gap['matched_gap'])}, source "
         f"selection {points(gap['source_selection'])}, dropped targets "
         f"{points(gap['dropped_targets'])}",
@@ -407,14 +358,14 @@ def _notes(result: ComparisonResult, criterion: Criterion) -> list[str]:
         f"{percent(gap['fraction_unmatched'], 2)}, accuracy on them "
         f"{percent(gap['unmatched_accuracy_target'], 2)}",
         gap["remarks"],
-        result._unsteady(criterion),
+        result._warning_of_few_seeds(criterion),
     ]
-    indented = (_filled("  " + line, " " * 4) for line in lines if line)
+    indented = (_wrapped("  " + line, " " * 4) for line in lines if line)
     return [f"{criterion.description}:", *indented]
 
 
 def confident_errors(result: ComparisonResult) -> str:
-    """Name the most confident wrong predictions on the replication, if there are any."""
+    """Return text that names the most confident wrong predictions on the replication, if any."""
     predictions, layout = result._compared.comparisons[0].replication, result._compared.layout
     (wrong,) = np.nonzero(~predictions.correct)
     rows = wrong[np.argsort(-predictions.probability[wrong], kind="stable")[:_N_FIRST]]
@@ -428,11 +379,11 @@ def confident_errors(result: ComparisonResult) -> str:
         for row in rows
     ]
     heading = f"Worth a look on {result.replication}, confident and wrong: "
-    return _filled(heading + ", ".join(texts), "  ")
+    return _wrapped(heading + ", ".join(texts), "  ")
 
 
-def _models(result: ComparisonResult, where: str) -> list[str]:
-    """Return rows of the models that are most accurate on the original, and the range of all."""
+def _model_lines(result: ComparisonResult, where: str) -> list[str]:
+    """Return a table of the most accurate models, as lines of text, and the range of all."""
     table = result.to_pandas("models")
     by_criterion = dict(list(table.set_index("model").groupby("criterion", sort=False)))
     first = next(iter(by_criterion.values()))
@@ -452,29 +403,30 @@ def _models(result: ComparisonResult, where: str) -> list[str]:
     return [*aligned(rows), *([rest] if more else [])]
 
 
-def _filled(text: str, indent: str) -> str:
+def _wrapped(text: str, indent: str) -> str:
     return textwrap.fill(text, _WIDTH, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...]) -> Iterator[Path]:
+    """Write figures, tables, summary and report to a folder; yield their paths."""
     pair, figures = result._compared.pair.name, list[ShownFile]()
-    for kind, stem, title, figure in _figures(result):
+    for kind, stem, title, figure in _draw_figures(result):
         paths = [folder / "figures" / pair / f"{stem}.{suffix}" for suffix in formats]
         save_figure(figure, *paths)
         yield from paths
         if kind not in _IN_CHARTS:
             figures.append(ShownFile(tuple(map(str, paths)), title))
-    for name, table in _tables(result):
+    for name, table in _named_tables(result):
         write_table(table, folder / name)
         yield folder / name
     for analysis in result._analyses.values():
         yield from analysis.write(folder, pair, formats)
     titles = {criterion.value: criterion.description for criterion in result._tables}
     texts = {
-        "summary.md": words.write_summary(
+        "summary.md": words.summary_page(
             result.title, result._estimates.means, titles, [result.verdict], result._suspicions
         ),
-        "report.html": _report(result, folder, figures, titles),
+        "report.html": _render_report(result, folder, figures, titles),
     }
     for name, text in texts.items():
         with atomic_file(folder / name) as partial:
@@ -482,8 +434,8 @@ def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...])
         yield folder / name
 
 
-def _tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
-    """Return tables with their paths, without those of the analyses."""
+def _named_tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
+    """Yield the path and the table of each file of numbers but those of further analyses."""
     pair, estimates = result._compared.pair.name, result._estimates
     for suffix in ("csv", "parquet"):
         yield f"gaps/{pair}.{suffix}", MEAN_GAPS.from_frame(estimates.means)
@@ -493,7 +445,7 @@ def _tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
         yield f"matched/{place}.parquet", join_runs(runs)
         if len(runs) == 1:
             pairs = result._matched[criterion].pairs()
-            yield f"pairs/{place}/{_file_name(result)}.parquet", pairs
+            yield f"pairs/{place}/{_model_file_name(result)}.parquet", pairs
         for suffix in ("csv", "parquet"):
             models = with_suspicions(MODEL_TABLE.from_frame(table), result._suspicions)
             yield f"tables/{place}.{suffix}", models
@@ -501,27 +453,27 @@ def _tables(result: ComparisonResult) -> Iterator[tuple[str, pa.Table]]:
             yield f"gaps/{place}.{suffix}", gaps
 
 
-def _figures(result: ComparisonResult) -> "Iterator[tuple[str, str, str, Figure]]":
-    """Return kinds of figures, their paths below the pair without suffix, titles, and figures."""
+def _draw_figures(result: ComparisonResult) -> "Iterator[tuple[str, str, str, Figure]]":
+    """Yield kind, path below the pair without suffix, title, and figure, for each figure."""
     yield "confidence", "confidence", "Accuracy and confidence", result.plot("confidence")
     kinds = [("matched_accuracy", "matched_accuracy", "Matched accuracy"), ("gaps", "gaps", "Gaps")]
     if len(result.models) == 1:
-        kinds.append(("reliability", f"reliability/{_file_name(result)}", "Reliability"))
+        kinds.append(("reliability", f"reliability/{_model_file_name(result)}", "Reliability"))
     for criterion in result._tables:
         for kind, stem, title in kinds:
             figure = result.plot(kind, criterion=criterion.value)
             yield kind, f"{criterion.value}/{stem}", f"{title}, {criterion.description}", figure
 
 
-def _file_name(result: ComparisonResult) -> str:
-    """Return the name of the first model as part of a file's name."""
+def _model_file_name(result: ComparisonResult) -> str:
+    """Return the first model's name as the stem of a file."""
     return result.models[0].replace("/", "_")
 
 
-def _report(
+def _render_report(
     result: ComparisonResult, folder: Path, figures: Sequence[ShownFile], titles: dict[str, str]
 ) -> str:
-    """Render the page of the files in a folder."""
+    """Return the report as HTML, made from the files that a comparison has in a folder."""
     from matcheval.report.pages import PACKAGES, Provenance, digests, render_report
 
     pair = result._compared.pair.name
@@ -538,7 +490,7 @@ def _report(
         values,
     )  # fmt: skip
     sections = [gaps, *(table.section(folder, pair) for table in result._analyses.values())]
-    inputs = [file.path for of_model in result._compared.files for file in of_model.values()]
+    inputs = [file.path for files in result._compared.files for file in files.values()]
     provenance = Provenance(
         software_versions(*PACKAGES), result._asked, [digests(inputs, "Prediction files")]
     )

@@ -26,7 +26,7 @@ def evaluate(
     batch_size: int = 64,
     progress: bool = True,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Run a model on a test set, and return its outputs as `compare` and others take them.
+    """Run a model on a test set; return labels and logits, as `compare` and others take them.
 
     It is the forward pass of the workflow: evaluation mode, repeatable arithmetic, and smaller
     batches where the device's memory does not suffice. Torch is needed.
@@ -87,23 +87,23 @@ def evaluate(
     threads = torch.get_num_threads()
     config = resolved(InferenceConfig(device, batch_size, threads, precision))
     outputs, labels, n = list[npt.NDArray[Any]](), list[npt.NDArray[Any]](), 0
-    batches, n_batches = _batches(data, batch_size)
+    batches, n_batches = _make_batches(data, batch_size)
     bar = tqdm(
         batches, desc=name, total=n_batches, unit="batch", disable=None if progress else True
     )
-    with _as_before(model), arithmetic(config), torch.inference_mode():
-        forward = ForwardModel(name, _logits_of(model), Transform.plain(), config)
+    with _restored_afterwards(model), arithmetic(config), torch.inference_mode():
+        forward = ForwardModel(name, _logits_module(model), Transform.plain(), config)
         network = forward.network(features=False)
-        for images, of_batch in bar:
+        for images, batch_labels in bar:
 
-            def compute(begin: int, end: int, images: "Tensor" = images) -> "Tensor":
+            def logits_of_part(begin: int, end: int, images: "Tensor" = images) -> "Tensor":
                 return network(images[begin:end].to(forward.device))[0]
 
-            parts = forward.in_parts(len(images), compute, n, "data")
+            parts = forward.in_parts(len(images), logits_of_part, n, "data")
             logits = np.concatenate([part.float().cpu().numpy() for _, part in parts])
             _check_logits(logits, len(images), n, name)
             outputs.append(logits)
-            labels.append(of_batch)
+            labels.append(batch_labels)
             n += len(images)
     if not outputs:
         raise InputError("has no datapoints", file="data", remedy="Give a test set that has some")
@@ -111,7 +111,7 @@ def evaluate(
 
 
 def pretrained_model(name: str) -> "nn.Module":
-    """Load a model of timm, or one of the hub that timm can load, with its weights."""
+    """Load a pretrained model by its name in timm, or on the hub if timm can load it."""
     try:
         from matcheval.models.packages import load_timm, timm_name
 
@@ -129,8 +129,8 @@ def pretrained_model(name: str) -> "nn.Module":
 
 
 @contextmanager
-def _as_before(model: Any) -> Iterator[None]:
-    """Give a module its device and its parts' modes of training again."""
+def _restored_afterwards(model: Any) -> Iterator[None]:
+    """Restore a model's device and training modes at the end of a `with` block."""
     parts = model.modules() if hasattr(model, "modules") else ()
     modes = {module: module.training for module in parts}
     devices = {parameter.device for parameter in model.parameters()} if modes else set()
@@ -143,17 +143,17 @@ def _as_before(model: Any) -> Iterator[None]:
             model.to(devices.pop())
 
 
-def _logits_of(model: Callable[..., Any]) -> "nn.Module":
-    """Wrap a model as a module that returns logits alone."""
+def _logits_module(model: Callable[..., Any]) -> "nn.Module":
+    """Wrap a model in a module that extracts the logits from what the model returns."""
     from torch import Tensor, nn
 
     class Logits(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.of = model
+            self.model = model
 
         def forward(self, images: Tensor) -> Tensor:
-            output = self.of(images)
+            output = self.model(images)
             if isinstance(output, Mapping):
                 output = output.get("logits", output)
             output = getattr(output, "logits", output)
@@ -168,8 +168,8 @@ def _logits_of(model: Callable[..., Any]) -> "nn.Module":
     return Logits()
 
 
-def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]], int | None]:
-    """Return batches of images and labels, and their number if it is known."""
+def _make_batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]], int | None]:
+    """Put data into batches of images and labels; return these, and their number if known."""
     from torch.utils.data import DataLoader, IterableDataset
 
     if isinstance(data, tuple | list) and len(data) == 2 and all(hasattr(x, "shape") for x in data):
@@ -189,15 +189,16 @@ def _batches(data: Any, batch_size: int) -> tuple[Iterator[tuple["Tensor", Any]]
     if not isinstance(data, Iterable):
         remedy = "Give a DataLoader, a dataset, or images and labels"
         raise InputError(f"is {type(data).__name__}", file="data", remedy=remedy)
-    return _read(data), len(data) if isinstance(data, Sized) else None
+    return _check_batches(data), len(data) if isinstance(data, Sized) else None
 
 
-def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int64]]]:
+def _check_batches(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int64]]]:
+    """Yield images and labels of each batch as tensor and array; raise an error for others."""
     import torch
 
     try:
         for batch in batches:
-            images, labels = _pair(batch)
+            images, labels = _images_and_labels(batch)
             images = torch.as_tensor(images)
             labels = np.asarray(labels)
             if labels.shape != images.shape[:1] or labels.dtype.kind not in "iu":
@@ -214,7 +215,7 @@ def _read(batches: Iterable[Any]) -> Iterator[tuple["Tensor", npt.NDArray[np.int
         ) from error  # fmt: skip
 
 
-def _pair(batch: Any) -> tuple[Any, Any]:
+def _images_and_labels(batch: Any) -> tuple[Any, Any]:
     """Split a batch, a pair or a mapping, into images and labels; refuse anything else."""
     if isinstance(batch, Mapping):
         keys = [next((key for key in names if key in batch), None) for names in (_IMAGES, _LABELS)]
@@ -230,11 +231,11 @@ def _pair(batch: Any) -> tuple[Any, Any]:
     raise InputError(problem, file="data", remedy=remedy)
 
 
-def _check_logits(logits: npt.NDArray[Any], n: int, before: int, name: str) -> None:
-    """Check that logits of a batch are finite and a row per image."""
-    if logits.ndim != 2 or len(logits) != n:
-        problem = f"logits of shape {logits.shape} for {n} images"
+def _check_logits(logits: npt.NDArray[Any], n_images: int, n_before: int, name: str) -> None:
+    """Check that a batch's logits are a row per image, and finite."""
+    if logits.ndim != 2 or len(logits) != n_images:
+        problem = f"logits of shape {logits.shape} for {n_images} images"
         raise InputError(problem, file=name, remedy="Return logits, shape (n, n_classes)")
     if not (finite := np.isfinite(logits).all(axis=1)).all():
-        problem = f"logits of image {before + int(finite.argmin())} are not finite"
+        problem = f"logits of image {n_before + int(finite.argmin())} are not finite"
         raise InputError(problem, file=name, remedy="Look at its weights; or set precision='fp32'")

@@ -14,34 +14,34 @@ _WRITER = "matched-eval compare"
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder can be written, and holds nothing but an earlier comparison."""
+    """Raise an error unless a folder can be written to, and holds at most earlier results."""
     check_place(folder / _LIST)
-    if _earlier(folder) is None and any(path.name != _PARTIAL for path in folder.iterdir()):
+    if _earlier_files(folder) is None and any(path.name != _PARTIAL for path in folder.iterdir()):
         remedy = "Name an empty or a new folder"
         raise InputError("holds files that no comparison wrote", file=folder, remedy=remedy)
 
 
 def replace_files(folder: Path, write: Callable[[Path], Iterable[Path]]) -> list[Path]:
-    """Have files written to a folder inside; once all are there, they replace the earlier ones."""
+    """Let `write` make files in a temporary subfolder; then replace the earlier results by them."""
     check_folder(folder)
-    partial, earlier = folder / _PARTIAL, _earlier(folder) or []
+    partial, earlier = folder / _PARTIAL, _earlier_files(folder) or []
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
     try:
         names = [path.relative_to(partial).as_posix() for path in write(partial)]
-        _write_list(folder, [*names, *earlier])
+        _write_file_list(folder, [*names, *earlier])
         for name in {*earlier}.difference(names):
-            _delete(folder, folder / name)
+            _delete_file(folder, folder / name)
         for name in names:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (partial / name).replace(folder / name)
-        _write_list(folder, names)
+        _write_file_list(folder, names)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return [folder / name for name in names]
 
 
-def _delete(folder: Path, path: Path) -> None:
-    """Delete a file in a folder, and the folders that it leaves empty."""
+def _delete_file(folder: Path, path: Path) -> None:
+    """Delete a file below a folder, and the subfolders that it leaves empty."""
     if not path.resolve().is_relative_to(folder.resolve()):
         return
     path.unlink(missing_ok=True)
@@ -51,14 +51,14 @@ def _delete(folder: Path, path: Path) -> None:
         parent.rmdir()
 
 
-def _write_list(folder: Path, names: Sequence[str]) -> None:
+def _write_file_list(folder: Path, names: Sequence[str]) -> None:
     with atomic_file(folder / _LIST) as partial:
         text = json.dumps({"written_by": _WRITER, "files": names}, indent=1)
         partial.write_text(text, encoding="utf-8")
 
 
-def _earlier(folder: Path) -> list[str] | None:
-    """Return the names of the files that an earlier comparison wrote; None if there was none."""
+def _earlier_files(folder: Path) -> list[str] | None:
+    """Return the names of files that an earlier comparison wrote; None if there was none."""
     try:
         listed = json.loads((folder / _LIST).read_text(encoding="utf-8"))
     except (OSError, ValueError):

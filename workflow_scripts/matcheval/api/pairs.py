@@ -17,7 +17,7 @@ from matcheval.predictions import formats, inputs
 from matcheval.predictions.datapoints import Alignment, shared_datapoints
 from matcheval.predictions.files import LABELS_FILE, read_predictions
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.inputs import Models, is_of_several, source_of
+from matcheval.predictions.inputs import Models, holds_several, source_of
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.records import Predictions
 from matcheval.predictions.suspicions import check_truth
@@ -53,14 +53,14 @@ class PairOptions:
     names: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Check all but flags."""
+        """Raise an error for a setting that is invalid; flags are not checked."""
         if not inputs.is_number(self.epsilon):
             remedy = "Give a number, usually 0.005"
             raise InputError(f"epsilon is {self.epsilon!r:.60}", remedy=remedy)
         check_epsilon(float(self.epsilon))
         inputs.check_whole("seeds", self.n_seeds, 1, MAX_SEEDS)
-        check_known("criterion", self._criteria, [*map(str, Criterion)])
-        if not self._criteria:
+        check_known("criterion", self._criterion_names, [*map(str, Criterion)])
+        if not self._criterion_names:
             raise InputError("no criterion", remedy=f"Known: {', '.join(Criterion)}")
         if not isinstance(self.pair, str) or not is_name(self.pair):
             remedy = "Use letters, digits, '.', '_' and '-'"
@@ -72,36 +72,36 @@ class PairOptions:
             check_names(self.names)
 
     @property
-    def _criteria(self) -> list[str]:
+    def _criterion_names(self) -> list[str]:
         return [self.criteria] if isinstance(self.criteria, str) else [*self.criteria]
 
     @property
     def methods(self) -> "dict[str, MatchingMethod]":
-        """How predictions are matched, by the criterion's name, each once."""
+        """The matching method for each criterion, by the criterion's name."""
         from matcheval.protocol.settings import MatchingMethod
 
         epsilon = float(self.epsilon)
         return {
             name: MatchingMethod(criterion=Criterion(name), epsilon=epsilon)
-            for name in dict.fromkeys(self._criteria)
+            for name in dict.fromkeys(self._criterion_names)
         }
 
 
 def check_names(names: object) -> None:
-    """Check that the names of original and replication differ and can be printed."""
+    """Raise an error unless the names of both sets differ and can be printed."""
     is_pair = isinstance(names, tuple | list) and len(names) == 2 and names[0] != names[1]
-    if not is_pair or not all(map(_is_printable, names)):  # type: ignore[call-overload]
+    if not is_pair or not all(map(_is_valid_name, names)):  # type: ignore[call-overload]
         remedy = "Give the names of the two sets, such as ('a', 'b')"
         raise InputError(f"names is {names!a:.100}", remedy=remedy)
 
 
-def _is_printable(name: object) -> bool:
+def _is_valid_name(name: object) -> bool:
     return isinstance(name, str) and name.isprintable() and 0 < len(name) <= MAX_NAME_LENGTH
 
 
 def checked_model_name(model: str) -> str:
-    """Return the name of a model, if it can be printed."""
-    if not _is_printable(model):
+    """Return a model's name unchanged; raise an error if it is too long or not printable."""
+    if not _is_valid_name(model):
         raise InputError(
             f"the name of the model, {model!a:.100}, is not printable or too long",
             remedy=f"Give the model a name of up to {MAX_NAME_LENGTH} characters",
@@ -111,7 +111,7 @@ def checked_model_name(model: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ModelInputs:
-    """The predictions of one model on two sets; its name is empty if nobody tells it."""
+    """The predictions of one model on both sets; its name is empty if it is not known."""
 
     name: str
     original: Path | InMemory
@@ -120,19 +120,19 @@ class ModelInputs:
 
     @property
     def sets(self) -> dict[str, Path | InMemory]:
-        """Both by origin."""
+        """The predictions by origin, `original` and `replication`."""
         return {"original": self.original, "replication": self.replication}
 
 
 def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelInputs], list[str]]:
-    """Return the models in what a caller gave, and a sentence on those that are left out."""
+    """Find the models in a caller's predictions; also say which are left out, if any."""
     both = (original, replication)
     if all(isinstance(data, str | Path) for data in both):
-        return _by_pattern(str(original), str(replication))
-    if not any(map(is_of_several, both)):
+        return _models_of_files(str(original), str(replication))
+    if not any(map(holds_several, both)):
         old, new = source_of(original, "original"), source_of(replication, "replication")
         return [ModelInputs("", old, new)], []
-    if not (is_of_several(original) and is_of_several(replication)):
+    if not (holds_several(original) and holds_several(replication)):
         raise InputError(
             "one set has a model's name with its predictions, the other has none",
             remedy="Give both as {name: predictions}, or both as predictions of one model",
@@ -154,8 +154,8 @@ def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelIn
     ], []
 
 
-def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], list[str]]:
-    """Return models by patterns with `{model}`, sorted by name, or the one of two files."""
+def _models_of_files(original: str, replication: str) -> tuple[list[ModelInputs], list[str]]:
+    """Find the models whose files match patterns with `{model}`; without any, take two files."""
     if not any(MODEL in pattern for pattern in (original, replication)):
         return [ModelInputs("", local_file(original), local_file(replication))], []
     old, new = formats.files_by_model(original), formats.files_by_model(replication)
@@ -175,7 +175,7 @@ def _by_pattern(original: str, replication: str) -> tuple[list[ModelInputs], lis
 
 
 def all_sources(models: Sequence[ModelInputs]) -> list[Path | InMemory]:
-    """Return the predictions of all models on both sets."""
+    """Return the predictions of all models on both sets in one list."""
     return [source for model in models for source in model.sets.values()]
 
 
@@ -198,14 +198,14 @@ def read_pair(
     for model in tracked(models, "reading predictions", progress=progress):
         with problems.collected():
             both = {o: read_predictions(s, layout) for o, s in model.sets.items()}
-            pair = pair or _pair(model, both, options)
+            pair = pair or _make_pair(model, both, options)
             names = [both[origin].metadata.get("model") for origin in ORIGINS]
             name = model.name or options.model or names[0] or names[1] or UNNAMED
             if checked_model_name(name) in read["original"]:
                 raise InputError(f"two models have the name '{name}'", remedy="Give each its own")
             Comparison(name, pair, *both.values())  # which checks that both are of one model
             if not options.paired and _are_of_same_images(*both.values()):
-                warnings[_same_images(layout)] = None
+                warnings[_warning_of_same_images(layout)] = None
             for origin in ORIGINS:
                 placed = alignments[origin].place(both[origin], model.sets[origin])
                 notes |= dict.fromkeys(notes_of(pair.datasets[origin], placed))
@@ -213,27 +213,27 @@ def read_pair(
                 read[origin][name] = replace(placed, notes=())
     problems.raise_any()
     assert pair is not None
-    predictions = [placed for of_set in read.values() for placed in of_set.values()]
+    predictions = [placed for by_model in read.values() for placed in by_model.values()]
     right = [placed.correct for placed in predictions]
     warnings |= dict.fromkeys(check_truth(right, layout, models[0].original))
     if not options.paired:
-        _check_labels_beside(predictions, layout)
+        _check_labels_file(predictions, layout)
     from matcheval.protocol.compared_models import ComparedModels, PredictionFile
     from matcheval.protocol.comparisons import Groups, blocks_of_pair, groups_of_models
 
-    read, rows_left_out = _shared(read, pair, paired=options.paired)
+    read, rows_left_out = _keep_shared(read, pair, paired=options.paired)
     groups: Mapping[str, Groups] = {
         o: groups_of_models(read[o].values(), [model.sets[o] for model in models]) for o in ORIGINS
     }
     comparisons = tuple(
-        Comparison(name, pair, *(_slim(read[o][name], named=len(models) == 1) for o in ORIGINS))
+        Comparison(name, pair, *(_slim(read[o][name], keep_keys=len(models) == 1) for o in ORIGINS))
         for name in read["original"]
     )
     files = tuple(
         {o: PredictionFile(path, layout) for o, path in m.sets.items() if isinstance(path, Path)}
         for m in models
     )
-    has_files = not (rows_left_out or is_moved) and all(len(of_model) == 2 for of_model in files)
+    has_files = not (rows_left_out or is_moved) and all(len(by_origin) == 2 for by_origin in files)
     compared = ComparedModels(
         pair, comparisons, options.methods, tuple(range(options.n_seeds)),
         files=files if has_files else (), notes=(*layout.notes, *notes),
@@ -242,20 +242,20 @@ def read_pair(
     return replace(compared, blocks=blocks_of_pair(comparisons[0], groups))
 
 
-def _slim(predictions: Predictions, *, named: bool) -> Predictions:
-    """Leave groups out, and unless they are shown, which is of a single model, names."""
-    keys = predictions.keys if named else None
+def _slim(predictions: Predictions, *, keep_keys: bool) -> Predictions:
+    """Drop what is not needed any more: groups and, unless `keep_keys`, the rows' names."""
+    keys = predictions.keys if keep_keys else None
     return replace(predictions, groups=None, copies=None, keys=keys)
 
 
 def notes_of(name: str, predictions: Predictions) -> list[str]:
-    """Say what was recognised in a file."""
+    """Return a line, `name: ...`, on what was recognised in a file, if anything was."""
     return [f"{name}: {', '.join(predictions.notes)}"] if predictions.notes else []
 
 
-def _check_labels_beside(predictions: Sequence[Predictions], layout: Layout) -> None:
-    """Refuse a file of labels that was taken for those of both sets."""
-    files = {of_set.metadata.get(LABELS_FILE) for of_set in predictions}
+def _check_labels_file(predictions: Sequence[Predictions], layout: Layout) -> None:
+    """Refuse a single file of labels that was taken for the labels of both sets."""
+    files = {placed.metadata.get(LABELS_FILE) for placed in predictions}
     if None in files or len(files) > 1 or layout.labels_file:
         return
     raise InputError(
@@ -266,8 +266,8 @@ def _check_labels_beside(predictions: Sequence[Predictions], layout: Layout) -> 
     )  # fmt: skip
 
 
-def _same_images(layout: Layout) -> str:
-    """Warn of two sets that show the same images."""
+def _warning_of_same_images(layout: Layout) -> str:
+    """Return a warning that both sets seem to show the same images, and what to use instead."""
     compare_models, option = "`me.compare_models`", "paired=True, analyses=['paired_gaps']"
     if layout.caller == "command":
         compare_models = "`matched-eval compare-models`"
@@ -280,7 +280,7 @@ def _same_images(layout: Layout) -> str:
 
 
 def _are_of_same_images(original: Predictions, replication: Predictions) -> bool:
-    """Whether labels agree row by row, in an order that is none of classes, and so do keys."""
+    """Whether labels (and names) of both sets agree row by row, and are not sorted by class."""
     labels = original.label
     if len(labels) < _MIN_ROWS or not np.array_equal(labels, replication.label):
         return False
@@ -291,10 +291,10 @@ def _are_of_same_images(original: Predictions, replication: Predictions) -> bool
     return bool((np.diff(labels.astype(np.int32)) < 0).any()) and not is_same_file
 
 
-def _shared(
+def _keep_shared(
     read: Mapping[str, dict[str, Predictions]], pair: Pair, *, paired: bool
 ) -> tuple[dict[str, dict[str, Predictions]], list[str]]:
-    """Keep the datapoints that all models have, in both sets if these show the same images."""
+    """Keep the datapoints of all models, if paired of both sets; also say which are left out."""
     kept, warnings = {origin: dict[str, Predictions]() for origin in read}, list[str]()
     for origins in [list(read)] if paired else [[origin] for origin in read]:
         names = {f"{m} on {pair.datasets[o]}": (o, m) for o in origins for m in read[o]}
@@ -305,8 +305,8 @@ def _shared(
     return kept, warnings
 
 
-def _pair(model: ModelInputs, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
-    """Return the pair, whose sets have names that differ: with folders or roles if need be."""
+def _make_pair(model: ModelInputs, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
+    """Make the pair of sets, with different names from options, predictions or files."""
     by_file = model.set_names or [set_name(file, model.name) for file in model.sets.values()]
     names: dict[str, str] = {
         o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)
@@ -325,7 +325,7 @@ def _pair(model: ModelInputs, read: Mapping[str, Predictions], options: PairOpti
 def distinct_names(
     names: Sequence[str], sources: Sequence[Path | InMemory], roles: tuple[str, str]
 ) -> tuple[str, str]:
-    """Make two names differ: with the folders of files, or with roles, if need be."""
+    """Make two names differ, if they do not, by adding the folders of files, or roles."""
     first, second = names
     if first == second:
         first, second = (
@@ -338,14 +338,14 @@ def distinct_names(
 
 
 def set_name(source: Path | InMemory, model: str) -> str:
-    """Return what a set is called by its file, or by its role."""
+    """Return a set's name by its file or, in memory, by the argument that it was given as."""
     if isinstance(source, InMemory):
         return source.name.removesuffix(f" of {model}")
     return formats.stem_of(source) or source.resolve().parent.name
 
 
 def warnings_of(compared: "ComparedModels", shares: Mapping[Criterion, float]) -> list[str]:
-    """Return what looks wrong, as sentences, given the mean shares of unmatched targets."""
+    """Return what looks wrong, as sentences; `shares` are mean shares of unmatched targets."""
     is_one = len(compared.comparisons) == 1
     warnings = [
         *compared.warnings,

@@ -69,7 +69,7 @@ class PredictedAccuracy(Shown):
     def _of(cls, row: "pd.Series[float]") -> "PredictedAccuracy":
         return cls(
             **{name: str(row[name]) for name in ("target", "method", "variant", "title", "reason")},
-            predicted=Estimate._of(row, "predicted"),
+            predicted=Estimate._from_row(row, "predicted"),
             accuracy=float(row["accuracy"]), error=float(row["error"]),
         )  # fmt: skip
 
@@ -110,7 +110,8 @@ class AccuracyPredictions(Shown):
         return describe(self.base, self._table.to_pylist())
 
     def _in_notebook(self) -> tuple[Sequence[str], pd.DataFrame]:
-        claims = [f"{one.strength}: {one.text} ({one.reason})" for one in self.recommendations]
+        """Return the lines and the table that a notebook shows."""
+        claims = [f"{r.strength}: {r.text} ({r.reason})" for r in self.recommendations]
         return claims, self.to_pandas()
 
     def to_pandas(self, *, all: bool = False) -> pd.DataFrame:
@@ -227,15 +228,15 @@ def predict_accuracy(
     """
     inputs.check_whole("seed", seed, 0)
     inputs.check_whole("resamples", resamples, 0, MAX_RESAMPLES)
-    if inputs.is_of_several(calibration):
+    if inputs.holds_several(calibration):
         calibration = list(calibration.values())
     if not isinstance(calibration, list | tuple):
         remedy = "Give a list of files, tables or dicts of arrays, one per set"
         raise InputError(f"calibration is a {type(calibration).__name__}", remedy=remedy)
     names = (methods,) if isinstance(methods, str) else tuple(methods)
     chosen = choose_methods(names, calibrated=bool(calibration))
-    is_named, sets = inputs.is_of_several(targets), dict[str, Data]()
-    if inputs.is_of_several(targets):
+    is_named, sets = inputs.holds_several(targets), dict[str, Data]()
+    if inputs.holds_several(targets):
         sets = {str(name): data for name, data in targets.items()}
     elif isinstance(targets, list | tuple):
         for i, data in enumerate(targets):
@@ -254,6 +255,7 @@ def predict_accuracy(
     warnings, notes = list[str](), [*layout.notes]
 
     def read(source: Path | InMemory, labels: LabelRule, base: UserFile | None = None) -> UserFile:
+        """Read the outputs on a set, check them against the base, and collect notes, warnings."""
         file = read_user_file(source, labels=labels, layout=layout)
         if isinstance(source, InMemory):
             features = inputs.features_of(source, len(file.outputs))
@@ -273,7 +275,7 @@ def predict_accuracy(
     ]
 
     def read_targets() -> Iterator[tuple[str, Outputs]]:
-        """Read one target after the other, as they are large; each has a name of its own."""
+        """Yield each target's name and outputs, read one after the other, as they are large."""
         taken: set[str] = set()
         for key, source in target_sources.items():
             file = read(source, "optional", base_file)

@@ -26,7 +26,7 @@ from matcheval.predictions.inputs import Models, Shown
 from matcheval.predictions.layout import Layout
 from matcheval.predictions.recognition import RawFile
 from matcheval.predictions.records import Predictions, check_predictions, checked_integers
-from matcheval.predictions.scores import find_scores, values_of
+from matcheval.predictions.scores import find_scores, read_values
 from matcheval.replication.fits import Fit, ReplicationSettings, fit_replication
 from matcheval.replication.tables import FITS, REGION, summarize_changes, tabulate_replication
 from matcheval.statistics.intervals import check_level
@@ -74,7 +74,7 @@ class ReplicationFit(Shown):
     n_models: int
 
     def __str__(self) -> str:
-        """Return the line with its intervals."""
+        """Return the fitted line as text: slope and offset with their intervals, and R²."""
         unit = " points" if self.scale == "linear" else ""
         return (
             f"{self.scale} fit: slope {self.slope:.2f} [{self.slope_low:.2f}, "
@@ -123,7 +123,7 @@ class ReplicationResult(Shown):
     _region: pd.DataFrame = field(repr=False)
 
     def __str__(self) -> str:
-        """Return a line of the accuracies, one of the ranks, and one per fit."""
+        """Return a line of text on the accuracies, one on the ranks, and one per fit."""
         what = "accuracy" if self.top == 1 else f"top-{self.top} accuracy"
         lines = [
             f"{counted(len(self.models), 'model')} on {self.replication} after {self.original}: "
@@ -247,29 +247,29 @@ def replication_table(
     if tables := _accuracy_tables(original, replication):
         if paired:
             raise InputError("paired images need predictions, not accuracies", field="paired")
-        rows = [_rows_of_table(table, origin, int(top)) for origin, table in tables.items()]
+        rows = [_accuracies_of_table(table, origin, int(top)) for origin, table in tables.items()]
         images = list[Correctness]()
     else:
         models, warnings = pairs.inputs_by_model(original, replication)
         layout = inputs.layout_of(pairs.all_sources(models), columns, classes, first_label)
-        sets = [_count_set(models, origin, layout, int(top)) for origin in ORIGINS]
+        sets = [_accuracies_on_set(models, origin, layout, int(top)) for origin in ORIGINS]
         rows, images = [list(part) for part in zip(*sets, strict=True)]
     old, new = map(correctness.accuracy_table, names, rows)
-    of_images = tuple(images) if paired else ()
-    results = tabulate_replication(old, new, pair, int(top), float(confidence), of_images)
-    fits, no_fits = _fits(results, int(resamples))
+    paired_images = tuple(images) if paired else ()
+    results = tabulate_replication(old, new, pair, int(top), float(confidence), paired_images)
+    fits, no_fits = _fit_lines(results, int(resamples))
     changes = summarize_changes([results])
     warnings += no_fits
     inputs.warn_each(warnings)
-    of_fits = [fit.row for fit in fits]
-    fit_table = pd.DataFrame(of_fits, columns=FITS.names)
+    fit_rows = [fit.row for fit in fits]
+    fit_table = pd.DataFrame(fit_rows, columns=FITS.names)
     return ReplicationResult(
         original=pair.original, replication=pair.replication, models=tuple(results["model"]),
         top=int(top), confidence=float(confidence),
         **{name: float(changes[name].iloc[0]) for name in ("change", "spearman", "kendall")},
         fits={
             row["scale"]: ReplicationFit(**{f.name: row[f.name] for f in fields(ReplicationFit)})
-            for row in of_fits
+            for row in fit_rows
         },
         warnings=tuple(warnings),
         _tables={"results": results, "fits": fit_table, "changes": changes},
@@ -277,8 +277,8 @@ def replication_table(
     )  # fmt: skip
 
 
-def _fits(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:
-    """Fit a line on every scale, and say why where that cannot be done."""
+def _fit_lines(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:
+    """Fit a line on every scale; also return the reasons why some cannot be fitted."""
     settings = ReplicationSettings(resamples=resamples)
     if len(results) < MIN_MODELS:
         return [], [f"no fits: a line needs at least {MIN_MODELS} models, not {len(results)}"]
@@ -292,11 +292,11 @@ def _fits(results: pd.DataFrame, resamples: int) -> tuple[list[Fit], list[str]]:
 
 
 def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[str, list[Any]]]:
-    """Return the columns of tables of accuracies by origin; none if these are predictions."""
+    """Return the columns of tables of accuracies, by origin; empty if predictions are given."""
     tables = {}
     for origin, data in (("original", original), ("replication", replication)):
         is_pattern = isinstance(data, str | os.PathLike) and MODEL in os.fspath(data)
-        if not is_pattern and not inputs.is_of_several(data):
+        if not is_pattern and not inputs.holds_several(data):
             columns = read_lists(inputs.source_of(data, origin), _COLUMNS)
             if "model" in columns:
                 tables[origin] = columns
@@ -305,8 +305,8 @@ def _accuracy_tables(original: Models, replication: Models) -> dict[str, dict[st
     return tables
 
 
-def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
-    """Check the columns of a table of accuracies."""
+def _accuracies_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> list[Accuracy]:
+    """Check the columns of a table of accuracies, and return the accuracy of each model."""
     wrong = partial(InputError, file=origin)
     models = [pairs.checked_model_name(str(model)) for model in columns["model"]]
     if not models:
@@ -328,24 +328,24 @@ def _rows_of_table(columns: Mapping[str, list[Any]], origin: str, top: int) -> l
         raise wrong("a set of 0 datapoints", field="n")
     # What is no number is told as NaN.
     numbers = [Decimal(repr(x) if inputs.is_number(x) else "nan") for x in columns[name]]
-    last, rows = correctness.last_digit(numbers), []
+    last, rows = correctness.last_digit_exponent(numbers), []
     for model, number, size in zip(models, numbers, n, strict=True):
         place = {"file": f"{origin}, model '{model}'", "field": name}
-        counts = correctness.counts_of(number, last, {"unit": unit, "n": size}, place)
+        counts = correctness.find_counts(number, last, {"unit": unit, "n": size}, place)
         rows.append(Accuracy(model, top, *counts))
     return rows
 
 
-def _count_set(
+def _accuracies_on_set(
     models: Sequence[pairs.ModelInputs], origin: Origin, layout: Layout, top: int
 ) -> tuple[list[Accuracy], Correctness]:
-    """Return the accuracy of each model on one set, and which of its first guesses are right."""
+    """Read models' predictions on a set; return their accuracies, and which guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
     alignment = Alignment()
     for model in models:
         with problems.collected():
             source = model.sets[origin]
-            predictions, hits = _count(source, layout, top)
+            predictions, hits = _read_guesses(source, layout, top)
             predictions = alignment.place(predictions, source)
             if read and predictions.datapoints_digest != read[0].datapoints_digest:
                 problem = f"model '{model.name}' has other indices or labels than model"
@@ -359,8 +359,8 @@ def _count_set(
     return rows, Correctness(tuple(row.model for row in rows), index, labels, right)
 
 
-def _count(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictions, int]:
-    """Return the first guesses of a model, and its number of top-k hits."""
+def _read_guesses(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictions, int]:
+    """Read a model's guesses; also count the rows whose label is among the `top` first ones."""
     raw, wrong = read_raw(source, layout), partial(InputError, file=source)
     ranked, n_scores = _ranked_classes(raw, top)
     if "label" not in raw.columns:
@@ -368,7 +368,7 @@ def _count(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictio
         raise wrong(f"column label missing; found {raw.shown}", remedy=remedy)
     if ranked.ndim > 1 and ranked.dtype.kind not in "iu":
         raise wrong(f"has dtype {ranked.dtype}", field="prediction")
-    columns = {name: values_of(raw, name) for name in ("index", "label") if name in raw.columns}
+    columns = {name: read_values(raw, name) for name in ("index", "label") if name in raw.columns}
     columns["prediction"] = ranked[:, 0] if ranked.ndim > 1 else ranked
     columns["probability"] = np.ones(len(ranked))  # which nothing depends on
     counts = filter(None, (layout.n_classes, n_scores, len(layout.classes or ())))
@@ -388,8 +388,8 @@ def _count(source: Path | InMemory, layout: Layout, top: int) -> tuple[Predictio
 
 
 def _ranked_classes(raw: RawFile, top: int) -> tuple[npt.NDArray[Any], int | None]:
-    """Return predicted classes, most probable first, and of how many classes if scores tell."""
-    guesses = values_of(raw, "prediction") if "prediction" in raw.columns else None
+    """Return predicted classes, most probable first, and how many classes have scores, if any."""
+    guesses = read_values(raw, "prediction") if "prediction" in raw.columns else None
     scores = find_scores(raw) if guesses is None or (top > 1 and guesses.ndim == 1) else None
     if scores is not None:
         ranked = np.argsort(-scores.values, axis=1, kind="stable")[:, :top]

@@ -145,11 +145,11 @@ def run_check_study(arguments: argparse.Namespace) -> None:
         raise InputError("is missing", file=arguments.study, field="study", remedy=remedy)
     # Importing all analyses takes a second, which a file that is no YAML need not wait for.
     from matcheval.protocol.analysis import Matching
-    from matcheval.study.checks import check_custom_images, open_samples
+    from matcheval.study.checks import check_custom_files, open_samples
     from matcheval.study.configuration import load_study
 
     study = load_study(settings)
-    check_custom_images(study)
+    check_custom_files(study)
     opened, warnings = open_samples(study)
     warnings += study.analysis(Matching).warnings
     for text in warnings:

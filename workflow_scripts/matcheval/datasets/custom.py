@@ -29,16 +29,16 @@ ClassNames = (
 _CLASSES = "A label space by name, or the class names in label order"
 
 
-def _as_text(value: Any) -> Any:
-    """Take numbers, which labels often are, as texts: keys of JSON are."""
+def _integer_as_text(value: Any) -> Any:
+    """Convert an integer, as labels often are, to text, as keys of JSON are; keep other values."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-_Label = Annotated[str, BeforeValidator(_as_text)]
+_Label = Annotated[str, BeforeValidator(_integer_as_text)]
 
 
-class _WithClasses(Subset):
-    """The user's images, with class names that may be given."""
+class _UserImages(Subset):
+    """Base class of the user's image sets: class names, and a map from labels to them."""
 
     classes: ClassNames | None = Field(None, description=_CLASSES)
     label_map: Annotated[dict[_Label, _Label], Field(min_length=1)] | None = Field(
@@ -48,7 +48,7 @@ class _WithClasses(Subset):
     )
 
     @model_validator(mode="after")
-    def _labels_become_classes(self) -> "_WithClasses":
+    def _check_label_map(self) -> "_UserImages":
         mapped, classes = (self.label_map or {}).values(), self.known_classes or ()
         if mapped and not classes:
             raise ValueError("label_map needs classes, the label space that it maps to")
@@ -60,58 +60,58 @@ class _WithClasses(Subset):
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:
-        """The given class names."""
+        """Class names, if the option `classes` is set."""
         return None if self.classes is None else spaces.resolve_classes(self.classes)
 
 
-def _unlisted(counts: Mapping[str, int], labels: Mapping[str, int | None]) -> dict[str, object]:
-    """For the provenance: numbers of images that a map of labels leaves out, by label."""
+def _left_out(counts: Mapping[str, int], labels: Mapping[str, int | None]) -> dict[str, object]:
+    """Return, for the provenance, how many images of each label the label map leaves out."""
     unlisted = {label: n for label, n in counts.items() if labels[label] is None}
     return {"unlisted": unlisted} if unlisted else {}
 
 
 @dataset_kind
-class ImageFolder(_WithClasses, Decoded):
-    """A folder with a folder of image files per class."""
+class ImageFolder(_UserImages, Decoded):
+    """A folder, or archive, with a folder of image files per class."""
 
     kind: Literal["image_folder"]
     path: PathText = Field(description="The folder, or an archive of it")
     path_options: ClassVar[tuple[str, ...]] = ("path",)
 
-    def labels_of(
+    def class_labels(
         self, folders: Mapping[str, int], file: object
     ) -> tuple[tuple[str, ...], Mapping[str, int | None]]:
-        """Return the classes, and the label of each class folder; None for those left out."""
+        """Return the class names, and the label of each class folder; None for those left out."""
         if not folders:
             raise InputError("has no class folders with files in them", file=file)
         if self.label_map is None:
-            spaces.check_case(folders, file)
-        classes = self.known_classes or spaces.folder_classes(folders, file)
+            spaces.check_letter_case(folders, file)
+        classes = self.known_classes or spaces.classes_from_folders(folders, file)
         if self.label_map is not None:
             return classes, spaces.map_labels(folders, self.label_map, classes, file)
-        return classes, spaces.labels_of_folders(folders, classes, file, all_required=False)
+        return classes, spaces.label_class_folders(folders, classes, file, all_required=False)
 
     def build(self, name: str, sources: Sources) -> ImageStream:
-        """Build a set from a folder or tar archive with a folder per class."""
+        """Stream the images of a folder or tar archive with a folder per class."""
         path = sources.custom_path(self.path)
         tree = sources.tree(path)
-        root = _common_root(tree.paths) if path.is_file() else 0
+        root = _class_folder_depth(tree.paths) if path.is_file() else 0
         folders = {p: p.split("/")[root] for p in tree.paths if p.count("/") > root}
         counts = Counter(folders.values())
-        classes, labels = self.labels_of(counts, path)
+        classes, labels = self.class_labels(counts, path)
         kept = {p: to for p, folder in folders.items() if (to := labels[folder]) is not None}
         stream = tree.stream(name, classes, f"image folders, {path.name}", kept)
-        return replace(stream, notes=_unlisted(counts, labels))
+        return replace(stream, notes=_left_out(counts, labels))
 
 
-def _common_root(paths: Sequence[str]) -> int:
-    """Depth of the class folders in an archive: 1 if a single folder contains all, else 0."""
+def _class_folder_depth(paths: Sequence[str]) -> int:
+    """Return the depth of class folders in an archive: 1 if one folder contains all, else 0."""
     tops = {p.split("/")[0] for p in paths}
     return 1 if len(tops) == 1 and all(p.count("/") >= 2 for p in paths) else 0
 
 
 @dataset_kind
-class Arrays(_WithClasses):
+class Arrays(_UserImages):
     """NumPy arrays of images and labels."""
 
     kind: Literal["arrays"]
@@ -125,14 +125,14 @@ class Arrays(_WithClasses):
     path_options: ClassVar[tuple[str, ...]] = ("file", "images", "labels")
 
     @model_validator(mode="after")
-    def _one_source(self) -> "Arrays":
+    def _check_one_source(self) -> "Arrays":
         sources = [key for key in self.path_options if getattr(self, key) is not None]
         if sources not in (["file"], ["images", "labels"]):
             raise ValueError("give either 'file' (.npz), or both 'images' and 'labels' (.npy)")
         return self
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Build a set from arrays."""
+        """Build a dataset from arrays of images and labels."""
         classes = spaces.resolve_classes(self.classes)
         paths = [sources.custom_path(str(path)) for (path,) in self.custom_paths.values()]
         path = paths[0]
@@ -146,7 +146,7 @@ class Arrays(_WithClasses):
             counts = Counter(map(str, labels.tolist()))
             mapped = spaces.map_labels(counts, self.label_map, classes, path)
             rows = [row for row, label in enumerate(labels) if mapped[str(label)] is not None]
-            names, notes = [f"{row:05d}" for row in rows], _unlisted(counts, mapped)
+            names, notes = [f"{row:05d}" for row in rows], _left_out(counts, mapped)
             images, labels = images[rows], np.array([mapped[str(labels[row])] for row in rows])
         return make_dataset(
             name, images, labels,
@@ -156,7 +156,7 @@ class Arrays(_WithClasses):
 
 
 @dataset_kind
-class Parquet(_WithClasses, Decoded):
+class Parquet(_UserImages, Decoded):
     """Parquet files with a column of encoded images."""
 
     kind: Literal["parquet"]
@@ -166,21 +166,21 @@ class Parquet(_WithClasses, Decoded):
     path_options: ClassVar[tuple[str, ...]] = ("files",)
 
     def build(self, name: str, sources: Sources) -> ImageStream:
-        """Build a set from Parquet files, in the order of their rows."""
+        """Stream the images of Parquet files, in the order of their rows."""
         paths = [sources.custom_path(path) for path in self.files]
-        classes = self._classes(name, paths)
+        classes = self._read_classes(name, paths)
         labels: Mapping[str, int | None] = {str(label): label for label in range(len(classes))}
         notes = {}
         if self.label_map is not None:
-            counts = _parquet_counts(paths, self.label_column)
+            counts = _count_labels(paths, self.label_column)
             labels = spaces.map_labels(counts, self.label_map, classes, name)
-            notes = _unlisted(counts, labels)
-        files = (file for path in paths for file in self._rows(path, labels))
+            notes = _left_out(counts, labels)
+        files = (file for path in paths for file in self._stream(path, labels))
         source = f"Parquet, {', '.join(p.name for p in paths)}"
         return ImageStream(name, classes, source, files, notes)
 
-    def _classes(self, name: str, paths: Sequence[Path]) -> tuple[str, ...]:
-        """Check the columns of the files, and find the class names."""
+    def _read_classes(self, name: str, paths: Sequence[Path]) -> tuple[str, ...]:
+        """Check the files' columns, and return the class names that are set or stored in files."""
         classes = self.known_classes
         for path in paths:
             with readable(path, "a readable Parquet file", pa.ArrowException):
@@ -210,7 +210,8 @@ class Parquet(_WithClasses, Decoded):
             problem = f"is {label}, not an integer type"
             raise InputError(problem, file=path, field=self.label_column)
 
-    def _rows(self, path: Path, known: Mapping[str, int | None]) -> Iterator[LabelledFile]:
+    def _stream(self, path: Path, mapped: Mapping[str, int | None]) -> Iterator[LabelledFile]:
+        """Yield a file's images with their mapped labels, except those mapped to None."""
         row, columns = 0, [self.image_column, self.label_column]
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
@@ -218,10 +219,10 @@ class Parquet(_WithClasses, Decoded):
                 if pa.types.is_struct(images.type):
                     images = images.field("bytes")
                 for image, label in zip(images, labels.to_pylist(), strict=True):
-                    if str(label) not in known:
-                        problem = f"row {row} (from 0): {label} is not one of {len(known)} classes"
+                    if str(label) not in mapped:
+                        problem = f"row {row} (from 0): {label} is not one of {len(mapped)} classes"
                         raise InputError(problem, file=path, field=self.label_column)
-                    if (to := known[str(label)]) is not None:
+                    if (to := mapped[str(label)]) is not None:
                         # Rows without bytes (Hugging Face has files with paths instead) are
                         # unreadable.
                         yield LabelledFile(f"{path.stem}/{row:06d}", to, image.as_py() or b"")
@@ -229,15 +230,15 @@ class Parquet(_WithClasses, Decoded):
 
 
 def _metadata_classes(schema: pa.Schema, column: str) -> tuple[str, ...] | None:
-    """Class names in the metadata that Hugging Face's library writes."""
+    """Return a column's class names in the metadata that Hugging Face's library writes, if any."""
     text = (schema.metadata or {}).get(b"huggingface")
     features = json.loads(text).get("info", {}).get("features", {}) if text else {}
     names = features.get(column, {}).get("names")
     return None if names is None else tuple(map(str, names))
 
 
-def _parquet_counts(paths: Sequence[Path], column: str) -> Counter[str]:
-    """Number of rows by label, in the order of the labels; missing labels are not counted."""
+def _count_labels(paths: Sequence[Path], column: str) -> Counter[str]:
+    """Count the rows of each label in Parquet files, sorted by label; skip missing labels."""
     counts = Counter(
         label for path in paths for label in pq.read_table(path, columns=[column])[0].to_pylist()
     )

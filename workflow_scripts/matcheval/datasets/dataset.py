@@ -22,7 +22,7 @@ _MADE_BYTES = 1 << 20  # made at a time: as float64 and in several copies, tens 
 
 @dataclass(frozen=True, eq=False)
 class EncodedImages:
-    """Image files (JPEG, PNG, WebP, ...), concatenated."""
+    """Image files (JPEG, PNG, WebP, ...), concatenated in one array of bytes."""
 
     data: npt.NDArray[np.uint8]  # the bytes of all files; may be mapped from a file
     offsets: npt.NDArray[np.int64]  # position of the first byte of each file
@@ -39,7 +39,7 @@ class EncodedImages:
 
 @dataclass(frozen=True, eq=False)
 class MadeImages:
-    """Images that are made from others when they are read, like an array; several threads may."""
+    """Images that are computed at each access by index, as of an array; threads may share them."""
 
     shape: tuple[int, int, int, int]
     recipe: str  # all that the pixels depend on
@@ -54,11 +54,11 @@ class MadeImages:
 
     @property
     def per_block(self) -> int:
-        """Number of images that are made at a time, so that the memory is bounded."""
+        """Number of images to make at a time, so that memory is bounded."""
         return max(1, _MADE_BYTES // int(np.prod(self.shape[1:])))
 
     def __getitem__(self, key: Any) -> npt.NDArray[np.uint8]:
-        """Make one image, for an integer, or several, for what selects elements of an array."""
+        """Make one image, for an integer, or several, for any other index of an array."""
         chosen = np.arange(len(self))[key]
         rows = np.atleast_1d(chosen)
         made = np.empty((len(rows), *self.shape[1:]), np.uint8)
@@ -78,8 +78,8 @@ Pixels = npt.NDArray[np.uint8] | npt.NDArray[np.float32] | MadeImages
 Images = Pixels | EncodedImages
 
 
-def chunks(array: Pixels) -> Iterator[memoryview]:
-    """Iterate over the bytes of an array in C order, a few megabytes at a time."""
+def byte_chunks(array: Pixels) -> Iterator[memoryview]:
+    """Yield the bytes of an array in C order, a few megabytes at a time."""
     rows = max(1, _CHUNK_BYTES // max(1, int(np.prod(array.shape[1:]))))
     for start in range(0, len(array), rows):
         yield np.ascontiguousarray(array[start : start + rows]).data.cast("B")
@@ -87,7 +87,7 @@ def chunks(array: Pixels) -> Iterator[memoryview]:
 
 
 def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
-    """Release the memory pages of a mapped file; they are read again when they are accessed."""
+    """Free the memory of images that are mapped from a file; they are read again when needed."""
     base: Any = images.data if isinstance(images, EncodedImages) else images
     while isinstance(base, np.ndarray | memoryview):
         base = base.obj if isinstance(base, memoryview) else base.base
@@ -96,17 +96,17 @@ def release(images: npt.NDArray[Any] | EncodedImages | MadeImages) -> None:
 
 
 def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
-    """Compute the SHA-256 of images and labels; of images that are made, of their recipe."""
+    """Compute the SHA-256 of images and labels; `MadeImages` enter by their recipe."""
     parts: Iterable[bytes | memoryview]
     if isinstance(images, EncodedImages):
         offsets = np.ascontiguousarray(images.offsets, dtype="<i8").data
-        parts = itertools.chain([b"files"], chunks(images.data), [offsets])
+        parts = itertools.chain([b"files"], byte_chunks(images.data), [offsets])
     elif isinstance(images, MadeImages):
         parts = [b"made", images.recipe.encode()]
     else:
         dtype = "" if images.dtype == np.uint8 else f" {images.dtype}"
         start = f"images {images.shape} labels {labels.shape}{dtype}"
-        parts = itertools.chain([start.encode()], chunks(images))
+        parts = itertools.chain([start.encode()], byte_chunks(images))
     digest = hashlib.sha256()
     for part in itertools.chain(parts, [np.ascontiguousarray(labels, dtype="<i2").data]):
         digest.update(part)
@@ -116,15 +116,15 @@ def content_digest(images: Images, labels: npt.NDArray[np.int16]) -> str:
 def check_content(
     images: Images, labels: npt.NDArray[Any], names: Sequence[str], n_classes: int, file: object
 ) -> None:
-    """Check that images, labels and names form a valid set of labelled images."""
-    for where, problem in _problems(images, labels, names, n_classes):
+    """Raise an error unless images, labels and names form a valid set of labelled images."""
+    for where, problem in _find_problems(images, labels, names, n_classes):
         raise InputError(problem, file=file, field=where)
 
 
-def _problems(
+def _find_problems(
     images: Images, labels: npt.NDArray[Any], names: Sequence[str], n_classes: int
 ) -> Iterator[tuple[str, str]]:
-    """Find what is wrong: fields and problems; only the first one is certain."""
+    """Yield invalid fields and what is wrong; later ones may only follow from the first."""
     n, different = len(images), len(set(names))
     if isinstance(images, EncodedImages):
         bounds = np.append(images.offsets, len(images.data))
@@ -179,7 +179,7 @@ class Dataset:
 
     @property
     def pixels(self) -> Pixels:
-        """The images as a uint8 array, shape (n, height, width, channels); files have none."""
+        """The images as an array (n, height, width, channels); for encoded files, an error."""
         if isinstance(self.images, EncodedImages):
             remedy = "Give it 'resize', or use models with a transform of their own"
             problem = "its images are encoded files, without a common size"
@@ -188,7 +188,7 @@ class Dataset:
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of every image; files have no common size."""
+        """Height, width and channels of every image; for encoded files, an error."""
         return self.pixels.shape[1:]
 
     @property
@@ -197,7 +197,7 @@ class Dataset:
         return not isinstance(self.images, EncodedImages) and self.images.dtype == np.float32
 
     def image(self, i: int) -> "Image":
-        """Return one image as RGB."""
+        """Return one image as an RGB image of Pillow."""
         from matcheval.datasets.decoding import UnreadableImageError, array_image, decode_rgb
 
         if self.has_vectors:
@@ -217,7 +217,7 @@ def make_dataset(
     classes: tuple[str, ...], max_value: int, source: str,
     names: Sequence[str] | None = None, provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:  # fmt: skip
-    """Build a `Dataset` from arrays, which are checked and whose digest is computed."""
+    """Build a `Dataset` from images and labels: check them, and compute their digest."""
     labels = np.asarray(labels)
     names = tuple(f"{i:05d}" for i in range(len(labels))) if names is None else tuple(names)
     check_content(images, labels, names, len(classes), file=name)
@@ -234,7 +234,7 @@ def make_dataset(
 
 
 def check_alike(datasets: Sequence[Dataset], file: object) -> None:
-    """Check that datasets have the same classes, and images of one shape and range."""
+    """Raise an error unless datasets have the same classes, image shape and range of pixels."""
     first, *others = datasets
     for other in others:
         for name in ("classes", "image_shape", "max_value"):
@@ -248,8 +248,8 @@ def check_alike(datasets: Sequence[Dataset], file: object) -> None:
                 raise InputError(problem, file=file, field=name, remedy=remedy)
 
 
-def image_shape(dataset: Dataset) -> tuple[int, int, int]:
-    """Return the size of a dataset's images as they are stored."""
+def stored_shape(dataset: Dataset) -> tuple[int, int, int]:
+    """Return height, width and channels of all stored images or, if they are files, the first."""
     if dataset.stored != "files":
         return dataset.image_shape
     first = dataset.image(0)
@@ -260,17 +260,17 @@ def take_images(
     dataset: Dataset, rows: Sequence[int] | npt.NDArray[np.integer], *,
     name: str, source: str, provenance: Mapping[str, Any] | None = None,
 ) -> Dataset:  # fmt: skip
-    """Build a dataset from some images of another one, which are not decoded."""
-    at = np.asarray(rows, np.int64)
+    """Build a dataset from the images at some rows of another one, without decoding files."""
+    indices = np.asarray(rows, np.int64)
     images: Any
     if isinstance(dataset.images, EncodedImages):
-        files = [dataset.images.encoded(i) for i in at]
+        files = [dataset.images.encoded(i) for i in indices]
         offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)[:-1]
         images = EncodedImages(np.frombuffer(b"".join(files), np.uint8), offsets)
     else:
-        images = np.ascontiguousarray(dataset.images[at])
+        images = np.ascontiguousarray(dataset.images[indices])
     return make_dataset(
-        name, images, dataset.labels[at],
+        name, images, dataset.labels[indices],
         classes=dataset.classes, max_value=dataset.max_value, source=source,
-        names=[dataset.names[i] for i in at], provenance=provenance,
+        names=[dataset.names[i] for i in indices], provenance=provenance,
     )  # fmt: skip

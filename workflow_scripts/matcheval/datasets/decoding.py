@@ -21,11 +21,11 @@ _LOSSLESS = ("PNG", "BMP", "GIF", "PPM")
 
 
 class UnreadableImageError(Exception):
-    """Bytes are not an image file, or an incomplete one."""
+    """Raised for bytes that are not an image file, or are an incomplete one."""
 
 
 class ImageFacts(NamedTuple):
-    """Properties of an image file."""
+    """Height and width of an image file, and whether its format is lossless."""
 
     height: int
     width: int
@@ -33,21 +33,22 @@ class ImageFacts(NamedTuple):
 
 
 def decode_rgb(encoded: bytes | memoryview) -> Image.Image:
-    """Decode an image file."""
+    """Decode the bytes of an image file to RGB."""
     try:
         return Image.open(io.BytesIO(encoded), formats=FORMATS).convert("RGB")
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise UnreadableImageError(reason_of(error)) from error
+        raise UnreadableImageError(describe_error(error)) from error
 
 
-def squared(image: Image.Image, side: int) -> Image.Image:
-    """Resize an image to a square, whatever its shape: bicubic, antialiased."""
+def resize_to_square(image: Image.Image, side: int) -> Image.Image:
+    """Resize an image to a square, whatever its aspect ratio: bicubic, antialiased."""
     return image.resize((side, side), Image.Resampling.BICUBIC)
 
 
-def reason_of(error: Exception) -> str:
-    """What is wrong with an image; Pillow names the object in memory that it was read from."""
+def describe_error(error: Exception) -> str:
+    """Describe in words why an image could not be decoded, given Pillow's exception."""
+    # Its own text names the object in memory that the image was read from.
     if isinstance(error, UnidentifiedImageError):
         return (
             f"it is not a {', '.join(FORMATS[:-1])} or {FORMATS[-1]} file, or its start is damaged"
@@ -63,19 +64,19 @@ def inspect_image(encoded: bytes | memoryview) -> ImageFacts:
         image.draft(None, (max(1, width // 8), max(1, height // 8)))
         image.load()
     except Exception as error:  # as in `decode_rgb`
-        raise UnreadableImageError(reason_of(error)) from error
+        raise UnreadableImageError(describe_error(error)) from error
     lossless = image.format in _LOSSLESS
     lossless |= image.format == "WEBP" and _is_lossless_webp(bytes(encoded))
     return ImageFacts(height, width, lossless)
 
 
 def array_image(pixels: npt.NDArray[np.uint8], max_value: int) -> Image.Image:
-    """Convert pixels, as for `rgb_pixels`, to an RGB image."""
+    """Convert the pixels of one image, as `rgb_pixels` takes them, to an RGB image of Pillow."""
     return Image.fromarray(np.ascontiguousarray(rgb_pixels(pixels, max_value)))
 
 
 def rgb_pixels(pixels: npt.NDArray[Any], max_value: int) -> npt.NDArray[np.uint8]:
-    """Convert pixels to RGB values in 0..255."""
+    """Convert pixels of 1 or 3 channels, up to `max_value`, to RGB values in 0..255."""
     channels = pixels.shape[-1]
     if channels not in (1, 3):
         raise InputError(f"an image has {channels} channels, neither 1 nor 3", field="images")

@@ -30,7 +30,7 @@ class Derivation:
 
     @property
     def name(self) -> str:
-        """Its name, composed of its kind, sets and options: different derivations differ in it."""
+        """Name of the dataset, from kind, sources and options; unique to the derivation."""
         o = self.options
         if self.kind in ("part", "rest"):
             word = "part" if self.kind == "part" else "without"
@@ -53,12 +53,12 @@ class Derivation:
 
 
 def part(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """Describe one of several class-balanced random parts of a set."""
+    """Describe part `index`, from 1, of a set divided into class-balanced random parts."""
     return Derivation("part", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
 def rest(of: str, index: int, parts: int, seed: int) -> Derivation:
-    """Describe all of several class-balanced random parts of a set except one."""
+    """Describe a set without part `index`, from 1, of its class-balanced random parts."""
     return Derivation("rest", (of,), {"part": index, "parts": parts, "seed": seed})
 
 
@@ -68,7 +68,7 @@ def union(first: str, second: str) -> Derivation:
 
 
 def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
-    """Build a derived dataset."""
+    """Build the dataset that a derivation describes from its source datasets."""
     options = derivation.options
     provenance = {
         "derivation": derivation.kind, "options": dict(options),
@@ -91,8 +91,8 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
         per_class, chosen = _rows_by_origin(derivation, sources)
         labels = np.repeat(np.arange(len(sources)), [len(rows) for rows in chosen])
         classes = derivation.of
-        of = " and ".join(derivation.of)
-        text = f"{per_class} images of each class of {of}, the {options['role']} part, "
+        names = " and ".join(derivation.of)
+        text = f"{per_class} images of each class of {names}, the {options['role']} part, "
         text += "labelled by origin"
     parts = list(zip(sources, chosen, strict=True))
     return make_dataset(
@@ -104,9 +104,9 @@ def derive(derivation: Derivation, sources: Sequence[Dataset]) -> Dataset:
 
 
 def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Divide a set into random parts with equal numbers of images of each class."""
+    """Divide a set into class-balanced random parts; return the part, from 0, of each image."""
     part_of = np.empty(len(source), dtype=np.int64)
-    _check_classes(source, parts, f"{parts} parts")
+    _check_class_sizes(source, parts, f"{parts} parts")
     start = 0
     for label in range(source.n_classes):
         rows = rng.permutation(np.flatnonzero(source.labels == label))
@@ -118,7 +118,7 @@ def balanced_parts(source: Dataset, parts: int, rng: np.random.Generator) -> npt
 def _rows_by_origin(
     derivation: Derivation, sources: Sequence[Dataset]
 ) -> tuple[int, list[npt.NDArray[np.int64]]]:
-    """Draw equal numbers of images of each class of each set: how many, and which of the part."""
+    """Return the number of images drawn per class of each set, and each set's rows in the part."""
     options, n_classes = derivation.options, sources[0].n_classes
     per_class = options["per_set"] // n_classes
     n_test = round(per_class * options["test_fraction"])
@@ -133,7 +133,7 @@ def _rows_by_origin(
     part = slice(n_test) if options["role"] == "test" else slice(n_test, per_class)
     for number, source in enumerate(sources):
         with problems.collected():
-            _check_classes(source, per_class, f"{per_class} images per class of each set")
+            _check_class_sizes(source, per_class, f"{per_class} images per class of each set")
         rng = np.random.default_rng([options["seed"], number])
         rows = [rng.permutation(np.flatnonzero(source.labels == i))[part] for i in range(n_classes)]
         chosen.append(np.sort(np.concatenate(rows)))
@@ -141,7 +141,7 @@ def _rows_by_origin(
     return per_class, chosen
 
 
-def _check_classes(source: Dataset, needed: int, why: str) -> None:
+def _check_class_sizes(source: Dataset, needed: int, why: str) -> None:
     """Raise an error that names every class with fewer than `needed` images, if there is one."""
     counts = np.bincount(source.labels, minlength=source.n_classes)
     short = [

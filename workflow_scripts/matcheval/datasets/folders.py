@@ -38,7 +38,7 @@ DATAPOINTS_SCHEMA = TableSchema(
 )
 
 
-def _damaged(problem: str, file: Path, field: str | None = None) -> InputError:
+def _damage_error(problem: str, file: Path, field: str | None = None) -> InputError:
     return InputError(problem, file=file, field=field, remedy=_REMEDY)
 
 
@@ -52,12 +52,12 @@ def write_dataset(dataset: Dataset, folder: str | os.PathLike[str]) -> None:
     else:
         array = images.data if isinstance(images, EncodedImages) else images
         with atomic_file(folder / IMAGES) as partial:
-            write_array(partial, array.shape, contents.chunks(array), array.dtype)
+            write_array(partial, array.shape, contents.byte_chunks(array), array.dtype)
     write_description(dataset, folder)
 
 
 def remove_description(folder: Path) -> None:
-    """Mark a dataset's folder as incomplete, before its images are replaced."""
+    """Delete `dataset.json` before images are replaced: without it, a folder is incomplete."""
     (folder / DESCRIPTION).unlink(missing_ok=True)
 
 
@@ -82,7 +82,7 @@ def write_datapoints(
     names: Sequence[str],
     offsets: npt.NDArray[np.int64] | None = None,
 ) -> None:
-    """Write `datapoints.parquet`."""
+    """Write `datapoints.parquet`: indices, labels, names and, of image files, their offsets."""
     columns = {
         "index": np.arange(len(labels), dtype=np.int32),
         "label": labels.astype(np.int16),
@@ -93,35 +93,35 @@ def write_datapoints(
 
 
 def read_dataset(folder: str | os.PathLike[str], verify: bool = True) -> Dataset:
-    """Read and check a dataset."""
+    """Read a dataset from its folder, and check it; if `verify`, also the digest of its images."""
     folder = Path(folder)
     description = read_description(folder)
     for name in (DATAPOINTS, *([] if description["stored"] == "made" else [IMAGES])):
-        _check_is_there(folder / name)
+        _check_exists(folder / name)
     datapoints = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)
     labels = datapoints["label"].to_numpy().astype(np.int16)
     names = tuple(datapoints["name"].to_pylist())
     images: Images
     if description["stored"] == "made":
-        images = _made_images(folder, description["provenance"], verify)
+        images = _restore_made_images(folder, description["provenance"], verify)
     else:
         images = array = map_array(folder / IMAGES)
     if description["stored"] == "files":
         images = EncodedImages(array, datapoints["offset"].to_numpy().astype(np.int64))
     if not len(images) == len(labels) == description["n"]:
         counts = f"{len(images)} images, {len(labels)} labels, {description['n']} of each"
-        raise _damaged(f"{counts} according to {DESCRIPTION}", folder)
+        raise _damage_error(f"{counts} according to {DESCRIPTION}", folder)
     classes = tuple(description["classes"])
     contents.check_content(images, labels, names, len(classes), file=folder)
     if verify and contents.content_digest(images, labels) != description["sha256"]:
-        raise _damaged(f"images or labels differ from those of {DESCRIPTION} (sha256)", folder)
+        raise _damage_error(f"images or labels differ from those of {DESCRIPTION} (sha256)", folder)
     fields = ("name", "max_value", "source", "sha256", "provenance")
     described = {key: description[key] for key in fields}
     return Dataset(images=images, labels=labels, names=names, classes=classes, **described)
 
 
-def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> MadeImages:
-    """Images that are made when they are read, if they are still those that were prepared."""
+def _restore_made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> MadeImages:
+    """Return images that are made when read; refuse them if their recipe has changed since."""
     from matcheval.datasets.sources import Sources
     from matcheval.datasets.transformed import Corrupted
 
@@ -134,9 +134,10 @@ def _made_images(folder: Path, provenance: dict[str, Any], verify: bool) -> Made
     return images
 
 
-def _check_is_there(path: Path) -> None:
-    """Refuse a dataset without one of its files: no job makes a file that none has as its input."""
+def _check_exists(path: Path) -> None:
+    """Raise an error, with the command that makes it, if a file of a dataset is missing."""
     if not path.is_file():
+        # Running again is not enough: no job makes a file that none has as its input.
         remedy = f"Make it: snakemake --cores all {path} all, with the other options of the run"
         raise InputError("no such file", file=path, remedy=remedy)
 
@@ -144,7 +145,7 @@ def _check_is_there(path: Path) -> None:
 def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """Read `dataset.json`, the description of a dataset."""
     path = Path(folder) / DESCRIPTION
-    _check_is_there(path)
+    _check_exists(path)
     description = read_json(path, remedy=_REMEDY)
     types = {
         "name": str, "n": int, "classes": list, "stored": str, "max_value": int, "source": str,
@@ -152,12 +153,12 @@ def read_description(folder: str | os.PathLike[str]) -> dict[str, Any]:
     }  # fmt: skip
     for key, kind in types.items():
         if not isinstance(description, dict) or not isinstance(description.get(key), kind):
-            raise _damaged(f"missing, or not of type {kind.__name__}", path, key)
+            raise _damage_error(f"missing, or not of type {kind.__name__}", path, key)
     return dict(description)
 
 
 def map_array(path: Path) -> npt.NDArray[Any]:
-    """Map the array of an .npy file into memory."""
+    """Map the array of an .npy file into memory, to read it only."""
     with readable(path, "a readable array, perhaps truncated", EOFError, remedy=_REMEDY):
         return np.lib.format.open_memmap(path, mode="r")
 

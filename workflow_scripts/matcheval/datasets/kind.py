@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from matcheval.datasets.sources import ImageStream, Sources
 
 
-def _in_order(rows: tuple[int, int]) -> tuple[int, int]:
+def _check_row_range(rows: tuple[int, int]) -> tuple[int, int]:
     if rows[0] >= rows[1]:
         raise ValueError(f"no image is from {rows[0]} on and before {rows[1]}")
     return rows
 
 
-def _as_number(value: Any) -> Any:
-    """Read the text that a placeholder of a suite is replaced by."""
+def _digits_as_number(value: Any) -> Any:
+    """Convert the digits that replace a suite's placeholder to a number; keep other values."""
     return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 # How strong a corruption is; with "all", the images of all severities follow each other.
-Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_as_number)]
+Severity = Annotated[Literal[1, 2, 3, 4, 5, "all"], BeforeValidator(_digits_as_number)]
 
 
 class PixelFormat(NamedTuple):
-    """Height and width of a dataset's images in pixels, channels, and the value that means 1.0."""
+    """Side of a dataset's square images in pixels, channels, and the value that means 1.0."""
 
     side: int
     channels: int = 3
@@ -45,7 +45,7 @@ class PixelFormat(NamedTuple):
 
 
 class DatasetKind(Settings):
-    """Options of a dataset of one kind, and how it is built.
+    """Base class of the kinds of dataset: the options of a dataset, and how it is built.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class DatasetKind(Settings):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options that differ from their defaults, as JSON values: what was chosen."""
+        """The options that differ from their defaults, as JSON values."""
         return self.model_dump(
             mode="json", exclude_defaults=True, exclude_none=True, exclude={"kind"}
         )
@@ -106,12 +106,12 @@ class DatasetKind(Settings):
 
     @property
     def sources(self) -> list[str]:
-        """Names of the datasets of the study that it is made from."""
+        """Names of the study's datasets that its images are made from; for most kinds, none."""
         return []
 
     @property
     def is_made(self) -> bool:
-        """Whether its images are made from those of other sets whenever they are read."""
+        """Whether its images are not stored, but made from other sets' whenever they are read."""
         return False
 
     @property
@@ -145,16 +145,16 @@ REGISTERED: dict[str, type[DatasetKind]] = {}
 
 
 def dataset_kind(kind: type[Kind]) -> type[Kind]:
-    """Register a kind of dataset under the name that its field `kind` has."""
+    """Register a class of datasets under the name that is the value of its field `kind`."""
     (name,) = get_args(kind.model_fields["kind"].annotation)
     REGISTERED[name] = kind
     return kind
 
 
 class Subset(DatasetKind):
-    """A dataset of which some images can be taken."""
+    """Base class of datasets with options that select images, by row and number per class."""
 
-    rows: Annotated[tuple[Seed, Seed], AfterValidator(_in_order)] | None = Field(
+    rows: Annotated[tuple[Seed, Seed], AfterValidator(_check_row_range)] | None = Field(
         None, description="First and last image to take, counted from 0, the last one excluded"
     )
     skip_per_class: Seed | None = Field(
@@ -164,7 +164,7 @@ class Subset(DatasetKind):
 
 
 class Decoded(Subset):
-    """A dataset whose images are files."""
+    """Base class of datasets built from image files, which can be resized to one size."""
 
     unreadable: Literal["fail", "skip"] = Field(
         "fail", description="What happens at an image that cannot be decoded"
@@ -180,5 +180,5 @@ class Decoded(Subset):
 
     @property
     def pixel_format(self) -> PixelFormat | None:
-        """RGB images of the size that they are resized to."""
+        """RGB images of the size that they are resized to; None if they are not resized."""
         return None if self.resize is None else PixelFormat(self.resize)

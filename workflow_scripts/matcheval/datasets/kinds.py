@@ -33,7 +33,7 @@ _DECODING_THREADS = 4
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """A dataset as the configuration has it."""
+    """A dataset as the configuration describes it: name, kind and options."""
 
     name: str
     kind: str
@@ -41,12 +41,12 @@ class DatasetSpec:
 
     @property
     def kind_class(self) -> type[DatasetKind]:
-        """Class of its kind; the base class for kinds that an analysis builds."""
+        """The class of its kind; for kinds that analyses build, the base class."""
         return KINDS.get(self.kind, DatasetKind)
 
     @cached_property
     def settings(self) -> DatasetKind:
-        """Its options as typed settings; without options for kinds that an analysis builds."""
+        """Its options as typed settings; for kinds that analyses build, without any option."""
         chosen = self.options if self.kind in KINDS else {}
         return self.kind_class.model_validate({"kind": self.kind, **chosen})
 
@@ -78,12 +78,12 @@ class DatasetSpec:
 
     @property
     def preparing_threads(self) -> int:
-        """CPU threads that building it can use: images are decoded, or made, by several."""
+        """CPU threads that building it can use: several if images are decoded, or made."""
         makes = bool(self.settings.sources) and not self.settings.is_made
         return _DECODING_THREADS if issubclass(self.kind_class, Decoded) or makes else 1
 
     def results_file(self, model: str) -> str:
-        """Return the user's file with a model's results; for some kinds, the one of all models."""
+        """Return the path of the user's file of a model's results, or of the one for all models."""
         if "file" in self.options:
             return str(self.options["file"])
         return str(self.options["files"]).replace("{model}", self.alias(model))
@@ -93,7 +93,7 @@ class DatasetSpec:
         return str(self.options.get("aliases", {}).get(model, model))
 
     def results_files(self, models: Iterable[str]) -> list[str]:
-        """Return all of the user's files with results of some models, each once, labels last."""
+        """Return the user's files of some models' results, each once, then that of true labels."""
         files = [self.results_file(model) for model in models]
         if "files" in self.options and "labels" in self.options:
             files.append(str(self.options["labels"]))

@@ -34,12 +34,13 @@ def are_wnids(classes: Iterable[str]) -> bool:
 
 
 def class_subset(name: str) -> tuple[str, ...]:
-    """Return the classes of a named subset: those of ImageNet-A, or of ImageNet-R."""
+    """Return the classes of a named subset of ImageNet's: those of ImageNet-A or ImageNet-R."""
     return _timm_classes(name.replace("-", "_"), SUBSETS[name])
 
 
 @cache
 def _timm_classes(name: str, number: int) -> tuple[str, ...]:
+    """Read a list of sorted WordNet ids that timm contains; check that it has `number` of them."""
     spec = importlib.util.find_spec("timm")
     if spec is None or spec.origin is None:
         problem = "timm, which contains the list of ImageNet's classes, is not installed"
@@ -52,20 +53,20 @@ def _timm_classes(name: str, number: int) -> tuple[str, ...]:
 
 
 def resolve_classes(classes: str | Sequence[object]) -> tuple[str, ...]:
-    """Return the classes that are set in a configuration, as a list or by name."""
+    """Return class names that a configuration lists, or those of the label space that it names."""
     if isinstance(classes, str):
         if classes not in LABEL_SPACES:
             remedy = "Known: cifar10, imagenet; or give a list of class names"
             raise InputError(f"unknown label space '{classes}'", field="classes", remedy=remedy)
         return CIFAR10 if classes == "cifar10" else imagenet_classes()
     names = tuple(map(str, classes))
-    if twice := sorted(name for name, n in Counter(names).items() if n > 1):
-        raise InputError(f"{_quoted(twice)} given twice", field="classes")
+    if repeated := sorted(name for name, n in Counter(names).items() if n > 1):
+        raise InputError(f"{_quoted(repeated)} given twice", field="classes")
     return checked_labels(names)
 
 
 def checked_labels(names: Sequence[str], file: object = None) -> tuple[str, ...]:
-    """Return the names of classes, if all can be shown."""
+    """Return class names unchanged; refuse long ones, line breaks and control characters."""
     for name in names:
         if not is_label(name):
             raise InputError(
@@ -76,30 +77,30 @@ def checked_labels(names: Sequence[str], file: object = None) -> tuple[str, ...]
     return tuple(names)
 
 
-def check_classes(found: Sequence[str], expected: Sequence[str], file: object) -> None:
-    """Check that classes are the expected ones, in the expected order."""
-    if problem := compare_classes(found, expected):
+def check_classes(classes: Sequence[str], expected: Sequence[str], file: object) -> None:
+    """Raise an error unless classes are the expected ones, in the expected order."""
+    if problem := compare_classes(classes, expected):
         raise InputError(problem, file=file, field="classes")
 
 
-def compare_classes(found: Sequence[str], expected: Sequence[str]) -> str:
-    """Describe how classes differ from the expected ones."""
+def compare_classes(classes: Sequence[str], expected: Sequence[str]) -> str:
+    """Describe how classes differ from the expected ones; return '' if they do not."""
     differences = {
-        "missing": [name for name in expected if name not in set(found)],
-        "unknown": [name for name in found if name not in set(expected)],
+        "missing": [name for name in expected if name not in set(classes)],
+        "unknown": [name for name in classes if name not in set(expected)],
     }
     problems = [f"{_quoted(names)} {what}" for what, names in differences.items() if names]
     if problems:
         return f"different classes: {'; '.join(problems)}"
-    pairs = enumerate(zip(found, expected, strict=False))
+    pairs = enumerate(zip(classes, expected, strict=False))
     moved = [f"{i} is '{a}', not '{b}'" for i, (a, b) in pairs if a != b]
-    return f"classes in another order: {listed(moved)}" if list(found) != list(expected) else ""
+    return f"classes in another order: {listed(moved)}" if list(classes) != list(expected) else ""
 
 
-def labels_of_folders(
+def label_class_folders(
     folders: Collection[str], classes: Sequence[str], file: object, *, all_required: bool = True
 ) -> dict[str, int]:
-    """Return the labels of folders that are named by their classes."""
+    """Return each class's label; refuse unknown folders and, if `all_required`, missing ones."""
     unknown = sorted(set(folders) - set(classes))
     missing = [name for name in classes if name not in folders]
     problems = [f"{_quoted(unknown)} not among the classes"] if unknown else []
@@ -114,7 +115,7 @@ def labels_of_folders(
 def map_labels(
     counts: Mapping[str, int], label_map: Mapping[str, str], classes: Sequence[str], file: object
 ) -> dict[str, int | None]:
-    """Return the label of every label, or class folder, of a source that has other classes."""
+    """Return the label that each of a source's labels is mapped to; None for those not mapped."""
     if absent := [label for label in label_map if label not in counts]:
         problem = f"no image has the label {_quoted(absent)}"
         remedy = f"There are images of {_quoted(list(counts))}"
@@ -123,8 +124,8 @@ def map_labels(
             for label in counts}  # fmt: skip
 
 
-def check_case(folders: Iterable[str], file: object) -> None:
-    """Refuse folders of two classes whose names differ in upper and lower case only."""
+def check_letter_case(folders: Iterable[str], file: object) -> None:
+    """Raise an error if the names of two class folders differ in upper and lower case only."""
     seen = dict[str, str]()
     for name in sorted(folders):
         other = seen.setdefault(name.casefold(), name)
@@ -134,8 +135,8 @@ def check_case(folders: Iterable[str], file: object) -> None:
             raise InputError(problem, file=file, remedy=remedy)
 
 
-def folder_classes(folders: Collection[str], file: object) -> tuple[str, ...]:
-    """Return the classes of folders whose order is not specified: sorted as text."""
+def classes_from_folders(folders: Collection[str], file: object) -> tuple[str, ...]:
+    """Return folder names as classes, sorted as text; refuse numbers that would sort otherwise."""
     classes = sorted(folders)
     if all(name.isdecimal() for name in classes) and classes != sorted(classes, key=int):
         raise InputError(

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def kind_settings(name: str, kind: str, options: Mapping[str, Any]) -> DatasetKind:
-    """Read the options of a kind of dataset that is built; `name` is for messages."""
+    """Validate the options of a kind of dataset that has images; `name` is for messages."""
     if kind not in KINDS:
         remedy = f"Known: {', '.join(KINDS)}"
         raise InputError(f"unknown kind '{kind}'", file=name, field="kind", remedy=remedy)
@@ -71,7 +71,7 @@ def prepare_dataset(
                 assert isinstance(settings, Decoded), kind
                 built = _write_stream(built, settings, folder, provenance, n_threads)
             else:
-                built = _chosen(built, settings)
+                built = _take_selected(built, settings)
                 built = replace(built, provenance=provenance | dict(built.provenance))
                 if isinstance(built.images, MadeImages) and not settings.is_made:
                     _write_pixels(built, built.images, folder, n_threads)
@@ -83,6 +83,7 @@ def prepare_dataset(
 
 
 def _is_built(folder: Path, request: Mapping[str, Any]) -> bool:
+    """Whether a folder has a complete dataset of the requested kind, options and version."""
     try:
         provenance = folders.read_description(folder)["provenance"]
     except InputError:
@@ -102,10 +103,11 @@ def _write_pixels(dataset: Dataset, images: MadeImages, folder: Path, n_threads:
     folders.write_description(stored, folder)
 
 
-def _chosen(dataset: Dataset, settings: DatasetKind) -> Dataset:
+def _take_selected(dataset: Dataset, settings: DatasetKind) -> Dataset:
+    """Return a dataset with only the images that its settings select; by default, all."""
     if not isinstance(settings, Subset):
         return dataset
-    rows = list(_selected(range(len(dataset)), dataset.labels.__getitem__, settings, dataset.name))
+    rows = list(_select(range(len(dataset)), dataset.labels.__getitem__, settings, dataset.name))
     if len(rows) == len(dataset):
         return dataset
     return datasets.take_images(
@@ -113,10 +115,10 @@ def _chosen(dataset: Dataset, settings: DatasetKind) -> Dataset:
     )
 
 
-def _selected(
+def _select(
     items: Iterable[_A], label_of: Callable[[_A], int], settings: Subset, name: str
 ) -> Iterator[_A]:
-    """Keep the images that `rows`, `skip_per_class` and `per_class` name, in their order."""
+    """Yield the items that `rows`, `skip_per_class` and `per_class` select, in their order."""
     start, stop = settings.rows or (0, None)
     first = settings.skip_per_class or 0
     last = None if settings.per_class is None else first + settings.per_class
@@ -134,8 +136,8 @@ def _selected(
 
 
 @dataclass
-class _Spooled:
-    """What is known about the images of a stream once their files are written."""
+class _WrittenFiles:
+    """Names, labels, offsets and properties of written image files, and the unreadable ones."""
 
     names: list[str] = field(default_factory=list)
     labels: list[int] = field(default_factory=list)
@@ -147,87 +149,89 @@ class _Spooled:
 def _write_stream(
     stream: ImageStream, settings: Decoded, folder: Path, provenance: dict[str, Any], n_threads: int
 ) -> Dataset:
-    """Write a stream of images as a dataset's folder."""
-    files = _selected(stream.files, lambda file: file.label, settings, stream.name)
+    """Write a stream of images as a dataset's folder, and return the dataset."""
+    files = _select(stream.files, lambda file: file.label, settings, stream.name)
     side = settings.resize
     provenance |= stream.notes
     folders.remove_description(folder)
     with atomic_file(folder / folders.IMAGES) as partial:
-        spooled = _spool(files, partial, n_threads)
-        _check_readable(stream.name, spooled, settings.unreadable == "skip")
-        sizes = {(side, side)} if side else {(f.height, f.width) for f in spooled.facts}
-        is_array = len(sizes) == 1 and (side or all(facts.lossless for facts in spooled.facts))
-        offsets = np.array(spooled.offsets, np.int64)
+        written = _write_files(files, partial, n_threads)
+        _check_readable(stream.name, written, settings.unreadable == "skip")
+        sizes = {(side, side)} if side else {(f.height, f.width) for f in written.facts}
+        is_array = len(sizes) == 1 and (side or all(facts.lossless for facts in written.facts))
+        offsets = np.array(written.offsets, np.int64)
         if is_array:
-            _decode(partial, offsets, sizes.pop(), settings, n_threads)
+            _replace_by_pixels(partial, offsets, sizes.pop(), settings, n_threads)
     data = folders.map_array(folder / folders.IMAGES)
     if side:
         provenance |= {"resized": f"{side} × {side}, bicubic, antialiased"}
-    if n := len(spooled.unreadable):
-        provenance |= {"unreadable": n, "skipped": spooled.unreadable}
+    if n := len(written.unreadable):
+        provenance |= {"unreadable": n, "skipped": written.unreadable}
         log.warning("%s: %d images cannot be decoded and are left out", stream.name, n)
     dataset = datasets.make_dataset(
-        stream.name, data if is_array else EncodedImages(data, offsets), np.array(spooled.labels),
-        classes=stream.classes, max_value=255, source=stream.source, names=spooled.names,
+        stream.name, data if is_array else EncodedImages(data, offsets), np.array(written.labels),
+        classes=stream.classes, max_value=255, source=stream.source, names=written.names,
         provenance=provenance,
     )  # fmt: skip
     folders.write_description(dataset, folder)
     return dataset
 
 
-def _spool(files: Iterable[LabelledFile], path: Path, n_threads: int) -> _Spooled:
-    """Write all readable files, concatenated, as a one-dimensional array."""
-    spooled = _Spooled()
+def _write_files(files: Iterable[LabelledFile], path: Path, n_threads: int) -> _WrittenFiles:
+    """Write all readable files, concatenated, as a one-dimensional array; list the others."""
+    written = _WrittenFiles()
     with path.open("w+b") as file:
         folders.write_array_header(file, (0,))
         start = file.tell()
-        for image, facts in map_in_order(_inspected, files, n_threads):
+        for image, facts in map_in_order(_inspect, files, n_threads):
             if isinstance(facts, str):
-                spooled.unreadable.append(f"{image.name} ({facts})")
+                written.unreadable.append(f"{image.name} ({facts})")
                 continue
-            spooled.names.append(image.name)
-            spooled.labels.append(image.label)
-            spooled.offsets.append(file.tell() - start)
-            spooled.facts.add(facts)
+            written.names.append(image.name)
+            written.labels.append(image.label)
+            written.offsets.append(file.tell() - start)
+            written.facts.add(facts)
             file.write(image.encoded)
         length = file.tell() - start
         file.seek(0)
         folders.write_array_header(file, (length,))
         if file.tell() != start:  # NumPy pads headers to leave room for longer shapes
             raise AssertionError("the header of the array has grown")
-    return spooled
+    return written
 
 
-def _inspected(image: LabelledFile) -> tuple[LabelledFile, decoding.ImageFacts | str]:
+def _inspect(image: LabelledFile) -> tuple[LabelledFile, decoding.ImageFacts | str]:
+    """Return the image with its properties, or with the reason why it cannot be decoded."""
     try:
         return image, decoding.inspect_image(image.encoded)
     except decoding.UnreadableImageError as error:
         return image, str(error)
 
 
-def _check_readable(name: str, spooled: _Spooled, skip: bool) -> None:
-    bad = spooled.unreadable
+def _check_readable(name: str, written: _WrittenFiles, skip: bool) -> None:
+    """Raise an error if images are unreadable and not to be skipped, or if there are none."""
+    bad = written.unreadable
     if bad and not skip:
         raise InputError(
-            f"{len(bad):,} of {len(bad) + len(spooled.names):,} images cannot be decoded: "
+            f"{len(bad):,} of {len(bad) + len(written.names):,} images cannot be decoded: "
             f"{listed(bad, 20)}",
             file=name, remedy="Repair or remove them, or leave them out with 'unreadable: skip'",
         )  # fmt: skip
-    if not spooled.names:
+    if not written.names:
         raise InputError("has no images", file=name)
 
 
-def _decode(
+def _replace_by_pixels(
     path: Path, offsets: npt.NDArray[np.int64], size: tuple[int, int], settings: Decoded,
     n_threads: int,
 ) -> None:  # fmt: skip
-    """Replace concatenated files by their pixels; all have the same height and width then."""
+    """Replace a file of concatenated images by one array of their pixels, all of one size."""
     images = EncodedImages(folders.map_array(path), offsets)
 
     def pixels(i: int) -> bytes:
         image = decoding.decode_rgb(images.encoded(i))
         if settings.resize:
-            image = decoding.squared(image, settings.resize)
+            image = decoding.resize_to_square(image, settings.resize)
         return image.tobytes()
 
     with atomic_file(path) as decoded:

@@ -49,8 +49,8 @@ N_ROWS, N_KNOWN_WRITERS, N_TRAIN, N_VALIDATION = 1797, 1300, 600, 100
 SPLIT_SEED = 20220904
 
 
-def rows_of(part: str) -> npt.NDArray[np.int64]:
-    """Return the rows of scikit-learn's `load_digits()` that form a part, ascending."""
+def digits_rows(part: str) -> npt.NDArray[np.int64]:
+    """Return the rows of scikit-learn's `load_digits()` that form a part, in ascending order."""
     shuffled = np.random.default_rng(SPLIT_SEED).permutation(N_KNOWN_WRITERS)
     parts = np.split(shuffled, [N_TRAIN, N_TRAIN + N_VALIDATION])
     rows = dict(zip(("train", "validation", "known"), parts, strict=True))
@@ -78,7 +78,7 @@ class Digits(Subset):
         """Build one part of the digits."""
         from sklearn.datasets import load_digits  # takes two seconds, and only this kind needs it
 
-        rows, digits = rows_of(self.part), load_digits()
+        rows, digits = digits_rows(self.part), load_digits()
         return make_dataset(
             name, digits.images[rows].astype(np.uint8)[..., np.newaxis], digits.target[rows],
             classes=DIGITS, max_value=16, names=[f"digits/{row:04d}" for row in rows],
@@ -92,7 +92,7 @@ _SHEETS = (0, 130, 256, 386, 516, 646, 776, 906, 1029, 1157, 1287, 1415, 1545, 1
 
 
 def writers(names: Sequence[str]) -> list[str]:
-    """Return the sheets of handwritten digits."""
+    """Return the sheet that each image of a digit is from, as a stand-in for its writer."""
     return [f"sheet {bisect_right(_SHEETS, int(name.split('/')[1]))}" for name in names]
 
 
@@ -108,9 +108,10 @@ class _Cifar(Subset):
         return PixelFormat(32)
 
 
-def _small_images(
+def _cifar_dataset(
     name: str, images: npt.NDArray[Any], labels: npt.NDArray[Any], names: Sequence[str], source: str
 ) -> Dataset:
+    """Build a dataset of CIFAR-10's classes; refuse images that are not 32 × 32 × 3."""
     if images.shape[1:] != (32, 32, 3):
         problem = f"images have the shape {images.shape[1:]}, not 32 × 32 × 3"
         raise InputError(problem, file=name, field="images")
@@ -119,11 +120,11 @@ def _small_images(
     )
 
 
-def _rows(stem: str, n: int) -> list[str]:
+def _row_names(stem: str, n: int) -> list[str]:
     return [f"{stem}/{row:05d}" for row in range(n)]
 
 
-def _text(value: Any) -> str:
+def _decode_text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
@@ -140,20 +141,20 @@ class Cifar10(_Cifar):
         wanted = ["batches.meta", *_BATCHES[self.part]]
         tree = sources.archive(self.published[0], lambda p: p.rsplit("/", 1)[-1] in wanted)
         meta, *batches = (
-            files.load_plain_pickle(io.BytesIO(tree.named(batch)), f"{tree.file}: {batch}")
+            files.load_plain_pickle(io.BytesIO(tree.read_named(batch)), f"{tree.file}: {batch}")
             for batch in wanted
         )
-        check_classes([_text(n) for n in meta[b"label_names"]], CIFAR10, tree.file)
+        check_classes([_decode_text(n) for n in meta[b"label_names"]], CIFAR10, tree.file)
         # A row contains the red, then the green, then the blue values of an image.
         planes = np.concatenate([batch[b"data"] for batch in batches]).reshape(-1, 3, 32, 32)
         labels = np.concatenate([batch[b"labels"] for batch in batches])
         names = [
-            f"{file}/{row:04d}/{_text(image)}"
+            f"{file}/{row:04d}/{_decode_text(image)}"
             for file, batch in zip(wanted[1:], batches, strict=True)
             for row, image in enumerate(batch[b"filenames"])
         ]
         images = np.ascontiguousarray(planes.transpose(0, 2, 3, 1))
-        return _small_images(name, images, labels, names, f"CIFAR-10, {tree.file.name}")
+        return _cifar_dataset(name, images, labels, names, f"CIFAR-10, {tree.file.name}")
 
 
 @dataset_kind
@@ -168,11 +169,11 @@ class Cifar101(_Cifar):
     )
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Build it from its arrays of images and labels."""
+        """Build the dataset from its arrays of images and labels."""
         images, labels = (files.read_npy(sources.published(file)) for file in self.published_files)
         stem = f"cifar10.1_{self.version}"
         source = f"CIFAR-10.1, {stem}_data.npy"
-        return _small_images(name, images, labels, _rows(stem, len(labels)), source)
+        return _cifar_dataset(name, images, labels, _row_names(stem, len(labels)), source)
 
 
 @dataset_kind
@@ -188,9 +189,9 @@ class Cifar102(_Cifar):
         path = sources.published(self.published_files[0])
         keys = ("images", "labels", "label_names")
         images, labels, named = (files.npz_array(path, key) for key in keys)
-        check_classes([_text(n) for n in named.ravel()], CIFAR10, path)
-        names, source = _rows(path.stem, len(labels)), f"CIFAR-10.2, {path.name}"
-        return _small_images(name, images, labels, names, source)
+        check_classes([_decode_text(n) for n in named.ravel()], CIFAR10, path)
+        names, source = _row_names(path.stem, len(labels)), f"CIFAR-10.2, {path.name}"
+        return _cifar_dataset(name, images, labels, names, source)
 
 
 @dataset_kind
@@ -208,18 +209,18 @@ class Cifar10C(_Cifar):
     published: ClassVar[tuple[str, ...]] = ("CIFAR-10-C.tar",)
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Build one corruption at one severity, a fifth of its array, or at all."""
+        """Build the images of one corruption, at one severity or at all five, from its array."""
         tree = sources.archive(self.published[0])
         images, labels = (
-            files.read_npy_stream(io.BytesIO(tree.named(file)), f"{tree.file}: {file}")
+            files.read_npy_stream(io.BytesIO(tree.read_named(file)), f"{tree.file}: {file}")
             for file in (f"{self.corruption}.npy", "labels.npy")
         )
         if self.severity != "all":
             parts = (np.split(array, N_SEVERITIES) for array in (images, labels))
             images, labels = (part[self.severity - 1] for part in parts)
-        names = _rows(f"{self.corruption}-{self.severity}", len(labels))
+        names = _row_names(f"{self.corruption}-{self.severity}", len(labels))
         what = f"{self.corruption} at severity {self.severity}"
-        return _small_images(name, images, labels, names, f"CIFAR-10-C, {what}, {tree.file.name}")
+        return _cifar_dataset(name, images, labels, names, f"CIFAR-10-C, {what}, {tree.file.name}")
 
 
 @dataset_kind
@@ -232,7 +233,7 @@ class Cinic10(Decoded):
     published: ClassVar[tuple[str, ...]] = ("CINIC-10.tar.gz",)
 
     def build(self, name: str, sources: Sources) -> ImageStream:
-        """Build one part from its PNG files."""
+        """Stream the images of one part from its PNG files."""
         part = self.part
         # .../test/airplane/cifar10-train-10043.png
         tree = sources.archive(
@@ -248,7 +249,7 @@ class Cinic10(Decoded):
 class _ImageNetClasses(Decoded):
     @property
     def known_classes(self) -> tuple[str, ...]:
-        """WordNet ids of ILSVRC 2012."""
+        """The 1,000 WordNet ids of ILSVRC 2012."""
         return imagenet_classes()
 
 
@@ -262,19 +263,19 @@ class ImageNet(_ImageNetClasses):
     path_options: ClassVar[tuple[str, ...]] = ("source", "devkit")
 
     def build(self, name: str, sources: Sources) -> ImageStream:
-        """Build it from the user's files."""
+        """Stream the images from the user's folder or archive, sorted by class, then name."""
         path, classes = sources.custom_path(self.source), imagenet_classes()
         tree = sources.tree(path, lambda p: "/" in p or bool(_FLAT.fullmatch(p)))
         if any(_WNID.fullmatch(folder) for folder in tree.folders):
             _check_one_parent(tree)
             labels = tree.labels_by_folder(classes)
         else:
-            labels = self._flat_labels(tree, sources)
+            labels = self._labels_from_kit(tree, sources)
         source = f"ImageNet, ILSVRC 2012 validation set, {path.name}"
         return tree.stream(name, classes, source, labels)
 
-    def _flat_labels(self, tree: Tree, sources: Sources) -> dict[str, int]:
-        """Labels of images that are all in one folder, from the development kit's list."""
+    def _labels_from_kit(self, tree: Tree, sources: Sources) -> dict[str, int]:
+        """Return the labels, by path, of images in one folder, from the development kit's list."""
         matches = {p: _FLAT.fullmatch(p.split("/")[-1]) for p in tree.paths}
         images = {p: int(match[1]) for p, match in matches.items() if match}
         if not images:
@@ -297,7 +298,7 @@ class ImageNet(_ImageNetClasses):
 
 
 def _check_one_parent(tree: Tree) -> None:
-    """Check that all class folders have the same parent folder, and not both `train` and `val`."""
+    """Refuse class folders in several parent folders, such as both `train` and `val`."""
     images = [p for p in tree.paths if "/" in p]
     parents = sorted({p.rsplit("/", 2)[0] if p.count("/") > 1 else "." for p in images})
     if len(parents) > 1:
@@ -307,10 +308,10 @@ def _check_one_parent(tree: Tree) -> None:
 
 
 def _ground_truth(kit: Tree) -> list[int]:
-    """Labels of images 1, 2, ...; the kit does not number the classes in the order of wnids."""
+    """Read the labels of images 1, 2, ... from the kit, which numbers classes in another order."""
     from scipy.io import loadmat
 
-    content: Any = io.BytesIO(kit.named(_META))
+    content: Any = io.BytesIO(kit.read_named(_META))
     synsets = loadmat(content, squeeze_me=True)["synsets"]
     leaves = synsets[synsets["num_children"].astype(np.int64) == 0]
     wnids = dict(zip(leaves["ILSVRC2012_ID"].astype(int).tolist(), leaves["WNID"], strict=True))
@@ -318,7 +319,7 @@ def _ground_truth(kit: Tree) -> list[int]:
     check_classes(sorted(map(str, wnids.values())), classes, kit.file)
     labels = {wnid: label for label, wnid in enumerate(classes)}
     try:
-        return [labels[str(wnids[int(line)])] for line in kit.named(_TRUTH).split()]
+        return [labels[str(wnids[int(line)])] for line in kit.read_named(_TRUTH).split()]
     except (ValueError, KeyError) as error:
         raise InputError(f"'{_TRUTH}' has an invalid line ({error})", file=kit.file) from error
 
@@ -334,11 +335,11 @@ class ImageNetV2(_ImageNetClasses):
 
     @property
     def published_files(self) -> list[str]:
-        """The variant's archive."""
+        """File name of the variant's archive, in a list."""
         return [f"imagenetv2-{self.variant.replace('threshold-', 'threshold')}.tar.gz"]
 
     def build(self, name: str, sources: Sources) -> ImageStream:
-        """Build a variant."""
+        """Stream the images of the variant from its archive."""
         tree = sources.archive(self.published_files[0], lambda p: "/" in p)
         classes = imagenet_classes()
         # The folders are named by the positions of their classes.

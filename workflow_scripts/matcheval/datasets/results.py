@@ -15,13 +15,13 @@ PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]
 
 
 class _WithoutImages(DatasetKind):
-    """What models predicted is on file; no model is run."""
+    """Base class of datasets without images: what models predicted is on file, none is run."""
 
     has_images: ClassVar[bool] = False
 
 
 class PredictionColumns(Settings):
-    """Names of the files' columns where they are others than ours."""
+    """Names of the columns in the user's prediction files, where they differ from ours."""
 
     index: str | None = Field(None, description="Position in the dataset")
     label: str | None = Field(None, description="True class")
@@ -35,7 +35,7 @@ class PredictionColumns(Settings):
     )
 
     @model_validator(mode="after")
-    def _are_different(self) -> "PredictionColumns":
+    def _check_distinct(self) -> "PredictionColumns":
         names = [name for name in self.model_dump().values() if name is not None]
         if "" in names or len(set(names)) < len(names):
             raise ValueError("two columns have one name, or a name is empty")
@@ -83,7 +83,7 @@ class Predictions(_WithoutImages):
     suffixes: ClassVar[tuple[str, ...]] = (*PREDICTION_SUFFIXES, *NAMED_SUFFIXES)
 
     @model_validator(mode="after")
-    def _has_one_source(self) -> "Predictions":
+    def _check_sources(self) -> "Predictions":
         if (self.files is None) == (self.download is None):
             raise ValueError("give either 'files' or 'download'")
         if self.labels and self.columns.label:
@@ -92,12 +92,12 @@ class Predictions(_WithoutImages):
 
     @property
     def known_classes(self) -> tuple[str, ...] | None:
-        """The given class names."""
+        """Class names, if the option `classes` is set."""
         return None if self.classes is None else resolve_classes(self.classes)
 
 
-class _Published(_WithoutImages):
-    """Published classes without probabilities."""
+class _PublishedClasses(_WithoutImages):
+    """Base class of published predictions that are classes without probabilities."""
 
     reversed: Names = Field((), description="Models whose top classes come least probable first")
     classes: Annotated[Integer, Field(ge=2)] | None = Field(None, description="Number of classes")
@@ -105,12 +105,12 @@ class _Published(_WithoutImages):
 
     @property
     def n_classes(self) -> int | None:
-        """The given number of classes."""
+        """Number of classes, if the option `classes` is set."""
         return self.classes
 
 
 @dataset_kind
-class Labels(_Published):
+class Labels(_PublishedClasses):
     """A file of predicted classes per model, and one of true labels."""
 
     kind: Literal["labels"]
@@ -121,7 +121,7 @@ class Labels(_Published):
 
 
 @dataset_kind
-class LabelArchive(_Published):
+class LabelArchive(_PublishedClasses):
     """One archive of the predicted classes of all models, and of the true labels."""
 
     kind: Literal["label_archive"]
@@ -158,7 +158,7 @@ class Accuracies(_WithoutImages):
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
     @model_validator(mode="after")
-    def _counts_need_a_size(self) -> "Accuracies":
+    def _check_size(self) -> "Accuracies":
         if self.unit == "correct" and self.n is None:
             raise ValueError("n missing: numbers of correct predictions need the size of the set")
         return self

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from matcheval.datasets.dataset import Dataset
-from matcheval.datasets.label_spaces import labels_of_folders
+from matcheval.datasets.label_spaces import label_class_folders
 from matcheval.downloads.sources import published_file, verify_file
 from matcheval.errors import InputError
 from matcheval.io.array_archives import UNREADABLE, check_text, member_stream, read_header
@@ -32,7 +32,7 @@ from matcheval.io.files import (
 
 @dataclass(frozen=True)
 class LabelledFile:
-    """An image file in memory."""
+    """An image file in memory, with its name and label."""
 
     name: str
     label: int
@@ -41,7 +41,7 @@ class LabelledFile:
 
 @dataclass(frozen=True, eq=False)
 class ImageStream:
-    """A dataset whose images are read one by one."""
+    """A dataset whose image files are read one by one while it is built."""
 
     name: str
     classes: tuple[str, ...]
@@ -52,7 +52,7 @@ class ImageStream:
 
 @dataclass(frozen=True)
 class Tree:
-    """Files of a folder or archive that are wanted and not hidden; paths are relative, with "/"."""
+    """The wanted files of a folder or archive, except hidden ones, by relative path with "/"."""
 
     file: Path
     paths: Sequence[str]
@@ -60,25 +60,25 @@ class Tree:
 
     @property
     def folders(self) -> list[str]:
-        """Names of the folders that contain files."""
+        """Names of the folders that contain files, sorted, without their parents' names."""
         return sorted({path.split("/")[-2] for path in self.paths if "/" in path})
 
-    def named(self, name: str) -> bytes:
-        """Read the file of a name, in whichever folder it is."""
+    def read_named(self, name: str) -> bytes:
+        """Read the file of this name in whichever folder; raise an error if there is none."""
         for path in self.paths:
             if path.rsplit("/", 1)[-1] == name:
                 return self.read(path)
         raise InputError(f"has no '{name}'", file=self.file)
 
     def labels_by_folder(self, classes: Sequence[str]) -> dict[str, int]:
-        """Return the labels of all images, by path; their folders are named by the classes."""
-        labels = labels_of_folders(self.folders, classes, self.file)
+        """Return the label of each image, by path; folders bear the names of their classes."""
+        labels = label_class_folders(self.folders, classes, self.file)
         return {path: labels[path.split("/")[-2]] for path in self.paths if "/" in path}
 
     def stream(
         self, name: str, classes: tuple[str, ...], source: str, labels: Mapping[str, int]
     ) -> ImageStream:
-        """Return the images that have labels, by label, then by path."""
+        """Return a stream of the images in `labels` (label by path), sorted by label, then path."""
         ordered = sorted(labels, key=lambda path: (labels[path], path))
         files = (LabelledFile(path, labels[path], self.read(path)) for path in ordered)
         return ImageStream(name, classes, source, files)
@@ -88,17 +88,17 @@ class Tree:
 def open_tree(path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Iterator[Tree]:
     """Open a folder, or a tar archive with or without compression."""
     if path.is_dir():
-        yield _folder(path, wanted)
+        yield _folder_tree(path, wanted)
         return
     try:
-        with _uncompressed(path) as file:
-            yield _archive(path, wanted, file)
+        with _open_uncompressed(path) as file:
+            yield _archive_tree(path, wanted, file)
     except (tarfile.TarError, EOFError) as error:
         problem = f"not a readable tar archive, perhaps truncated ({error})"
         raise InputError(problem, file=path) from error
 
 
-def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
+def _folder_tree(root: Path, wanted: Callable[[str], bool]) -> Tree:
     def read(path: str) -> bytes:
         with readable(root / path, "a readable file", missing="is a link to nothing"):
             return (root / path).read_bytes()
@@ -107,8 +107,8 @@ def _folder(root: Path, wanted: Callable[[str], bool]) -> Tree:
     return Tree(root, sorted(filter(wanted, paths)), read)
 
 
-def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:
-    """Find the wanted files in an archive without compression."""
+def _archive_tree(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree:
+    """Find the wanted files in an uncompressed archive, of which `file` is open."""
     places: dict[str, tuple[int, int]] = {}  # start and size
     with tarfile.open(fileobj=file, mode="r:", tarinfo=_Member) as archive:
         for member in archive:
@@ -133,9 +133,9 @@ def _archive(path: Path, wanted: Callable[[str], bool], file: IO[bytes]) -> Tree
 
 
 @contextmanager
-def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
-    """Open an archive; a compressed one is unpacked to its end, where its checksum is."""
-    if _is_plain(path):
+def _open_uncompressed(path: Path) -> Iterator[IO[bytes]]:
+    """Open an archive; a compressed one is unpacked first, up to the checksum at its end."""
+    if _is_uncompressed(path):
         with path.open("rb") as file:
             yield file
         return
@@ -156,7 +156,7 @@ def _uncompressed(path: Path) -> Iterator[IO[bytes]]:
 
 
 class _Member(tarfile.TarInfo):
-    """A member of an archive; a damaged one is an error, which `tarfile` takes for the end."""
+    """A member of an archive; a damaged header, which `tarfile` takes for the end, is an error."""
 
     @classmethod
     def fromtarfile(cls, tarfile_: tarfile.TarFile) -> "_Member":
@@ -168,7 +168,7 @@ class _Member(tarfile.TarInfo):
             raise
 
 
-def _is_plain(path: Path) -> bool:
+def _is_uncompressed(path: Path) -> bool:
     """Whether an archive is uncompressed; ImageNetV2's are, although they are named .tar.gz."""
     try:
         with tarfile.open(path, "r:"):
@@ -182,7 +182,7 @@ def _is_hidden(path: str) -> bool:
 
 
 class Sources(ExitStack):
-    """Opens what a dataset is built from, until it is left, and records the files' checksums."""
+    """A context that opens what a dataset is built from, and records the files' checksums."""
 
     def __init__(
         self, downloads: Path, datasets: Path, read: Callable[[Path, bool], Dataset]
@@ -200,7 +200,7 @@ class Sources(ExitStack):
         return path
 
     def custom_path(self, path: str) -> Path:
-        """Return the expanded path of the user's file or folder."""
+        """Expand `~` in a user's path, and record a file's checksum; refuse a missing path."""
         expanded = Path(path).expanduser()
         if expanded.is_file():
             self.digests[expanded.name] = file_digest(expanded)
@@ -209,7 +209,7 @@ class Sources(ExitStack):
         return expanded
 
     def archive(self, name: str, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
-        """Open a published archive: `published`, then `tree`."""
+        """Verify and open a published archive, by its name in `downloads/sources.yaml`."""
         return self.tree(self.published(name), wanted)
 
     def tree(self, path: Path, wanted: Callable[[str], bool] = lambda path: True) -> Tree:
@@ -225,7 +225,7 @@ _PLAIN_DTYPE = re.compile(r"[biufc][0-9]{1,2}|[SU][1-9][0-9]{0,6}|O8?|[?bBhHiIlL
 
 
 class _Array(np.ndarray[Any, Any]):
-    """An array that a pickle fills in, once it has been checked."""
+    """An array in a pickle, whose shape, type and values are checked before they are set."""
 
     def __setstate__(self, state: Any, /) -> None:
         _, shape, dtype, fortran_order, data = state
@@ -246,7 +246,7 @@ class _Array(np.ndarray[Any, Any]):
 
 
 class _DType:
-    """The type of an array's values: numbers, text or objects; none that NumPy nests."""
+    """The dtype of an array in a pickle: numbers, text or objects, but no nested dtype."""
 
     __slots__ = ("dtype",)
 
@@ -263,7 +263,7 @@ class _DType:
 
 
 class _Function:
-    """What a pickle may call. It cannot be changed by a pickle, as a function could."""
+    """A function that a pickle may call but, unlike a plain function, cannot change."""
 
     __slots__ = ("_call",)
 
@@ -277,12 +277,13 @@ class _Function:
         raise pickle.UnpicklingError("it changes a function")
 
 
-def _require(condition: object, found: str) -> None:
+def _require(condition: object, content: str) -> None:
+    """Raise an error that names a pickle's content, unless a condition is met."""
     if not condition:
-        raise pickle.UnpicklingError(f"it contains {found}")
+        raise pickle.UnpicklingError(f"it contains {content}")
 
 
-def _latin1(text: str, encoding: str) -> bytes:
+def _encode_latin1(text: str, encoding: str) -> bytes:
     """Encode text as Python 3 does when it pickles bytes for Python 2."""
     _require(encoding in ("latin1", "latin-1"), f"bytes encoded as '{encoding}'")
     return text.encode("latin-1")
@@ -291,18 +292,19 @@ def _latin1(text: str, encoding: str) -> bytes:
 _NDARRAY = _Function(lambda *_: _require(False, "an array that it builds itself"))
 
 
-def _empty(kind: object, *_: object) -> _Array:
-    _require(kind is _NDARRAY, "an array of another class")
+def _empty_array(class_: object, *_: object) -> _Array:
+    """Return an array for a pickle to fill in; refuse classes other than NumPy's own."""
+    _require(class_ is _NDARRAY, "an array of another class")
     return np.zeros(0).view(_Array)
 
 
-_RECONSTRUCT = _Function(_empty)
+_RECONSTRUCT = _Function(_empty_array)
 _ALLOWED = {
     ("numpy", "ndarray"): _NDARRAY,
     ("numpy", "dtype"): _Function(lambda code, *_: _DType(code)),
     ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
     ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("_codecs", "encode"): _Function(_latin1),
+    ("_codecs", "encode"): _Function(_encode_latin1),
     ("__builtin__", "bytes"): _Function(lambda: b""),  # empty bytes in protocols 0 to 2
 }
 
@@ -310,6 +312,8 @@ _ALLOWED = {
 # The reader in C takes the size of its table of shared values from the file, which can ask for more
 # memory than there is; that in Python uses a dictionary.
 class _Unpickler(pickle._Unpickler):
+    """Unpickles plain values and arrays; refuses all other classes and functions."""
+
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:
             raise pickle.UnpicklingError(f"it calls {module}.{name}")
@@ -317,7 +321,7 @@ class _Unpickler(pickle._Unpickler):
 
 
 def load_plain_pickle(file: IO[bytes], name: object) -> Any:
-    """Read a pickle of plain values and arrays."""
+    """Read a pickle of plain values and arrays; refuse one with anything else."""
     try:
         return _Unpickler(file, encoding="bytes").load()
     # Damaged pickles raise many types of exceptions (IndexError, UnicodeDecodeError, ...).
@@ -328,18 +332,18 @@ def load_plain_pickle(file: IO[bytes], name: object) -> Any:
 
 
 def read_npy(path: Path) -> npt.NDArray[Any]:
-    """Read the array of an .npy file; one of Python objects by `load_plain_pickle`."""
+    """Read the array of an .npy file; Python objects in it have to be plain values."""
     with path.open("rb") as file:
         return read_npy_stream(file, path)
 
 
 def npz_array(path: Path, key: str) -> npt.NDArray[Any]:
-    """Read one array of an .npz file; one of Python objects by `load_plain_pickle`."""
+    """Read one array of an .npz file; Python objects in it have to be plain values."""
     return read_npy_stream(member_stream(path, key), f"{path}: {key}")
 
 
 def read_npy_stream(file: IO[bytes], name: object) -> npt.NDArray[Any]:
-    """Read an array in .npy format; one of Python objects by `load_plain_pickle`."""
+    """Read an array in .npy format; Python objects in it have to be plain values."""
     with readable(str(name), "a readable array, perhaps truncated", *UNREADABLE):
         _, dtype = read_header(file)
         if dtype.hasobject:

@@ -24,7 +24,7 @@ Groups = tuple[tuple[str, tuple[str, ...]], ...]
 
 @dataclass(frozen=True)
 class Member:
-    """A dataset of a suite."""
+    """A dataset of a suite: its group, its severity, and the classes it is evaluated on."""
 
     dataset: str
     group: str = ""
@@ -36,7 +36,7 @@ class Member:
 
     @property
     def counting(self) -> tuple[str, ...]:
-        """Classes of the label space that count on it; empty for all."""
+        """Names of the classes that the dataset is evaluated on; empty if on all."""
         return self.classes or tuple(name for _, group in self.groups for name in group)
 
 
@@ -49,7 +49,7 @@ class Suite:
 
     @property
     def datasets(self) -> list[str]:
-        """Names of its datasets."""
+        """Names of its members' datasets."""
         return [member.dataset for member in self.members]
 
 
@@ -64,7 +64,7 @@ def write_classes(*, original: Path, replication: Path, classes: Path) -> None:
 
 
 def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:
-    """Check the prepared datasets of a suite against each other, and write what they contain."""
+    """Check that a suite's prepared datasets have the same classes; write their digests."""
     problems, digests = ErrorCollector(), {}
     first, expected = "", tuple[str, ...]()
     for member in (member for member in suite.members if member.dataset in folders):
@@ -82,9 +82,9 @@ def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> No
             labels = DATAPOINTS_SCHEMA.read(folder / DATAPOINTS)["label"].to_numpy()
             chosen = [classes.index(name) for name in member.counting]
             if chosen and not np.isin(labels, chosen).any():
-                of = ", ".join(member.counting)
+                names = ", ".join(member.counting)
                 raise configuration_error(
-                    f"dataset '{member.dataset}' has no images of the classes {of}",
+                    f"dataset '{member.dataset}' has no images of the classes {names}",
                     field=f"suites.{suite.name}", remedy="Correct 'classes', or leave the set out",
                 )  # fmt: skip
             digests[member.dataset] = description["sha256"]
@@ -94,12 +94,12 @@ def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> No
 
 
 def read_members(path: Path) -> list[str]:
-    """Read the names of the datasets of a suite."""
+    """Read the names of a suite's datasets from the file that `write_suite` wrote."""
     return list(read_json(path))
 
 
 def check_subset(suite: str, member: Member, classes: Sequence[str]) -> None:
-    """Check that the classes that a member names, or groups, are classes of its dataset."""
+    """Raise an error unless the classes that a member names, or groups, are in its dataset."""
     for name in member.counting:
         if name not in classes:
             raise unknown_name_error(
@@ -113,19 +113,19 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class AllLabels:
-    """Where the labels of a dataset are."""
+    """A file that lists all labels of each image of a dataset, and the dataset's folder."""
 
     file: Path
     folder: Path
     groups: Groups = ()
 
     def read(self) -> Integers:
-        """Read and check the labels."""
+        """Return each image's labels, shape (n, most labels), filled up with -1; check them."""
         classes = read_description(self.folder)["classes"]
         position = {name: label for label, name in enumerate(classes)}
-        of_group = first_of_group(self.groups, position)
+        first_of = first_class_of_group(self.groups, position)
         named = {name: position[group[0]] for name, group in self.groups}
-        labels_of = self._cells(position | named)
+        labels_of = self._read_labels_by_image(position | named)
         datapoints = DATAPOINTS_SCHEMA.read(self.folder / DATAPOINTS)
         names, labels = datapoints["name"].to_pylist(), datapoints["label"].to_pylist()
         for name, label in zip(names, labels, strict=True):
@@ -134,7 +134,7 @@ class AllLabels:
                     f"has no row of image '{name}' of the dataset", file=self.file, field="name",
                     remedy="Give every image a row, by its name in datapoints.parquet",
                 )  # fmt: skip
-            if of_group.get(label, label) not in [of_group.get(k, k) for k in labels_of[name]]:
+            if first_of.get(label, label) not in [first_of.get(k, k) for k in labels_of[name]]:
                 raise InputError(
                     f"the dataset's own label of '{name}', {classes[label]}, is not among them",
                     file=self.file, field="labels", remedy="Check that names and labels match",
@@ -143,23 +143,24 @@ class AllLabels:
         rows = ([*labels_of[name], *[-1] * width][:width] for name in names)
         return np.array(list(rows))
 
-    def _cells(self, known: Mapping[str, int]) -> dict[str, list[int]]:
+    def _read_labels_by_image(self, names: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return the labels of each image in the file; `names` numbers the classes and groups."""
         labels_of: dict[str, list[int]] = {}
         for row in read_csv_rows(self.file, ("name", "labels")):
             image = row["name"]
             labels = [name.strip() for name in row["labels"].split(";") if name.strip()]
             for label in labels:
-                if label not in known:
-                    raise unknown_name_error("class", label, known, file=self.file, field="labels")
+                if label not in names:
+                    raise unknown_name_error("class", label, names, file=self.file, field="labels")
             if not labels or image in labels_of:
                 problem = "has two rows" if image in labels_of else "has no label"
                 raise InputError(f"image '{image}' {problem}", file=self.file)
-            labels_of[image] = list(dict.fromkeys(known[label] for label in labels))
+            labels_of[image] = list(dict.fromkeys(names[label] for label in labels))
         return labels_of
 
 
-def first_of_group(groups: Groups, position: Mapping[str, int]) -> dict[int, int]:
-    """Return for the classes of groups the first class of their group."""
+def first_class_of_group(groups: Groups, position: Mapping[str, int]) -> dict[int, int]:
+    """Return, for the label of each grouped class, the label of its group's first class."""
     return {position[name]: position[group[0]] for _, group in groups for name in group}
 
 
@@ -169,10 +170,10 @@ def right_predictions(
     groups: Groups,
     classes: Sequence[str],
 ) -> npt.NDArray[np.bool_]:
-    """Say which predictions are right: one of the labels, shape (n,) or (n, k), or of its group."""
+    """Tell which predictions are a label of their image, (n,) or (n, k), or in a group with one."""
     lookup = np.arange(len(classes) + 1)
     lookup[-1] = -1
-    for label, first in first_of_group(groups, {n: k for k, n in enumerate(classes)}).items():
+    for label, first in first_class_of_group(groups, {n: k for k, n in enumerate(classes)}).items():
         lookup[label] = first
     several = labels if labels.ndim == 2 else labels[:, None]
     return (lookup[predicted][:, None] == lookup[several]).any(axis=1)
@@ -180,7 +181,7 @@ def right_predictions(
 
 @dataclass(frozen=True)
 class Pair:
-    """Two similar-but-non-identical sets, and the level of the intervals of their gaps."""
+    """Two similar-but-non-identical sets, and how they are compared."""
 
     name: str
     original: str
@@ -192,11 +193,11 @@ class Pair:
 
     @property
     def datasets(self) -> dict[str, str]:
-        """Names of the sets, by origin."""
+        """Names of the two sets, by their origins `original` and `replication`."""
         return {"original": self.original, "replication": self.replication}
 
     def source_is_original(self, n_original: int, n_replication: int) -> bool:
-        """Determine whether the original set is the source."""
+        """Tell whether the original set is the source: as configured, else if it is not smaller."""
         if self.source is None:
             return n_original >= n_replication
         if self.source not in (self.original, self.replication):

@@ -42,11 +42,13 @@ _COARSE = 3  # random values per side, between which backgrounds are interpolate
 
 
 class _Transformed(DatasetKind):
+    """Base class of datasets whose images are made from those of another dataset."""
+
     of: Name = Field(description="The other dataset, of this study")
 
     @property
     def sources(self) -> list[str]:
-        """The other dataset."""
+        """Name of the other dataset, in a list."""
         return [self.of]
 
 
@@ -81,7 +83,7 @@ class Corrupted(_Transformed):
     builder_version: ClassVar[int] = 100 * _BUILDER_VERSION + corruptions.CORRUPTION_VERSION
 
     @model_validator(mode="after")
-    def _has_severity(self) -> "Corrupted":
+    def _check_severity(self) -> "Corrupted":
         if (self.severity is None) != (self.corruption == NO_CORRUPTION):
             needed = "has no" if self.corruption == NO_CORRUPTION else "needs a"
             raise ValueError(f"corruption '{self.corruption}' {needed} severity")
@@ -89,21 +91,21 @@ class Corrupted(_Transformed):
 
     @property
     def needs_one_size(self) -> bool:
-        """If images are brought back to the size that they had."""
+        """Whether images are restored to the other dataset's size, which has to be one."""
         return self.restore
 
     @property
     def is_made(self) -> bool:
-        """Unless its images are stored."""
+        """Whether images are made when they are read: unless they are stored."""
         return not self.stored
 
     @property
     def published_files(self) -> list[str]:
-        """The photographs of frost, for that corruption."""
+        """Name of the archive of photographs that the corruption `frost` needs, in a list."""
         return [corruptions.ARCHIVE] if self.corruption == "frost" else []
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Describe a corrupted version of a dataset; only its first image is made, as a check."""
+        """Build a corrupted version of a dataset; only its first image is made yet, as a check."""
         source = sources.dataset(self.of, verify=False)
         images = self.images(source, sources)
         _ = images[0]
@@ -124,7 +126,7 @@ class Corrupted(_Transformed):
         )  # fmt: skip
 
     def images(self, source: Dataset, sources: Sources) -> MadeImages:
-        """Return the images, which are made from those of the other dataset when they are read."""
+        """Return the corrupted images, which are made from those of `source` when they are read."""
         textures = [sources.published(file) for file in self.published_files]
         side = _LARGE if self.size is None and source.stored == "files" else self.size
         height, width = (side, side) if side else source.image_shape[:2]
@@ -145,13 +147,13 @@ class Corrupted(_Transformed):
         if self.restore:
             _check_restorable(source, height, width)
             recipe["restored"], shape = True, source.image_shape
-        make = _Maker(self, source, next(iter(textures), None), parameters, side, quality)
+        make = _Corrupter(self, source, next(iter(textures), None), parameters, side, quality)
         return MadeImages((len(source) * copies, *shape), json.dumps(recipe, sort_keys=True), make)
 
 
 @dataclass(frozen=True)
-class _Maker:
-    """Makes the corrupted images of some rows of a dataset."""
+class _Corrupter:
+    """A function that makes the corrupted images of some rows of a dataset."""
 
     settings: Corrupted
     source: Dataset
@@ -162,19 +164,20 @@ class _Maker:
 
     def __call__(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         if self.settings.severity != "all":
-            return self._made(rows, self.settings.severity)
+            return self._corrupt(rows, self.settings.severity)
         # The images of each severity follow those of the one before.
         order, rows = np.divmod(rows, len(self.source))
         parts = [(np.flatnonzero(order == i), severity) for i, severity in enumerate(SEVERITIES)]
-        made = [self._made(rows[chosen], severity) for chosen, severity in parts if len(chosen)]
+        made = [self._corrupt(rows[chosen], severity) for chosen, severity in parts if len(chosen)]
         return np.concatenate(made)[np.argsort(np.concatenate([chosen for chosen, _ in parts]))]
 
-    def _made(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
+    def _corrupt(self, rows: npt.NDArray[np.int64], severity: int | None) -> npt.NDArray[np.uint8]:
+        """Return the images of some rows of the other dataset, corrupted at a severity, if any."""
         # Imported late because they load SciPy and Numba.
         from matcheval.datasets.corruptions.applying import corrupt
         from matcheval.datasets.corruptions.digital import jpeg_compression
 
-        settings, images = self.settings, self._clean(rows)
+        settings, images = self.settings, self._read_clean(rows)
         if severity is not None:
             images = corrupt(
                 images, settings.corruption, severity, rows,
@@ -182,10 +185,10 @@ class _Maker:
             )  # fmt: skip
         if self.quality is not None:
             images = jpeg_compression(images, self.quality)
-        return _restored(images, self.source) if settings.restore else images
+        return _restore(images, self.source) if settings.restore else images
 
-    def _clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-        """Images of the other dataset as RGB, in the size in which they are corrupted."""
+    def _read_clean(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """Return images of the other dataset as RGB, in the size in which they are corrupted."""
         source = self.source
         if self.side is None or self.settings.restore:
             pixels = source.pixels[rows]
@@ -195,12 +198,13 @@ class _Maker:
                 images = images.repeat(factor, axis=1).repeat(factor, axis=2)
         else:
             shorter = round(self.side * (_MARGIN if self.parameters == _LARGE else 1))
-            images = np.stack([_square(source.image(int(row)), shorter, self.side) for row in rows])
+            images = np.stack([_crop(source.image(int(row)), shorter, self.side) for row in rows])
         release(source.images)
         return images
 
 
 def _check_restorable(source: Dataset, height: int, width: int) -> None:
+    """Raise an error unless images of this size can be averaged to the source's size."""
     if source.stored == "files" or height % source.image_shape[0] or width % source.image_shape[1]:
         size = f"images of {height} × {width} pixels"
         problem = f"{size} cannot be averaged to those of '{source.name}' in whole pixels"
@@ -208,8 +212,8 @@ def _check_restorable(source: Dataset, height: int, width: int) -> None:
         raise InputError(problem, field="restore", remedy=remedy)
 
 
-def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.uint8]:
-    """Average blocks of pixels, in whole numbers, so that all machines round alike."""
+def _restore(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.uint8]:
+    """Bring images to the source's format by averages of blocks, in exact integer arithmetic."""
     height, width, channels = source.image_shape
     blocks = images.reshape(len(images), height, -1, width, images.shape[2] // width, 3)
     sums = blocks.sum(axis=(2, 4), dtype=np.int64)
@@ -220,7 +224,7 @@ def _restored(images: npt.NDArray[np.uint8], source: Dataset) -> npt.NDArray[np.
     return np.asarray(rounded, dtype=np.uint8)
 
 
-def _square(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8]:
+def _crop(image: Image.Image, shorter: int, side: int) -> npt.NDArray[np.uint8]:
     """Resize an image by its shorter side and take the central square, like torchvision."""
     if image.size != (side, side):
         scale = shorter / min(image.size)
@@ -244,11 +248,11 @@ class Restyled(_Transformed):
 
     @property
     def needs_one_size(self) -> bool:
-        """Always: its pixels are changed in place."""
+        """Whether the other dataset's images must be pixels of one size: always."""
         return True
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Build a dataset from the images of another one, which are arrays of pixels."""
+        """Build a restyled version of a dataset whose images are an array of pixels."""
         source = sources.dataset(self.of)
         pixels = np.asarray(source.pixels[:], np.uint8)
         if self.style == "inverted":
@@ -265,16 +269,16 @@ class Restyled(_Transformed):
 def over_backgrounds(
     pixels: npt.NDArray[np.uint8], max_value: int, seed: int
 ) -> npt.NDArray[np.uint8]:
-    """Draw images over backgrounds of their own, as the difference of both."""
+    """Return the absolute difference of each image and a random smooth background of its own."""
     n, height, width, channels = pixels.shape
     coarse = np.random.default_rng(seed).random((n, _COARSE, _COARSE, channels))
-    rows, columns = (_weights(length) for length in (height, width))
+    rows, columns = (_interpolation_weights(length) for length in (height, width))
     smooth = np.einsum("ya,nabc,xb->nyxc", rows, coarse, columns)
     return np.asarray(np.abs(np.rint(max_value * smooth) - pixels), np.uint8)
 
 
-def _weights(length: int) -> npt.NDArray[np.float64]:
-    """Weights of the coarse values at each pixel, shape (length, coarse)."""
+def _interpolation_weights(length: int) -> npt.NDArray[np.float64]:
+    """Return the weights of coarse values for linear interpolation, shape (length, coarse)."""
     place = np.linspace(0, _COARSE - 1, length)
     distance = np.abs(place[:, np.newaxis] - np.arange(_COARSE))
     return np.asarray(np.maximum(0, 1 - distance))

@@ -14,7 +14,7 @@ from matcheval.report.sections import Section
 from matcheval.study.rules import Artifact, ReportEntry, Wildcards, call, kept_calls
 from matcheval.study.study import Study
 
-_OF_BLOCKS = "blocks"  # the view of blocks with sources of their own; others are designs
+_BLOCKS_VIEW = "blocks"  # the view of blocks with sources of their own; others are designs
 _PLAN = (
     "All trainings of domain generalisation: sources, algorithm, group of hyper-parameters with "
     "the options that differ from their defaults, and what coincides with ERM or is refused."
@@ -45,7 +45,7 @@ Domain generalisation: \
 
 
 class DomainGeneralization(PlannedTrainings):
-    """Train on several domains by several algorithms, and test on other domains."""
+    """Analysis that trains on several domains by several algorithms, and tests on others."""
 
     name: ClassVar[str] = "domain_generalization"
     Settings: ClassVar[type[DomainGeneralizationSettings]] = DomainGeneralizationSettings
@@ -54,18 +54,18 @@ class DomainGeneralization(PlannedTrainings):
         super().__init__(settings, study)
         folder = f"{study.folder}/{self.name}"
 
-        def data(name: str) -> Artifact:
+        def data_table(name: str) -> Artifact:
             return Artifact(f"{folder}/{name}", (".parquet", ".csv"))
 
         self.planned = self.table("plan", _PLAN, {"table": "plan"})
-        self.runs, self.curves, self.accuracies = map(data, ("runs", "curves", "accuracies"))
+        self.runs, self.curves, self.accuracies = map(data_table, ("runs", "curves", "accuracies"))
         self.results = self.table("results", _RESULTS, {"table": "results"})
         self.gains, self.spread, self.image_counts, self.near_far = map(
-            data, ("gains", "spread", "image_counts", "near_far")
+            data_table, ("gains", "spread", "image_counts", "near_far")
         )
-        of_view = ReportEntry(self.title(), _RESULTS, {"table": "{view}, {selection}"})
+        view_entry = ReportEntry(self.title(), _RESULTS, {"table": "{view}, {selection}"})
         self.layout = Artifact(
-            f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), of_view, (".md",)
+            f"{folder}/{{view}}-{{selection}}", (".md", ".tex"), view_entry, (".md",)
         )
         self.plot = self.figure(f"{self.name}/{{figure}}", _FIGURES, {"table": "{figure}"})
         self.scores = Artifact(f"{folder}/scores/{{suite}}/{{scored}}", (".parquet",))
@@ -82,41 +82,41 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def views(self) -> dict[str, str]:
-        """The design of every table in a paper's layout, by its name; blocks have none."""
-        of_blocks = {_OF_BLOCKS: ""} if self.settings.blocks else {}
-        return of_blocks | {design: design for design in self.settings.leave_one_out}
+        """Design of each table in a paper's layout, by the table's name; empty for `blocks`."""
+        blocks_view = {_BLOCKS_VIEW: ""} if self.settings.blocks else {}
+        return blocks_view | {design: design for design in self.settings.leave_one_out}
 
     @property
     def selections(self) -> tuple[str, ...]:
-        """The selections that have tables of their own."""
+        """Names of the ways to select hyper-parameters that have tables of their own."""
         rules = self.settings.selection
         return (DEFAULT, *(f"{rule}{end}" for rule in rules for end in (PER_RUN, "")))
 
     @property
     def shown_selection(self) -> str:
-        """The selection of figures and headlines: the first rule, by every run as in DomainBed."""
+        """Selection that figures and headlines show: by the first rule, for each run."""
         return self.settings.selection[0] + PER_RUN
 
     @property
     def targets(self) -> list[str]:
-        """All tables and figures."""
+        """Paths of all tables and figures."""
         if not self.blocks:
             return []
         single = (
             self.results, self.planned, self.runs, self.curves, self.accuracies, self.gains,
             self.spread, self.image_counts,
         )  # fmt: skip
-        of_scores = (self.predictability, self.near_far, self.plot_of_scores)
+        score_results = (self.predictability, self.near_far, self.plot_of_scores)
         return [
             *(file for artifact in single for file in artifact.expand()),
             *self.layout.expand(view=self.views, selection=self.selections),
             *self.plot.expand(figure=KINDS),
-            *(file for artifact in of_scores for file in artifact.expand() if self.scored),
+            *(file for artifact in score_results for file in artifact.expand() if self.scored),
         ]
 
     @property
     def report_section(self) -> Section:
-        """Gains over ERM, besides tables and figures."""
+        """The report's section: headlines on gains over ERM, tables and figures."""
         if not self.blocks:
             return self.section()
         data = {"results": [self.results.file(".parquet")]}
@@ -126,9 +126,9 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def plan_arguments(self) -> dict[str, Any]:
-        """The arguments of `write_plan`."""
+        """Arguments of `write_plan` that are not files of the rule."""
         return {
-            "blocks": self._block_values, "plan": self.plan.rows,
+            "blocks": self._block_dicts, "plan": self.plan.rows,
             "folders": {name: self.study.dataset_folder(name) for name in self.trained_on},
             "batch_size": self.recipe(Group(ERM, 0, {}), 0).batch_size,
             "parts": self.settings.validation_parts,
@@ -136,21 +136,21 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def run_arguments(self) -> dict[str, Any]:
-        """The arguments of `collect_runs`."""
+        """Arguments of `collect_runs` that are not files of the rule."""
         return {
             "models": list(self.trained), "epoch_steps": self.settings.evaluate_every,
             "tested": [asdict(batch) for batch in self.tested_on_targets.values()],
         }  # fmt: skip
 
     @property
-    def comparison(self) -> dict[str, Any]:
-        """The arguments of `compare_algorithms`."""
+    def comparison_arguments(self) -> dict[str, Any]:
+        """Arguments of `compare_algorithms` that are not files of the rule."""
         rules, confidence = list(self.settings.selection), self.study.confidence
-        return {"blocks": self._block_values, "rules": rules, "confidence": confidence}
+        return {"blocks": self._block_dicts, "rules": rules, "confidence": confidence}
 
     @property
     def figure_arguments(self) -> dict[str, Any]:
-        """The calls that draw all figures."""
+        """Calls of `plot_results` that draw all figures but that of scores."""
         others = (name for name in self.settings.algorithms if name != ERM)
         shown = {
             "selection": self.shown_selection,
@@ -167,23 +167,22 @@ class DomainGeneralization(PlannedTrainings):
 
     @property
     def scored_suites(self) -> list[str]:
-        """Names of the suites on which trained models are scored."""
+        """Names of the target suites on which trained models are scored."""
         return list(dict.fromkeys(suite for suite, _ in self.scored))
 
     @property
     def score_tables(self) -> list[str]:
-        """The tables of scores."""
-        scored = self.scored
-        return [self.scores.file(suite=suite, scored=name) for suite, name in scored]
+        """Paths of the tables of scores, for each suite and scored model."""
+        return [self.scores.file(suite=suite, scored=name) for suite, name in self.scored]
 
-    def _scored_on(self, suite: str) -> list[str]:
-        return [name for of, name in self.scored if of == suite]
+    def _models_scored_on(self, suite: str) -> list[str]:
+        return [name for scored_suite, name in self.scored if scored_suite == suite]
 
     def score_inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the outputs that the models of a suite are scored from."""
+        """Return the folders and descriptions that the models of a suite are scored from."""
         suite, tested = wildcards.suite, self.study.predicting.tested_folder
         files = dict[str, None]()
-        for name in self._scored_on(suite):
+        for name in self._models_scored_on(suite):
             run = self.scored[suite, name]
             described = self.study.description_inputs(self.trained[name].validation[0])
             batches = [tested(run.batch), tested(run.source_batch)]
@@ -195,8 +194,8 @@ class DomainGeneralization(PlannedTrainings):
         settings, study, suite = self.settings.scores, self.study, wildcards.suite
         assert settings is not None  # without them there are no such jobs
         members, reads = {}, {}
-        for name in self._scored_on(suite):
-            trained, stems = self.trained[name], self._stems(suite, name)
+        for name in self._models_scored_on(suite):
+            trained, stems = self.trained[name], self._output_stems(suite, name)
             members[name] = {
                 "scored": name, "members": [name], "reference": "+".join(trained.train),
                 "stored": {
@@ -220,8 +219,8 @@ class DomainGeneralization(PlannedTrainings):
             "shared": shared, "members": members, "reads": reads, "output": "scores",
         }  # fmt: skip
 
-    def _stems(self, suite: str, scored: str) -> dict[str, str]:
-        """Return where a model's outputs lie, by dataset, with `{model}`."""
+    def _output_stems(self, suite: str, scored: str) -> dict[str, str]:
+        """Return the stem of a scored model's outputs, by dataset, with `{model}` in it."""
         run, trained = self.scored[suite, scored], self.trained[scored]
         tested, targets = self.study.predicting.tested_folder, self.study.suites[suite].datasets
         sources = dict.fromkeys([*trained.train, *trained.validation], run.source_batch)
@@ -229,10 +228,10 @@ class DomainGeneralization(PlannedTrainings):
         return {name: f"{tested(batch)}/{name}/{{model}}" for name, batch in batch_of.items()}
 
     @property
-    def score_comparison(self) -> dict[str, Any]:
-        """The arguments of `compare_scores`."""
-        return {**self.comparison, "scores": self.score_tables}
+    def score_comparison_arguments(self) -> dict[str, Any]:
+        """Arguments of `compare_scores`, with the tables of scores."""
+        return {**self.comparison_arguments, "scores": self.score_tables}
 
     @property
-    def _block_values(self) -> list[dict[str, Any]]:
+    def _block_dicts(self) -> list[dict[str, Any]]:
         return [asdict(block) for block in self.blocks]

@@ -37,24 +37,24 @@ _PROTOCOL_COLUMNS = (
 
 
 class PlannedTrainings(Analysis):
-    """The blocks and trainings of an analysis of domain generalisation."""
+    """Analysis whose settings are expanded to blocks of domains, trainings and tests."""
 
     settings: DomainGeneralizationSettings
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks: those with sources of their own, then those of designs."""
+        """All blocks of sources and targets: listed ones, then those that leave a domain out."""
         orders: dict[frozenset[str], tuple[str, ...]] = {}
         return tuple(
             replace(block, sources=orders.setdefault(frozenset(block.sources), block.sources))
-            for block in self._blocks()
+            for block in self._list_blocks()
         )
 
-    def _blocks(self) -> Iterator[Block]:
+    def _list_blocks(self) -> Iterator[Block]:
         suites = self.study.suites
         for name, block in self.settings.blocks.items():
             members = suites[block.targets].members
-            columns = tuple(map(self._column, members))
+            columns = tuple(map(self._table_column, members))
             yield Block(name, "", block.sources, tuple(m.dataset for m in members), columns)
         for design, suite in self.settings.leave_one_out.items():
             domains = suites[suite].datasets
@@ -62,14 +62,14 @@ class PlannedTrainings(Analysis):
                 others = tuple(name for name in domains if name != target)
                 yield Block(target, design, others, (target,), (target,))
 
-    def _column(self, member: Member) -> str:
-        """What a set of a suite is averaged with: its group, perhaps with its subgroup, or none."""
+    def _table_column(self, member: Member) -> str:
+        """Return the column of tables that a set is averaged in: its group, or its own name."""
         by = (member.group, member.subgroup if self.settings.columns == "subgroup" else "")
         return " ".join(filter(None, by)) or member.dataset
 
     @cached_property
     def plan(self) -> planning.Plan:
-        """All trainings, of settings that are checked first: others may ask before `check`."""
+        """Plan of all trainings; it checks the settings, as it may be needed before `check`."""
         settings, study = self.settings, self.study
         if not (settings.blocks or settings.leave_one_out):
             return planning.Plan()
@@ -81,7 +81,7 @@ class PlannedTrainings(Analysis):
         groups = [
             group
             for name in dict.fromkeys((ERM, *settings.algorithms))
-            for group in planning.groups_of(
+            for group in planning.build_groups(
                 name, settings.groups, settings.options.get(name, {}), scale
             )
         ]
@@ -91,7 +91,7 @@ class PlannedTrainings(Analysis):
         )  # fmt: skip
 
     def recipe(self, group: planning.Group, seed: int) -> Recipe:
-        """Return the recipe of a training."""
+        """Return the recipe of a training, by its group of hyper-parameters and seed."""
         settings = self.settings
         values = {
             **_RECIPE, **settings.recipe, "algorithm": group.algorithm, "seed": seed,
@@ -103,12 +103,12 @@ class PlannedTrainings(Analysis):
 
     @cached_property
     def trained(self) -> dict[str, TrainedModel]:
-        """The models of the plan."""
-        return {name: self._trained(run) for name, run in self.plan.trained.items()}
+        """Models that the plan trains, by name."""
+        return {name: self._trained_model(run) for name, run in self.plan.trained.items()}
 
-    def _trained(self, run: Run) -> TrainedModel:
+    def _trained_model(self, run: Run) -> TrainedModel:
         parts = self.settings.validation_parts
-        shared = planning.name_of_sources(self.study.name, run.sources)
+        shared = planning.model_prefix(self.study.name, run.sources)
         recipe = replace(self.recipe(run.group, run.seed), seeded_by=shared)
         return TrainedModel(
             Model(run.model, recipe, rows.ModelSource(run.model, rows.TRAINED)),
@@ -118,7 +118,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested_on_targets(self) -> dict[str, TestedModels]:
-        """The models on their targets, those of the same sources and algorithm together."""
+        """Models and targets to test them on, a job for those of the same sources and algorithm."""
         batches: dict[str, list[Run]] = {}
         for run in self.plan.trained.values():
             batches.setdefault(run.batch, []).append(run)
@@ -129,7 +129,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def derivations(self) -> dict[str, Derivation]:
-        """Both parts of every source, for every seed."""
+        """Training and validation part of every source, for every seed, by name."""
         derivations = (
             derive(name, 1, self.settings.validation_parts, seed)
             for name in dict.fromkeys(name for sources in self.plan.runs for name in sources)
@@ -140,7 +140,7 @@ class PlannedTrainings(Analysis):
 
     @cached_property
     def scored(self) -> dict[tuple[str, str], Run]:
-        """The models whose accuracies are predicted, by suite and model."""
+        """Runs of the models whose accuracies are predicted by scores, by suite and model."""
         settings = self.settings
         if settings.scores is None:
             return {}
@@ -155,7 +155,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested_on_sources(self) -> dict[str, TestedModels]:
-        """Scored models on both parts of their sources, those of one seed together."""
+        """Scored models and parts of sources to test them on, in jobs of one seed each."""
         batches: dict[str, dict[str, TrainedModel]] = {}
         for (_, model), run in self.scored.items():
             batches.setdefault(run.source_batch, {})[model] = self.trained[model]
@@ -167,7 +167,7 @@ class PlannedTrainings(Analysis):
 
     @property
     def tested(self) -> dict[str, TestedModels]:
-        """Models to evaluate on their target domains; scores need their source domains as well."""
+        """Models and the domains to test them on: targets and, for scores, sources."""
         return self.tested_on_targets | self.tested_on_sources
 
     def check(self) -> None:
@@ -181,7 +181,7 @@ def _refuse(field: str, problem: str, remedy: str = "") -> NoReturn:
 
 
 def _check_usable(settings: DomainGeneralizationSettings, plan: planning.Plan) -> None:
-    """Check that algorithms and selections that are asked for are possible in some block."""
+    """Check that each algorithm and selection asked for is possible in some block."""
     states: dict[str, set[str]] = {}
     for run in (run for block in plan.blocks for run in plan.runs[block.sources]):
         states.setdefault(run.group.algorithm, set()).add(run.state)
@@ -201,7 +201,7 @@ def _check_usable(settings: DomainGeneralizationSettings, plan: planning.Plan) -
 
 
 def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
-    """Check the names of algorithms, options and designs."""
+    """Check the names of algorithms, their options, and the designs that leave a domain out."""
     drawn = [settings.figure_algorithm] if settings.figure_algorithm is not None else []
     others = [name for name in settings.algorithms if name != ERM]
     for what, names, known, key in (
@@ -222,7 +222,7 @@ def _check_names(settings: DomainGeneralizationSettings, study: Study) -> None:
 
 
 def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
-    """Check that models can be trained, and that the recipe leaves the protocol what is its own."""
+    """Check that models can be trained, and that the recipe sets no column of the protocol."""
     for column in _PROTOCOL_COLUMNS:
         if column in settings.recipe:
             _refuse(
@@ -242,11 +242,11 @@ def _check_recipe(settings: DomainGeneralizationSettings, study: Study) -> None:
 
 
 def _check_sources(blocks: Sequence[Block], study: Study) -> None:
-    """Check that sources and targets have images and the same classes, and none in common."""
+    """Check that sources and targets have images, the same classes and no images in common."""
     for block in blocks:
         place = f"leave_one_out.{block.design}" if block.design else f"blocks.{block.name}"
-        every = (*block.sources, *block.targets)
-        for name in every:
+        names = (*block.sources, *block.targets)
+        for name in names:
             check_need(study, name, Need.IMAGES, f"{_ANALYSIS}.{place}")
             if not study.datasets[name].settings.has_one_size:
                 raise configuration_error(
@@ -256,9 +256,9 @@ def _check_sources(blocks: Sequence[Block], study: Study) -> None:
                 )
             check_label_spaces(study, f"{_ANALYSIS}.{place}", block.sources[0], name)
         for source in block.sources:
-            for name in every:
-                ours, theirs = study.datasets[source], study.datasets[name]
-                if name != source and (theirs.kind, theirs.options) == (ours.kind, ours.options):
+            for name in names:
+                own, other = study.datasets[source], study.datasets[name]
+                if name != source and (other.kind, other.options) == (own.kind, own.options):
                     _refuse(
                         place, f"'{name}' has the same images as the source '{source}'",
                         "Leave one of them out, or say where its own images are",

@@ -23,8 +23,8 @@ _FEW = 4  # algorithms; of more, one legend has the names, and tables the correl
 
 
 @dataclass(frozen=True)
-class Tables:
-    """What figures are drawn from: the tables of `tables`, and what is chosen of them."""
+class FigureData:
+    """The tables that figures are drawn from, with the selection and algorithm to show."""
 
     runs: pd.DataFrame
     curves: pd.DataFrame
@@ -34,8 +34,8 @@ class Tables:
     algorithm: str
 
 
-def gain_by_set(data: Tables) -> "style.Figure":
-    """Gain over ERM against ERM's accuracy, a point per target set (Sun et al. 2024, Figure 5A)."""
+def gain_by_set(data: FigureData) -> "style.Figure":
+    """Plot the gain over ERM by ERM's accuracy, per target set (Sun et al. 2024, Figure 5A)."""
     gains = data.gains
     chosen = gains[(gains["selection"] == data.selection) & (gains["algorithm"] == data.algorithm)]
     # The targets of a design, one of each block, share a panel.
@@ -61,15 +61,15 @@ def gain_by_set(data: Tables) -> "style.Figure":
             axes.set_ylabel(f"Gain of {tables.TITLES[data.algorithm]} (points)")
             above = part.add_subplot(grid[0, 0], sharex=axes)
             beside = part.add_subplot(grid[1, 1], sharey=axes)
-            _density(above, x, upright=True)
-            _density(beside, y, upright=False)
+            _draw_density(above, x, upright=True)
+            _draw_density(beside, y, upright=False)
             above.set_title(str(title))
     return figure
 
 
-def gain_by_algorithm(data: Tables) -> "style.Figure":
-    """Gain of every algorithm over ERM with its interval, by block; the default beside the best."""
-    means = tables.overall(data.results)
+def gain_by_algorithm(data: FigureData) -> "style.Figure":
+    """Plot algorithms' gains over ERM, by block, for default and selected hyper-parameters."""
+    means = tables.overall_rows(data.results)
     selections = list(dict.fromkeys(("default", data.selection)))
     shown = means["selection"].isin(selections) & means["gain"].notna()
     kept = means[(means["algorithm"] != ERM) & ~means["same_as_erm"] & shown]
@@ -95,21 +95,21 @@ def gain_by_algorithm(data: Tables) -> "style.Figure":
     return figure
 
 
-def by_sources(data: Tables) -> "style.Figure":
-    """Mean accuracy of every algorithm against the number of sources (Sun et al. 2024, A.2.3)."""
+def by_sources(data: FigureData) -> "style.Figure":
+    """Plot each algorithm's mean accuracy by the number of sources (Sun et al. 2024, A.2.3)."""
     results = data.results
     rows = results[(results["column"] == tables.MEAN) & (results["selection"] == data.selection)]
-    own = rows[rows["design"] == ""]  # designs have other target sets
-    rows = own if len(own) else rows[rows["block"] == tables.AVERAGE]
+    in_blocks = rows[rows["design"] == ""]  # designs have other target sets
+    rows = in_blocks if len(in_blocks) else rows[rows["block"] == tables.AVERAGE]
     looks = colors_and_markers(dict.fromkeys(rows["algorithm"]))
     with drawing(style.COLUMN_WIDTH, style.COLUMN_WIDTH, "", legend_columns=4) as figure:
         axes = figure.add_subplot()
         for number, (name, (color, marker)) in enumerate(looks.items()):
-            own = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
+            points = rows[rows["algorithm"] == name].sort_values("n_sources", kind="stable")
             shift = 0.5 * (number / max(1, len(looks) - 1) - 0.5)
             axes.errorbar(
-                own["n_sources"] + shift, 100 * own["mean"],
-                yerr=100 * own["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
+                points["n_sources"] + shift, 100 * points["mean"],
+                yerr=100 * points["sd"].fillna(0), fmt=marker, color=color, linewidth=0.6,
                 label=tables.TITLES[name], fillstyle="full" if number < len(COLORS) else "none",
             )  # fmt: skip
         axes.set_xticks(sorted(set(rows["n_sources"])))
@@ -119,8 +119,8 @@ def by_sources(data: Tables) -> "style.Figure":
     return figure
 
 
-def learning_curves(data: Tables) -> "style.Figure":
-    """Accuracy on the sources' validation parts by step, mean over seeds of the default groups."""
+def learning_curves(data: FigureData) -> "style.Figure":
+    """Plot validation accuracy by training step, mean over seeds of the default groups."""
     runs = data.runs
     default = runs[(runs["group"] == 0) & (runs["state"] == "trained")]
     default = default[default["purpose"] != "selection"]
@@ -131,8 +131,8 @@ def learning_curves(data: Tables) -> "style.Figure":
     size = max(2.2 * wide, style.COLUMN_WIDTH), 0.5 + 1.9 * high
     with drawing(*size, "", legend_columns=4) as figure:
         axes = panels(figure, len(by_sources), _MOST_PANELS)
-        for panel, (sources, of_sources) in zip(axes, by_sources, strict=True):
-            for name, rows in of_sources.groupby("algorithm", sort=False):
+        for panel, (sources, source_steps) in zip(axes, by_sources, strict=True):
+            for name, rows in source_steps.groupby("algorithm", sort=False):
                 number = names.index(str(name))
                 line = "-" if number < len(COLORS) else "--"
                 look = style.SeriesStyle(COLORS[number % len(COLORS)], line, "")
@@ -162,7 +162,7 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
         for row, block in zip(panels, blocks, strict=False):
             for axes, method in zip(row, methods, strict=True):
                 part = means[(means["block"] == block) & (means["title"] == method)]
-                _draw_panel(axes, part, algorithms, with_rank=few)
+                _draw_method(axes, part, algorithms, with_rank=few)
                 title = f"{style.shortened(str(block), 20)}: {method}"
                 if few:
                     style.legend_above(axes, title=title, title_fontsize=style.LABEL_SIZE)
@@ -173,9 +173,10 @@ def draw_scores(scored: pd.DataFrame, selection: str) -> "style.Figure":
     return figure
 
 
-def _draw_panel(
+def _draw_method(
     axes: "style.Axes", part: pd.DataFrame, algorithms: list[str], *, with_rank: bool
 ) -> None:
+    """Plot one method's scores against accuracies, with a line per algorithm."""
     looks = colors_and_markers(algorithms)
     for name, rows in part.groupby("algorithm", sort=False):
         color, marker = looks[str(name)]
@@ -186,7 +187,9 @@ def _draw_panel(
         draw_line(axes, x, y, color)
 
 
-def _density(axes: "style.Axes", values: Sequence[float] | np.ndarray, *, upright: bool) -> None:
+def _draw_density(
+    axes: "style.Axes", values: Sequence[float] | np.ndarray, *, upright: bool
+) -> None:
     """Draw a kernel density estimate of values beside a panel; nothing if all are equal."""
     from scipy.stats import gaussian_kde
 
@@ -200,7 +203,7 @@ def _density(axes: "style.Axes", values: Sequence[float] | np.ndarray, *, uprigh
     fill(grid, height, color=COLORS[0], alpha=0.3, linewidth=0)
 
 
-KINDS: Mapping[str, Callable[[Tables], "style.Figure"]] = {
+KINDS: Mapping[str, Callable[[FigureData], "style.Figure"]] = {
     "gain_by_set": gain_by_set,
     "gain_by_algorithm": gain_by_algorithm,
     "by_sources": by_sources,
@@ -212,8 +215,8 @@ def plot_results(
     *, kind: str, selection: str, algorithm: str, runs: Path, curves: Path, results: Path,
     gains: Path, outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write a figure."""
-    data = Tables(
+    """Read the tables of results, and draw and save one of the figures `KINDS`."""
+    data = FigureData(
         tables.RUNS.read(runs).to_pandas(), tables.CURVES.read(curves).to_pandas(),
         tables.RESULTS.read(results).to_pandas(), tables.GAINS.read(gains).to_pandas(),
         selection, algorithm,

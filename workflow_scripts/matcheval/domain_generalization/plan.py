@@ -101,7 +101,7 @@ class DomainGeneralizationSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _something_to_train_on(self) -> "DomainGeneralizationSettings":
+    def _require_blocks_or_design(self) -> "DomainGeneralizationSettings":
         if self.model_fields_set and not self.blocks and not self.leave_one_out:
             raise ValueError("give blocks or leave_one_out: they say what to train on")
         return self
@@ -118,7 +118,7 @@ _DIGITS = 4  # significant digits of scaled values
 
 @dataclass(frozen=True)
 class Group:
-    """A group of hyper-parameters of an algorithm."""
+    """A group of hyper-parameters: an algorithm's options that differ from the defaults."""
 
     algorithm: str
     number: int
@@ -127,7 +127,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Block:
-    """Sources, and the sets that models trained on them are tested on."""
+    """Source sets to train on, and target sets to test on, each with its column in tables."""
 
     name: str
     design: str
@@ -138,7 +138,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Run:
-    """A training and the inference job that tests its model, or why there is none."""
+    """A training run and the inference job that tests its model, or why there is no training."""
 
     sources: tuple[str, ...]
     group: Group
@@ -150,13 +150,13 @@ class Run:
 
     @property
     def source_batch(self) -> str:
-        """The inference job that runs scored models of its batch and seed on their sources."""
+        """Name of the inference job that runs scored models of this seed on their sources."""
         return f"{self.batch}.sources.seed-{self.seed}"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All trainings of a study and the sets that they are tested on, both by their sources."""
+    """All training runs, and the sets that their models are tested on, both by sources."""
 
     blocks: tuple[Block, ...] = ()
     runs: Mapping[tuple[str, ...], tuple[Run, ...]] = field(default_factory=dict)
@@ -165,12 +165,12 @@ class Plan:
     @property
     def trained(self) -> dict[str, Run]:
         """The runs that are trained, by model."""
-        every = (run for runs in self.runs.values() for run in runs)
-        return {run.model: run for run in every if run.state == TRAINED}
+        all_runs = (run for runs in self.runs.values() for run in runs)
+        return {run.model: run for run in all_runs if run.state == TRAINED}
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the table `PLAN`: what is trained and what is not."""
+        """Rows of the table `PLAN`, one per run, including those that are not trained."""
         return [
             {
                 "sources": "+".join(sources),
@@ -186,34 +186,35 @@ class Plan:
 
 
 def scaling(steps: int, learning_rate: float) -> dict[str, float]:
-    """Return the factors that fit options in steps, and learning rates, to a recipe."""
+    """Return factors that scale DomainBed's burn-in steps and late learning rates to a recipe."""
     return {"burn_in_steps": steps / _STEPS, "late_learning_rate": learning_rate / _LEARNING_RATE}
 
 
-def groups_of(
+def build_groups(
     algorithm: str, n: int, fixed: Mapping[str, Any], scale: Mapping[str, float]
 ) -> tuple[Group, ...]:
-    """Return up to n distinct groups of an algorithm: scaled defaults, and others drawn."""
+    """Build up to n distinct groups of hyper-parameters: scaled defaults, and others drawn."""
     fields = ALGORITHMS[algorithm].model_fields
     defaults = {name: option.default for name, option in fields.items()}
     groups: dict[str, Group] = {}
     for number, drawn in enumerate(hyper_parameter_groups(algorithm, n)):
         options = {**defaults, **drawn}
-        options |= {name: _scaled(options[name], scale[name]) for name in options.keys() & scale}
+        options |= {name: _scale(options[name], scale[name]) for name in options.keys() & scale}
         options |= fixed
         changed = {name: options[name] for name in defaults if options[name] != defaults[name]}
         groups.setdefault(repr(changed), Group(algorithm, number, changed))
     return tuple(groups.values())
 
 
-def _scaled(value: float, factor: float) -> float | int:
+def _scale(value: float, factor: float) -> float | int:
+    """Multiply a value, rounded to an integer if it was one, else to four significant digits."""
     if isinstance(value, int):
         return round(value * factor)
     return float(f"{value * factor:.{_DIGITS}g}")
 
 
-def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return what is left of the sources without each of them."""
+def leave_each_out(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return, for each source, all other sources; nothing for a single source."""
     rests = {out: tuple(name for name in sources if name != out) for out in sources}
     return {out: rest for out, rest in rests.items() if rest}
 
@@ -221,24 +222,24 @@ def without_each(sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
 def make_plan(
     study: str, blocks: Sequence[Block], groups: Sequence[Group], seeds: int, *, leave_one_out: bool
 ) -> Plan:
-    """List the training runs that the blocks need, without duplicates."""
+    """List the training runs that blocks need, without duplicates, and the sets to test on."""
     tests = [(block.sources, block.targets) for block in blocks]
     if leave_one_out:
         for block in blocks:
-            tests += [(rest, (out,)) for out, rest in without_each(block.sources).items()]
+            tests += [(rest, (out,)) for out, rest in leave_each_out(block.sources).items()]
     tested: dict[tuple[str, ...], tuple[str, ...]] = {}
     for sources, targets in tests:
         tested[sources] = tuple(dict.fromkeys((*tested.get(sources, ()), *targets)))
-    runs = {sources: tuple(_runs(study, sources, groups, seeds)) for sources in tested}
+    runs = {sources: tuple(_list_runs(study, sources, groups, seeds)) for sources in tested}
     return Plan(tuple(blocks), runs, tested)
 
 
-def name_of_sources(study: str, sources: Sequence[str]) -> str:
+def model_prefix(study: str, sources: Sequence[str]) -> str:
     """Return the prefix shared by the names of all models trained on these source domains."""
     return f"{study}.{'.and.'.join(sources)}"
 
 
-def _runs(
+def _list_runs(
     study: str, sources: tuple[str, ...], groups: Sequence[Group], seeds: int
 ) -> Iterator[Run]:
     states = {"own": TRAINED, "erm": SAME_AS_ERM, "refused": REFUSED}
@@ -246,7 +247,7 @@ def _runs(
         kind = ALGORITHMS[group.algorithm]
         state = states[kind.single_source] if len(sources) == 1 else TRAINED
         algorithm, number = (ERM, 0) if state == SAME_AS_ERM else (group.algorithm, group.number)
-        batch = f"{name_of_sources(study, sources)}.{algorithm}"
+        batch = f"{model_prefix(study, sources)}.{algorithm}"
         for seed in range(seeds):
             model, note = f"{batch}-{number}.seed-{seed}", ""
             if state == REFUSED:
@@ -254,10 +255,10 @@ def _runs(
             yield Run(sources, group, seed, state, model, note, batch)
 
 
-def check_images(
+def check_prepared_sets(
     blocks: Sequence[Block], sets: Mapping[str, "Dataset"], batch_size: int, parts: int
 ) -> None:
-    """Check prepared sources and targets, before any training."""
+    """Check that sources have enough images of enough classes, and that targets match them."""
     from matcheval.datasets.dataset import check_alike
 
     problems = ErrorCollector()
@@ -272,6 +273,7 @@ def check_images(
 
 
 def _check_source(source: "Dataset", batch_size: int, parts: int) -> None:
+    """Check that a source has two classes, images for a batch, and `parts` images per class."""
     counts = np.bincount(source.labels, minlength=source.n_classes)
     present = np.flatnonzero(counts)
     if len(present) < 2:

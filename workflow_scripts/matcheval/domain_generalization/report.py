@@ -14,9 +14,9 @@ _SIGNIFICANT = 0.05
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sections.Content:
-    """Read the results, and make the section."""
+    """Read the results, and build the section's headlines and charts of gains over ERM."""
     (path,) = data["results"]
-    rows = tables.overall(tables.RESULTS.read(path).to_pandas())
+    rows = tables.overall_rows(tables.RESULTS.read(path).to_pandas())
     selected = rows[rows["selection"] == values["selection"]]
     how = values["selection"].replace("_", " ")
     headlines, charts = [], []
@@ -31,7 +31,7 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sec
     return sections.Content(tuple(headlines), {"charts": charts})
 
 
-def _gain(row: Mapping[Any, Any]) -> str:
+def _format_gain(row: Mapping[Any, Any]) -> str:
     gain, low, high = (
         signed(100 * row[name], 1, plus=True) for name in ("gain", "gain_low", "gain_high")
     )
@@ -43,7 +43,7 @@ def _headline(title: str, erm: Mapping[Any, Any], compared: pd.DataFrame) -> sec
     better = int((certain & (compared["gain"] > 0)).sum())
     worse = int((certain & (compared["gain"] < 0)).sum())
     best = max(compared.to_dict("records"), key=lambda row: row["gain"])
-    gain = f"{tables.TITLES[best['algorithm']]}, {_gain(best)}"
+    gain = f"{tables.TITLES[best['algorithm']]}, {_format_gain(best)}"
     lines = (
         f"{better} of {len(compared)} algorithms are better than ERM beyond chance, {worse} worse.",
         f"ERM: {100 * erm['mean']:.1f} %; largest gain: {gain}.",
@@ -62,7 +62,7 @@ def _chart(title: str, rows: pd.DataFrame) -> sections.Chart:
     points = [
         sections.Point(
             100 * row["gain"], i, names[i],
-            f"gain over ERM: {_gain(row)}\naccuracy: {100 * row['mean']:.1f} %\n"
+            f"gain over ERM: {_format_gain(row)}\naccuracy: {100 * row['mean']:.1f} %\n"
             + ("p undefined" if pd.isna(row["p_holm"]) else f"p (Holm): {row['p_holm']:.3f}"),
             x_bounds=sections.bounds_in_percent(row, "gain"),
         )

@@ -44,7 +44,7 @@ _AGAIN = "Train the model again"
 def tabulate_curves(
     models: Sequence[str], histories: Sequence[str], epoch_steps: int
 ) -> pd.DataFrame:
-    """Read the histories of trainings."""
+    """Read the histories of trainings as one table of learning curves."""
     parts, problems = [], ErrorCollector()
     for model, file in zip(models, histories, strict=True):
         with problems.collected(), readable(file, "a readable history", KeyError, remedy=_AGAIN):
@@ -56,8 +56,8 @@ def tabulate_curves(
 
 
 def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
-    """Add the best evaluation of every training to the plan."""
-    best = _highest(curves, "validation_accuracy", "step", ["model"]).set_index("model")
+    """Add the step and accuracy of each training's best evaluation to the plan."""
+    best = _keep_highest(curves, "validation_accuracy", "step", ["model"]).set_index("model")
     runs = plan.assign(
         best_step=plan["model"].map(best["step"]).fillna(0).astype("int64"),
         validation_accuracy=plan["model"].map(best["validation_accuracy"]),
@@ -69,7 +69,7 @@ def tabulate_runs(plan: pd.DataFrame, curves: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path]) -> pd.DataFrame:
-    """Count the accuracies of the models on the sets that they are tested on."""
+    """Read predictions, and compute the accuracies of models on the sets they are tested on."""
     rows, problems = [], ErrorCollector()
     for batch, folder in zip(tested, folders, strict=True):
         for model, dataset in product(batch.models, batch.datasets):
@@ -82,8 +82,8 @@ def tabulate_accuracies(tested: Sequence[TestedModels], folders: Sequence[Path])
     return pd.DataFrame(rows, columns=tables.ACCURACIES.names)
 
 
-def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
-    """Keep the row with the highest value of each key; of equal ones the lowest `then`."""
+def _keep_highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.DataFrame:
+    """Keep the row with the highest value per key; among equals, that with the lowest `then`."""
     ordered = table.sort_values([value, then], ascending=[False, True], kind="stable")
     return ordered.drop_duplicates(by)
 
@@ -91,22 +91,22 @@ def _highest(table: pd.DataFrame, value: str, then: str, by: list[str]) -> pd.Da
 # --- selection of groups of hyper-parameters
 
 
-def chosen_runs(
+def choose_runs(
     blocks: Sequence[Block], runs: pd.DataFrame, accuracies: pd.DataFrame, rules: Sequence[str]
 ) -> pd.DataFrame:
-    """Select groups by every rule, and give the accuracies of the selected runs on all targets."""
+    """Select hyper-parameters by each rule; return the selected runs' accuracies on all targets."""
     tested_sets = accuracies[["model", "dataset", "n", "accuracy"]]
     parts = []
     for block in blocks:
-        own = _runs_of(runs, block.sources)
+        block_runs = _runs_trained_on(runs, block.sources)
         targets = pd.DataFrame({"dataset": block.targets, "column": block.columns})
-        tested = own.merge(tested_sets, on="model").merge(targets, on="dataset")
-        selected = {tables.DEFAULT: _in_order(own[own["group"] == 0], own)}
+        tested = block_runs.merge(tested_sets, on="model").merge(targets, on="dataset")
+        selected = {tables.DEFAULT: _sort_runs(block_runs[block_runs["group"] == 0], block_runs)}
         for rule in rules:
-            scores = _scores(rule, block, runs, tested_sets)
+            scores = _score_runs(rule, block, runs, tested_sets)
             if len(scores):
-                selected[rule + tables.PER_RUN] = choose(scores, per_run=True)
-                selected[rule] = choose(scores)
+                selected[rule + tables.PER_RUN] = choose_groups(scores, per_run=True)
+                selected[rule] = choose_groups(scores)
         for selection, chosen in selected.items():
             runs_on_targets = chosen.merge(tested, on=["algorithm", "seed", "group"])
             parts.append(
@@ -123,48 +123,48 @@ def chosen_runs(
     return pd.concat(parts, ignore_index=True)[names]
 
 
-def read_chosen_runs(
+def read_and_choose_runs(
     blocks: Sequence[Block], runs: Path, accuracies: Path, rules: Sequence[str]
 ) -> pd.DataFrame:
-    """Read the tables of runs and accuracies, and select groups by every rule."""
+    """Read the tables of runs and accuracies, and apply `choose_runs` to them."""
     tested = tables.ACCURACIES.read(accuracies).to_pandas()
-    return chosen_runs(blocks, tables.RUNS.read(runs).to_pandas(), tested, rules)
+    return choose_runs(blocks, tables.RUNS.read(runs).to_pandas(), tested, rules)
 
 
-def _runs_of(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
+def _runs_trained_on(runs: pd.DataFrame, sources: Sequence[str]) -> pd.DataFrame:
     return runs[(runs["sources"] == "+".join(sources)) & (runs["state"] != REFUSED)]
 
 
-def _scores(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of a block with the scores that a rule selects groups by."""
-    own = _runs_of(runs, block.sources)
+def _score_runs(rule: str, block: Block, runs: pd.DataFrame, tested: pd.DataFrame) -> pd.DataFrame:
+    """Return a block's runs with the score by which a rule selects hyper-parameters."""
+    block_runs = _runs_trained_on(runs, block.sources)
     if rule == planning.SOURCE_VALIDATION:
-        return own.assign(score=own["validation_accuracy"])
+        return block_runs.assign(score=block_runs["validation_accuracy"])
     if rule == ORACLE:  # mean accuracy on the targets themselves: what no fair selection can use
         keys, scored = ["model"], tested[tested["dataset"].isin(block.targets)]
     else:  # mean over sources of the accuracy on a source of a model trained on the others
         parts = [
-            _runs_of(runs, rest).merge(tested[tested["dataset"] == out], on="model")
-            for out, rest in planning.without_each(block.sources).items()
+            _runs_trained_on(runs, rest).merge(tested[tested["dataset"] == out], on="model")
+            for out, rest in planning.leave_each_out(block.sources).items()
         ]
         if not parts:
-            return own.iloc[:0].assign(score=[])
+            return block_runs.iloc[:0].assign(score=[])
         keys, scored = ["algorithm", "group", "seed"], pd.concat(parts)
-    return own.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
+    return block_runs.merge(scored.groupby(keys)["accuracy"].mean().rename("score"), on=keys)
 
 
-def choose(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
-    """Choose a group of hyper-parameters for every algorithm: the same for all seeds, or not."""
+def choose_groups(scores: pd.DataFrame, *, per_run: bool = False) -> pd.DataFrame:
+    """Choose each algorithm's group with the best score: one for all seeds, or one per seed."""
     if per_run:
-        return _in_order(_highest(scores, "score", "group", ["algorithm", "seed"]), scores)
+        return _sort_runs(_keep_highest(scores, "score", "group", ["algorithm", "seed"]), scores)
     means = scores.groupby(["algorithm", "group"], sort=False)["score"].mean().reset_index()
-    best = _highest(means, "score", "group", ["algorithm"])[["algorithm", "group"]]
-    return _in_order(scores.merge(best, on=["algorithm", "group"]), scores)
+    best = _keep_highest(means, "score", "group", ["algorithm"])[["algorithm", "group"]]
+    return _sort_runs(scores.merge(best, on=["algorithm", "group"]), scores)
 
 
-def _in_order(chosen: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
-    """Return algorithm, seed and group, sorted by algorithm, as in all runs, and by seed."""
-    position = {name: i for i, name in enumerate(every["algorithm"].unique())}
+def _sort_runs(chosen: pd.DataFrame, all_runs: pd.DataFrame) -> pd.DataFrame:
+    """Return algorithm, seed and group of chosen runs; algorithms in the order of all runs."""
+    position = {name: i for i, name in enumerate(all_runs["algorithm"].unique())}
     rows = chosen[["algorithm", "seed", "group"]].assign(position=chosen["algorithm"].map(position))
     return rows.sort_values(["position", "seed"]).drop(columns="position").reset_index(drop=True)
 
@@ -174,7 +174,7 @@ def _in_order(chosen: pd.DataFrame, every: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Mean:
-    """A mean over runs, with Student's interval and the p-value of its difference from 0."""
+    """A mean over runs, its standard deviation, Student's interval, and p-value against 0."""
 
     mean: float
     sd: float
@@ -183,19 +183,19 @@ class Mean:
     p: float
 
     def columns(self, name: str) -> dict[str, float]:
-        """Return the mean and its interval by name of column."""
+        """Return the mean and its interval as columns called `name`, with suffixes for bounds."""
         return {name: self.mean, f"{name}_low": self.low, f"{name}_high": self.high}
 
 
 def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
-    """Compute the mean over runs with Student's interval."""
+    """Compute the mean over runs with Student's interval and t test; NaN for a single run."""
     from scipy.stats import t
 
-    of_runs = np.asarray(values, np.float64)
-    n, mean = len(of_runs), float(of_runs.mean())
+    runs = np.asarray(values, np.float64)
+    n, mean = len(runs), float(runs.mean())
     if n < 2:
         return Mean(mean, math.nan, math.nan, math.nan, math.nan)
-    sd = float(of_runs.std(ddof=1))
+    sd = float(runs.std(ddof=1))
     error = sd / math.sqrt(n)
     half = float(t.ppf((1 + level) / 2, n - 1)) * error
     p = float(2 * t.sf(abs(mean) / error, n - 1)) if error > 0 else float(mean == 0)
@@ -203,18 +203,18 @@ def mean_over_runs(values: npt.ArrayLike, level: float) -> Mean:
 
 
 def tabulate_results(chosen: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Summarise accuracies over runs, per group of sets and over all sets."""
+    """Summarise accuracies and gains over ERM across runs, per group of sets and over all sets."""
     keys = [*tables.BLOCK_COLUMNS, "column"]
     rows = [
         dict(zip(keys, key, strict=True), confidence=confidence, **row)
-        for key, part in _by_run(chosen).groupby(keys, sort=False)
-        for row in _compared(part, confidence)
+        for key, part in _average_sets(chosen).groupby(keys, sort=False)
+        for row in _compare_with_erm(part, confidence)
     ]
     return pd.DataFrame(rows, columns=tables.RESULTS.names)
 
 
-def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
-    """A row per run and column, with the mean over its sets; and per run and design."""
+def _average_sets(chosen: pd.DataFrame) -> pd.DataFrame:
+    """Average each run's accuracies over each group of sets, over all sets, and over a design."""
     run = [*tables.BLOCK_COLUMNS, "algorithm", "same_as_erm", "seed", "group"]
     aggregated = {"accuracy": ("accuracy", "mean"), "n_sets": ("dataset", "size")}
     over_all = chosen.groupby(run, sort=False).agg(**aggregated).reset_index()
@@ -233,8 +233,8 @@ def _by_run(chosen: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
-    """Compare the algorithms in one column of one block."""
+def _compare_with_erm(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, object]]:
+    """Yield a row per algorithm, compared with ERM, for one group of sets in one block."""
     by_seed = rows.pivot_table(index="seed", columns="algorithm", values="accuracy")
     same = dict(zip(rows["algorithm"], rows["same_as_erm"], strict=True))
     gains = {
@@ -242,41 +242,41 @@ def _compared(rows: pd.DataFrame, confidence: float) -> Iterator[dict[str, objec
     }
     p = [math.nan if name == ERM or same[name] else gains[name].p for name in same]
     for name, own_p, adjusted in zip(same, p, holm(p), strict=True):
-        over = mean_over_runs(by_seed[name].dropna(), confidence)
-        of_name = rows[rows["algorithm"] == name].sort_values("seed")
-        groups = list(map(str, of_name["group"]))
+        mean = mean_over_runs(by_seed[name].dropna(), confidence)
+        own_rows = rows[rows["algorithm"] == name].sort_values("seed")
+        groups = list(map(str, own_rows["group"]))
         yield {
-            "algorithm": name, "same_as_erm": same[name], "n_sets": int(of_name["n_sets"].iloc[0]),
+            "algorithm": name, "same_as_erm": same[name], "n_sets": int(own_rows["n_sets"].iloc[0]),
             "groups": groups[0] if len(set(groups)) == 1 else ", ".join(groups),
-            "n_runs": len(of_name),
-            "mean": over.mean, "sd": over.sd, "low": over.low, "high": over.high,
+            "n_runs": len(own_rows),
+            "mean": mean.mean, "sd": mean.sd, "low": mean.low, "high": mean.high,
             **gains[name].columns("gain"), "p": own_p, "p_holm": adjusted,
         }  # fmt: skip
 
 
 def tabulate_gains(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Compare algorithms with ERM on every set (Sun et al. 2024, Figure 5A)."""
+    """Tabulate each algorithm's gain over ERM on every set (Sun et al. 2024, Figure 5A)."""
     keys = [*tables.BLOCK_COLUMNS, "dataset", "column"]
     means = chosen.groupby([*keys, "algorithm"], sort=False)["accuracy"].mean().reset_index()
     erm = means[means["algorithm"] == ERM].drop(columns="algorithm")
-    both = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
-    return both.assign(gain=both["accuracy"] - both["accuracy_erm"])[tables.GAINS.names]
+    compared = means[means["algorithm"] != ERM].merge(erm, on=keys, suffixes=("", "_erm"))
+    return compared.assign(gain=compared["accuracy"] - compared["accuracy_erm"])[tables.GAINS.names]
 
 
 def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate how far algorithms, and runs of an algorithm, lie apart (Sun et al. 2024, A.2.3)."""
+    """Tabulate the spread of algorithms, and of runs of an algorithm (Sun et al. 2024, A.2.3)."""
     rows = []
     for key, part in results[results["column"] == tables.MEAN].groupby(
         tables.BLOCK_COLUMNS, sort=False
     ):
-        own = part[~part["same_as_erm"]]
-        means = own["mean"]
+        distinct = part[~part["same_as_erm"]]
+        means = distinct["mean"]
         rows.append(
             (
-                *key, len(own), float(means.std(ddof=1)) if len(own) > 1 else math.nan,
+                *key, len(distinct), float(means.std(ddof=1)) if len(distinct) > 1 else math.nan,
                 float(means.max() - means.min()),
-                float(np.sqrt((own["sd"] ** 2).mean(skipna=False))),
-                float(own.loc[own["algorithm"] == ERM, "mean"].iloc[0]),
+                float(np.sqrt((distinct["sd"] ** 2).mean(skipna=False))),
+                float(distinct.loc[distinct["algorithm"] == ERM, "mean"].iloc[0]),
             )
         )  # fmt: skip
     return pd.DataFrame(rows, columns=tables.SPREAD.names)
@@ -285,8 +285,8 @@ def tabulate_spread(results: pd.DataFrame) -> pd.DataFrame:
 def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
     """Correlate numbers of images with accuracies, over groups of sets (Sun et al. 2024, A.2.2)."""
     rows = []
-    own = chosen[chosen["design"] == ""]
-    for key, part in own.groupby([*_BLOCK, "algorithm"], sort=False):
+    in_blocks = chosen[chosen["design"] == ""]
+    for key, part in in_blocks.groupby([*_BLOCK, "algorithm"], sort=False):
         accuracies = part.groupby("column", sort=False)["accuracy"].mean()
         images = part.drop_duplicates("dataset").groupby("column", sort=False)["n"].sum()
         images = images[accuracies.index]
@@ -298,8 +298,8 @@ def tabulate_image_counts(chosen: pd.DataFrame) -> pd.DataFrame:
 # --- scores without labels: how well they predict accuracies, and how distances go with gains
 
 
-def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
-    """Add their scores to the selected runs of the algorithms that are scored."""
+def add_scores(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
+    """Join label-free scores to the selected runs whose models are scored."""
     # Suites that share a set score it alike.
     scores = scores.drop_duplicates(["model", "dataset", "method", "variant"])
     scores = scores.drop(columns=["seed", "accuracy", "n", "group"])
@@ -307,20 +307,20 @@ def scores_of_runs(chosen: pd.DataFrame, scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataFrame:
-    """Tabulate how well scores predict the accuracies of generalised models, beside ERM's."""
+    """Tabulate how well scores predict each algorithm's accuracies, beside those of ERM."""
     keys = [*_BLOCK, "method", "variant"]
     rows = []
     for key, part in scored.groupby(keys, sort=False):
-        per_run = pd.DataFrame(_per_run(part))
+        per_run = pd.DataFrame(_measure_predictability(part))
         errors = per_run.pivot_table(index="seed", columns="algorithm", values="mae")
-        for name, of_name in per_run.groupby("algorithm", sort=False):
+        for name, algorithm_runs in per_run.groupby("algorithm", sort=False):
             row: dict[str, object] = {
                 **dict(zip(keys, key, strict=True)), "algorithm": name, "confidence": confidence,
-                "n_sets": int(of_name["n_sets"].min()), "n_runs": len(of_name),
+                "n_sets": int(algorithm_runs["n_sets"].min()), "n_runs": len(algorithm_runs),
             }  # fmt: skip
             for what, values in (
-                ("spearman", of_name["spearman"]),
-                ("mae", of_name["mae"]),
+                ("spearman", algorithm_runs["spearman"]),
+                ("mae", algorithm_runs["mae"]),
                 ("mae_gain", (errors[name] - errors[ERM]).dropna()),
             ):
                 row |= mean_over_runs(values, confidence).columns(what)
@@ -328,8 +328,8 @@ def tabulate_predictability(scored: pd.DataFrame, confidence: float) -> pd.DataF
     return pd.DataFrame(rows, columns=tables.PREDICTABILITY.names)
 
 
-def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
-    """Correlation and leave-one-out error of every run, of one method in one block."""
+def _measure_predictability(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
+    """Yield rank correlation and leave-one-out error per run, for one method in one block."""
     for (name, seed), run in rows.groupby(["algorithm", "seed"], sort=False):
         with_score = run[np.isfinite(run["score"])]
         named = with_score.rename(columns={"seed": "run"}).assign(
@@ -345,13 +345,13 @@ def _per_run(rows: pd.DataFrame) -> Iterator[dict[str, object]]:
 
 
 def tabulate_near_far(chosen: pd.DataFrame, scored: pd.DataFrame) -> pd.DataFrame:
-    """Correlate the gain over ERM with the distance of a set from the sources."""
+    """Correlate the gain over ERM with the distance of sets from the sources."""
     erm = scored[(scored["algorithm"] == ERM) & (scored["method"] == FRECHET)]
     distances = erm.groupby([*_BLOCK, "dataset"])["score"].mean().rename("distance").reset_index()
     gains = tabulate_gains(chosen[chosen["design"] == ""])
-    both = gains.merge(distances, on=[*_BLOCK, "dataset"])
+    merged = gains.merge(distances, on=[*_BLOCK, "dataset"])
     rows = []
-    for key, part in both.groupby([*_BLOCK, "algorithm"], sort=False):
+    for key, part in merged.groupby([*_BLOCK, "algorithm"], sort=False):
         distance, gain = part["distance"], part["gain"]
         coefficients = rank_correlations(distance, gain)
         rows.append((*key, len(part), *coefficients, linear_correlation(distance, gain)))
@@ -366,7 +366,7 @@ def collect_runs(
     predictions: Sequence[Path], plan: Path, histories: Sequence[str], runs: Sequence[Path],
     curves: Sequence[Path], accuracies: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the tables of runs, learning curves and accuracies."""
+    """Write the tables of runs, learning curves and accuracies, from histories and predictions."""
     learning = tabulate_curves(models, histories, epoch_steps)
     table = tabulate_runs(tables.PLAN.read(plan).to_pandas(), learning)
     counted = tabulate_accuracies(tested, predictions)
@@ -381,8 +381,8 @@ def compare_algorithms(
     accuracies: Path, results: Sequence[Path], gains: Sequence[Path], spread: Sequence[Path],
     image_counts: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the tables of results, of gains by set, of spread, and of correlations with counts."""
-    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
+    """Write the tables of results, gains by set, spread, and correlations with image counts."""
+    chosen = read_and_choose_runs(blocks, runs, accuracies, rules)
     table = tabulate_results(chosen, confidence)
     tables.RESULTS.write(table, results, [_NOTE])
     tables.GAINS.write(tabulate_gains(chosen), gains)
@@ -397,8 +397,8 @@ def compare_scores(
     near_far: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
     """Write the tables of predictability and of gains by distance, and the figure of scores."""
-    chosen = read_chosen_runs(blocks, runs, accuracies, rules)
-    scored = scores_of_runs(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
+    chosen = read_and_choose_runs(blocks, runs, accuracies, rules)
+    scored = add_scores(chosen, pd.concat([SCORES.read(path).to_pandas() for path in scores]))
     table = tabulate_predictability(scored, confidence)
     tables.PREDICTABILITY.write(table, predictability, [_NOTE_ON_SCORES])
     tables.NEAR_FAR.write(tabulate_near_far(chosen, scored), near_far)

@@ -14,7 +14,7 @@ from matcheval.accuracy_prediction.predicting import titles
 from matcheval.accuracy_prediction.scoring import METHOD
 from matcheval.accuracy_prediction.tables import COEFFICIENTS
 from matcheval.datasets.folders import read_dataset
-from matcheval.domain_generalization.plan import ERM, REFUSED, TRAINED, Block, check_images
+from matcheval.domain_generalization.plan import ERM, REFUSED, TRAINED, Block, check_prepared_sets
 from matcheval.io.tables import CONFIDENCE_LEVEL, Column, TableSchema, estimate, fraction, text
 from matcheval.io.text_tables import TextColumn, lay_out, percent_cell, signed_cells, with_interval
 
@@ -43,8 +43,8 @@ _BLOCK = (
 BLOCK_COLUMNS = [column.name for column in (_DESIGN, *_BLOCK)]
 
 
-def _by_group(plan: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per group of hyper-parameters, with its number of seeds."""
+def _count_seeds(plan: pd.DataFrame) -> pd.DataFrame:
+    """Summarise the plan for readers: a row per group of hyper-parameters, with seeds counted."""
     keys = ["sources", "purpose", "algorithm", "group", "options", "state"]
     rows = plan.groupby(keys, sort=False)["seed"].count().reset_index()
     return rows.assign(options=rows["options"].replace("{}", ""))
@@ -61,7 +61,7 @@ PLAN = TableSchema(
     text("state", "trained, = ERM (the same training) or refused"),
     text("model", "name of the model; empty if refused"),
     text("note", "why it is refused"),
-    summary=_by_group,
+    summary=_count_seeds,
     shown={
         "Sources": "{sources}", "Purpose": "{purpose}", "Algorithm": "{algorithm}",
         "Group": "{group:d}", "Options": "{options}", "State": "{state}", "Seeds": "{seed:d}",
@@ -91,27 +91,27 @@ ACCURACIES = TableSchema(
 )
 
 
-def overall(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the means over all sets, and over all blocks of a design."""
+def overall_rows(results: pd.DataFrame) -> pd.DataFrame:
+    """Return only the rows with means over all sets and, for designs, over all blocks."""
     rows = results[results["column"] == MEAN]
     return rows[(rows["design"] == "") | (rows["block"] == AVERAGE)]
 
 
-def mean_and_sd(rows: pd.DataFrame) -> list[str]:
-    """Format means with standard deviations."""
+def format_mean_and_sd(rows: pd.DataFrame) -> list[str]:
+    """Format each row's mean accuracy with its standard deviation, in percent."""
     return [
         percent_cell(mean) + ("" if pd.isna(sd) else f" ± {100 * sd:.1f}")
         for mean, sd in zip(rows["mean"], rows["sd"], strict=True)
     ]
 
 
-def _p(value: float) -> str:
+def _format_p(value: float) -> str:
     return "" if pd.isna(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def _compared_with_erm(results: pd.DataFrame) -> pd.DataFrame:
-    """Format the overall means, and gains over ERM."""
-    rows = overall(results)
+def _format_results(results: pd.DataFrame) -> pd.DataFrame:
+    """Format the overall rows of results for readers: accuracies, gains over ERM and p-values."""
+    rows = overall_rows(results)
     ends = (signed_cells(rows[name].tolist(), 2) for name in ("gain", "gain_low", "gain_high"))
     gains = [
         "" if name == ERM else "= ERM" if same else f"{gain} [{low}, {high}]"
@@ -121,7 +121,8 @@ def _compared_with_erm(results: pd.DataFrame) -> pd.DataFrame:
     ]
     return rows.assign(
         block=rows["block"].where(rows["design"] == "", rows["design"] + ": " + rows["block"]),
-        accuracy=mean_and_sd(rows), gain=gains, p=rows["p"].map(_p), p_holm=rows["p_holm"].map(_p),
+        accuracy=format_mean_and_sd(rows), gain=gains, p=rows["p"].map(_format_p),
+        p_holm=rows["p_holm"].map(_format_p),
     )  # fmt: skip
 
 
@@ -143,7 +144,7 @@ RESULTS = TableSchema(
     Column("p", pa.float64(), "1", "of the paired t test against ERM; NaN for ERM or one run"),
     Column("p_holm", pa.float64(), "1", "p adjusted for the number of algorithms (Holm 1979)"),
     CONFIDENCE_LEVEL,
-    summary=_compared_with_erm,
+    summary=_format_results,
     shown={
         "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
         "Groups": "{groups}", "Runs": "{n_runs:d}", "Accuracy (%)": "{accuracy:s}",
@@ -181,8 +182,8 @@ IMAGE_COUNTS = TableSchema(
 )
 
 
-def _beside_erm(table: pd.DataFrame) -> pd.DataFrame:
-    """Name methods, and leave out ERM's difference from itself."""
+def _format_predictability(table: pd.DataFrame) -> pd.DataFrame:
+    """Name the methods for readers, and format error differences, which ERM itself lacks."""
     gains = lay_out(table, {"": with_interval("mae_gain", "+.2%")})[0].cells
     is_erm = table["algorithm"] == ERM
     return table.assign(method=titles(table), gain=pd.Series(gains, table.index).mask(is_erm, ""))
@@ -201,7 +202,7 @@ PREDICTABILITY = TableSchema(
     *estimate("mae", "mean absolute error if each set is left out of a line, mean over runs"),
     *estimate("mae_gain", "mean over runs of the error minus that of ERM of the same seed"),
     CONFIDENCE_LEVEL,
-    summary=_beside_erm,
+    summary=_format_predictability,
     shown={
         "Block": "{block}", "Selection": "{selection}", "Algorithm": "{algorithm}",
         "Method": "{method}", "Sets": "{n_sets:d}", "Runs": "{n_runs:d}",
@@ -220,8 +221,8 @@ NEAR_FAR = TableSchema(
 )
 
 
-def counts(plan: pd.DataFrame) -> str:
-    """Say how many trainings there are, for a note below the plan."""
+def plan_note(plan: pd.DataFrame) -> str:
+    """Say how many models are trained and what is refused and why, for a note below the plan."""
     trained = plan.loc[plan["state"] == TRAINED, "model"].nunique()
     refused = plan[plan["state"] == REFUSED].groupby("algorithm")["note"].first()
     sentences = [
@@ -230,41 +231,41 @@ def counts(plan: pd.DataFrame) -> str:
     return " ".join([f"{trained} trainings.", *sentences])
 
 
-def only(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
-    """Return the results of one selection, of the blocks of one design."""
+def select_results(results: pd.DataFrame, selection: str, design: str) -> pd.DataFrame:
+    """Return the results of one selection and one design, which is empty for plain blocks."""
     return results[(results["selection"] == selection) & (results["design"] == design)]
 
 
-def by_group(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out as Table 3 of Sun et al. (2024): blocks of sources, a column per group of sets."""
+def lay_out_by_group(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out results as Table 3 of Sun et al. (2024): rows of blocks, columns of groups."""
     rows = results[results["column"] == MEAN]
     values = results.set_index(["block", "algorithm", "column"])["mean"]
     keys = list(zip(rows["block"], rows["algorithm"], strict=True))
     names = [name for name in dict.fromkeys(results["column"]) if name != MEAN]
     return [
         *lay_out(rows, {"Block (sources)": "{block} ({n_sources})"}),
-        _marked(rows),
+        _algorithm_column(rows),
         *(
             TextColumn(name, [percent_cell(values.get((*key, name), math.nan)) for key in keys])
             for name in names
         ),
-        TextColumn("Mean ± SD", mean_and_sd(rows)),
+        TextColumn("Mean ± SD", format_mean_and_sd(rows)),
     ]
 
 
-def by_domain(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out as DomainBed: a row per algorithm, a column per target domain, and the average."""
+def lay_out_by_domain(results: pd.DataFrame) -> list[TextColumn]:
+    """Lay out results as DomainBed: a row per algorithm, columns of target domains and average."""
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
-    columns = [_marked(average)]
-    for block, of_block in rows.groupby("block", sort=False):
-        of_block = of_block.set_index("algorithm").reindex(average["algorithm"])
-        columns.append(TextColumn(str(block), mean_and_sd(of_block)))
+    columns = [_algorithm_column(average)]
+    for block, block_rows in rows.groupby("block", sort=False):
+        block_rows = block_rows.set_index("algorithm").reindex(average["algorithm"])
+        columns.append(TextColumn(str(block), format_mean_and_sd(block_rows)))
     return columns
 
 
-def _marked(rows: pd.DataFrame) -> TextColumn:
-    """Names of algorithms, with a mark where one is ERM."""
+def _algorithm_column(rows: pd.DataFrame) -> TextColumn:
+    """Return the column of algorithms' names, marked where training is the same as ERM."""
     marks = rows["same_as_erm"].map({True: " (= ERM)", False: ""})
     return TextColumn("Algorithm", list(rows["algorithm"].map(TITLES) + marks), is_number=False)
 
@@ -273,12 +274,12 @@ def write_plan(
     *, blocks: Sequence[Block], plan: Sequence[Mapping[str, Any]], folders: Mapping[str, Path],
     batch_size: int, parts: int, outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Check the prepared sources and targets, and write the plan."""
+    """Check the prepared sources and targets, and write the table of planned trainings."""
     sets = {name: read_dataset(folder, verify=False) for name, folder in folders.items()}
-    check_images(blocks, sets, batch_size, parts)
+    check_prepared_sets(blocks, sets, batch_size, parts)
     table = pd.DataFrame(plan, columns=PLAN.names)
-    PLAN.write(table, outputs, [counts(table)])
-    logging.info("%d sets, %s", len(sets), counts(table))
+    PLAN.write(table, outputs, [plan_note(table)])
+    logging.info("%d sets, %s", len(sets), plan_note(table))
 
 
 def lay_out_results(
@@ -287,6 +288,6 @@ def lay_out_results(
     """Write the results of each design and selection in the layout of a paper's table."""
     table, places = RESULTS.read(results).to_pandas(), product(designs, selections)
     for (design, selection), *files in zip(places, outputs[::2], outputs[1::2], strict=True):
-        rows = only(table, selection, design)
-        RESULTS.write(rows, files, shown=by_domain if design else by_group)
+        rows = select_results(table, selection, design)
+        RESULTS.write(rows, files, shown=lay_out_by_domain if design else lay_out_by_group)
         logging.info("%s %s: %d results", design, selection, len(rows))

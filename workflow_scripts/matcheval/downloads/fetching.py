@@ -57,9 +57,12 @@ class MissingError(Exception):
 
 def download(
     url: str | Sequence[str], path: str | os.PathLike[str], expected: Expected = _UNKNOWN, *,
-    mirror: str | None = None, mirrored: str = "", hours: float = HOURS, progress: bool = False,
+    mirror: str | None = None, mirror_path: str = "", hours: float = HOURS, progress: bool = False,
 ) -> str:  # fmt: skip
-    """Download a file, unless it exists already; a mirror has it as `mirrored`, or by its name."""
+    """Download and verify a file, unless it exists already; return its SHA-256.
+
+    A mirror, which is a folder or an address, has the file as `mirror_path`, or under its name.
+    """
     path, end = Path(path), monotonic() + 3600 * hours
     part = path.with_name(f"{path.name}.part")
     job = _Download(part, expected, end, progress)
@@ -74,7 +77,7 @@ def download(
                 raise InputError(str(error), remedy=remedy) from error
         failures = []
         urls = [url] if isinstance(url, str) else list(url)
-        for address in _addresses(urls, mirrored or path.name, mirror):
+        for address in _addresses_to_try(urls, mirror_path or path.name, mirror):
             try:
                 sha256 = job.fetch(address)
             except (MissingError, TransferError) as error:
@@ -91,7 +94,7 @@ def download(
         )  # fmt: skip
 
 
-def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
+def _addresses_to_try(urls: list[str], name: str, mirror: str | None) -> list[str]:
     if not mirror:
         return urls
     if urlsplit(mirror).scheme in ("http", "https", "file"):
@@ -100,7 +103,7 @@ def _addresses(urls: list[str], name: str, mirror: str | None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class _State:
+class _FileVersion:
     """Which version of which file a partial file belongs to; saved beside it."""
 
     url: str
@@ -109,8 +112,8 @@ class _State:
     total: int = 0  # bytes; 0 if unknown
 
     @classmethod
-    def of(cls, url: str, headers: Mapping[str, str], total: int) -> "_State":
-        """Create the state from the headers of a response."""
+    def from_headers(cls, url: str, headers: Mapping[str, str], total: int) -> "_FileVersion":
+        """Create it from the headers of a response."""
         return cls(url, headers.get("ETag", ""), headers.get("Last-Modified", ""), total)
 
     @property
@@ -118,54 +121,54 @@ class _State:
         """Value of the header `If-Range`, which does not allow weak tags (RFC 9110, 13.1.5)."""
         return self.modified if self.etag.startswith("W/") or not self.etag else self.etag
 
-    def agrees(self, other: "_State") -> bool:
+    def matches(self, other: "_FileVersion") -> bool:
         """Whether tags, dates and sizes are equal, as far as both are known."""
         keys = ("etag", "modified", "total")
         values = ((getattr(self, key), getattr(other, key)) for key in keys)
-        return all(one == two or not (one and two) for one, two in values)
+        return all(ours == theirs or not (ours and theirs) for ours, theirs in values)
 
 
 @dataclass(frozen=True)
 class _Download:
-    """What a partial file is to become, and when it is given up."""
+    """A download of one file: its partial file, what it must be, and when to give up."""
 
     partial: Path
     expected: Expected
     end: float
     progress: bool
 
-    def fetch(self, address: str, *, again: bool = True) -> str:
-        """Transfer the file and verify it; if it is not what is expected, once more."""
-        self._attempt(address)
+    def fetch(self, address: str, *, retry: bool = True) -> str:
+        """Transfer the file, once more if it is not as expected, and return its SHA-256."""
+        self._transfer_with_retries(address)
         try:
             if not self.expected.has_checksum:
                 check_format(self.partial, self.partial.stem)
             return verify_file(self.partial, self.expected)
         except InputError as error:
             self.discard()
-            if not again:
+            if not retry:
                 reason = str(error).removeprefix(f"{self.partial}: ")
                 problem = f"the received file {reason}: it is damaged, or not the published one"
                 raise MissingError(problem) from error
             log.warning("%s; downloading it once more", error)
-        return self.fetch(address, again=False)
+        return self.fetch(address, retry=False)
 
     def discard(self) -> None:
         """Delete the partial file and the record of its version."""
-        for path in (self.partial, self._state_file):
+        for path in (self.partial, self._version_file):
             path.unlink(missing_ok=True)
 
-    def _attempt(self, address: str) -> None:
-        """Transfer the file with repeated attempts; the count restarts after any progress."""
-        failed, most = 0, self._size
+    def _transfer_with_retries(self, address: str) -> None:
+        """Transfer the file in several attempts, whose count restarts after any progress."""
+        failed, most = 0, self._partial_size
         while True:
             try:
                 return self._transfer(address)
             except TransferError as error:
                 # A server that answers ranges wrongly sends the same bytes again and again.
-                is_progress = self._size > most and not isinstance(error, SlowError)
+                is_progress = self._partial_size > most and not isinstance(error, SlowError)
                 failed = 1 if is_progress else failed + 1
-                most = max(most, self._size)
+                most = max(most, self._partial_size)
                 wait = min(LONGEST_WAIT_S, error.wait_s or 2.0 ** (failed - 1))
                 if failed >= ATTEMPTS or monotonic() + wait > self.end:
                     raise
@@ -173,12 +176,13 @@ class _Download:
                 sleep(wait)
 
     def _transfer(self, address: str) -> None:
+        """Transfer the missing bytes from a server, or all of a local file, in one attempt."""
         parts = urlsplit(address)
         if parts.scheme in ("http", "https"):
             try:
-                return self._from_server(address)
+                return self._transfer_from_server(address)
             except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
-                raise TransferError(_reason(error)) from error
+                raise TransferError(_innermost_message(error)) from error
         source = Path(unquote(parts.path) if parts.scheme == "file" else address)
         if not source.is_file():
             raise MissingError("no such file")
@@ -186,18 +190,18 @@ class _Download:
         with disk_errors(self.partial, source.stat().st_size):
             shutil.copyfile(source, self.partial)
 
-    def _from_server(self, url: str) -> None:
-        state = self._read_state(url)
-        start = self._size if state else 0
+    def _transfer_from_server(self, url: str) -> None:
+        version = self._read_version(url)
+        start = self._partial_size if version else 0
         headers = {"Accept-Encoding": "identity"}
-        if state and start:
+        if version and start:
             headers["Range"] = f"bytes={start}-"
-            if state.validator:
-                headers["If-Range"] = state.validator
+            if version.validator:
+                headers["If-Range"] = version.validator
         with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_S) as response:
             status = f"HTTP {response.status_code} {response.reason}"
             if response.status_code == 416:  # no bytes left: it is complete, or of another version
-                if state is None or start != state.total:
+                if version is None or start != version.total:
                     self.discard()
                     raise TransferError("the server's file is shorter than the part from earlier")
                 return
@@ -206,31 +210,32 @@ class _Download:
                 raise TransferError(status, wait_s)
             if response.status_code not in (200, 206):
                 raise MissingError(status)
-            start, total = self._byte_range(response, state, start)
-            with atomic_file(self._state_file) as path:
-                new = asdict(_State.of(url, response.headers, total))
+            start, total = self._byte_range(response, version, start)
+            with atomic_file(self._version_file) as path:
+                new = asdict(_FileVersion.from_headers(url, response.headers, total))
                 path.write_text(json.dumps(new), encoding="utf-8")
             if self.expected.size is not None and total not in (0, self.expected.size):
                 raise MissingError(f"it has {total:,} bytes, not {self.expected.size:,}")
             self._append(response, start, total)
 
     def _byte_range(
-        self, response: requests.Response, state: _State | None, start: int
+        self, response: requests.Response, version: _FileVersion | None, start: int
     ) -> tuple[int, int]:
-        """Offset of the response's first byte, and size of the complete file (0 if unknown)."""
+        """Return the offset of a response's first byte, and the whole file's size, 0 if unknown."""
         headers = response.headers
         if response.status_code == 200:
             return 0, response.raw.length_remaining or 0
         pattern = r"bytes ([0-9]+)-[0-9]+/([0-9]+|\*)"
         range_ = re.fullmatch(pattern, headers.get("Content-Range", ""))
         total = int(range_[2]) if range_ and range_[2] != "*" else 0
-        new = _State.of(response.url, headers, total)
-        if not range_ or int(range_[1]) != start or state is None or not state.agrees(new):
+        new = _FileVersion.from_headers(response.url, headers, total)
+        if not range_ or int(range_[1]) != start or version is None or not version.matches(new):
             self.discard()
             raise TransferError("the file has changed since, or the server sent another range")
         return start, total
 
     def _append(self, response: requests.Response, start: int, total: int) -> None:
+        """Write a response to the partial file, from offset `start` on; refuse a wrong length."""
         bar = tqdm(
             total=total or None, initial=start, desc=self.partial.stem, unit="B",
             unit_scale=True, disable=not self.progress,
@@ -240,7 +245,7 @@ class _Download:
             file.seek(start)
             # Without decoding: some servers send archives as `Content-Encoding: gzip`.
             read = partial(response.raw.read1, CHUNK_BYTES, decode_content=False)
-            for chunk in self._in_time(iter(read, b"")):
+            for chunk in self._limit_time(iter(read, b"")):
                 file.write(chunk)
                 bar.update(len(chunk))
                 if self.expected.size is not None and file.tell() > self.expected.size:
@@ -249,8 +254,8 @@ class _Download:
         if total and end != total:
             raise TransferError(f"the connection ended after {end:,} of {total:,} bytes")
 
-    def _in_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Yield chunks until one comes after the end, or until they come too slowly."""
+    def _limit_time(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Yield chunks; raise an error once the time is over, or if they come too slowly."""
         began, received = monotonic(), 0
         for chunk in chunks:
             yield chunk
@@ -264,36 +269,36 @@ class _Download:
                 began, received = now, 0
 
     @property
-    def _size(self) -> int:
+    def _partial_size(self) -> int:
         return self.partial.stat().st_size if self.partial.exists() else 0
 
     @property
-    def _state_file(self) -> Path:
+    def _version_file(self) -> Path:
         return self.partial.with_name(f"{self.partial.name}.json")
 
-    def _read_state(self, url: str) -> _State | None:
-        """Read the state of the partial file; delete one that cannot be continued."""
+    def _read_version(self, url: str) -> _FileVersion | None:
+        """Read the version of the partial file; delete a file that cannot be continued."""
         try:
-            state = _State(**json.loads(self._state_file.read_text(encoding="utf-8")))
+            version = _FileVersion(**json.loads(self._version_file.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            state = None
-        known = self.expected.has_checksum or (state and state.url == url and state.validator)
-        if state is None or not self.partial.is_file() or not known:
+            version = None
+        safe = self.expected.has_checksum or (version and version.url == url and version.validator)
+        if version is None or not self.partial.is_file() or not safe:
             self.discard()  # it might be continued with bytes of another version
             return None
         # Tags and dates of different servers are not comparable; only the size is.
-        return state if state.url == url else _State(url, total=state.total)
+        return version if version.url == url else _FileVersion(url, total=version.total)
 
 
 def _requested_wait(text: str) -> float | None:
-    """Seconds that a header `Retry-After` asks for, as a number or as a date."""
+    """Return the seconds to wait by a header `Retry-After`, a number or a date; None if invalid."""
     with suppress(urllib3.exceptions.InvalidHeader, ValueError, OverflowError):
         return float(urllib3.Retry().parse_retry_after(text))
     return None
 
 
-def _reason(error: Exception) -> str:
-    """Message of the innermost exception, without those that urllib3 wraps around it."""
+def _innermost_message(error: Exception) -> str:
+    """Return the message of the innermost exception, without those of urllib3 around it."""
     inner: BaseException = error
     while inner.__cause__ or inner.__context__:
         inner = inner.__cause__ or inner.__context__ or inner

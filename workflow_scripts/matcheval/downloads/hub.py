@@ -15,7 +15,7 @@ _FORM = "Write it like hf://user/repository/file.csv, or hf://datasets/user/repo
 
 
 def local_file(path: str | os.PathLike[str]) -> Path:
-    """Return the path itself, or of an address of the hub the file in its cache."""
+    """Return a path as it is; for a hub address (`hf://...`), download to the cache if needed."""
     if not os.fspath(path).startswith("hf:/"):
         return Path(path)
     parts = _ADDRESS.fullmatch(os.fspath(path))

@@ -20,7 +20,7 @@ _PAGE_STARTS = (b"<!doctype html", b"<html", b"<?xml", b"<head")
 
 @dataclass(frozen=True)
 class Expected:
-    """What is known in advance about a file; None where unknown."""
+    """Checksums and size that are known in advance of a file; None where unknown."""
 
     sha256: str | None = None
     md5: str | None = None
@@ -28,7 +28,7 @@ class Expected:
 
     @property
     def has_checksum(self) -> bool:
-        """Whether a file can be verified by a checksum."""
+        """Whether a checksum of the file is known."""
         return bool(self.sha256 or self.md5)
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class PublishedFile:
 
 @cache
 def published_files() -> Mapping[str, PublishedFile]:
-    """Read the list of all published files."""
+    """Read the list of all published files, by name."""
     entries = [entry for block in read_yaml(SOURCES).values() for entry in block["files"].items()]
     return {
         name: PublishedFile(
@@ -65,7 +65,7 @@ def published_files() -> Mapping[str, PublishedFile]:
 
 
 def published_file(name: str) -> PublishedFile:
-    """Look up a published file."""
+    """Return a published file by its name; raise an error if it is not in the list."""
     files = published_files()
     if name not in files:
         raise unknown_name_error("file", name, files, file=SOURCES.name)
@@ -73,11 +73,11 @@ def published_file(name: str) -> PublishedFile:
 
 
 def listed_files(files: str, dataset: str, address: str) -> Mapping[str, PublishedFile]:
-    """Read a list of published prediction files, and return those of one dataset by model."""
+    """Read a user's list of published prediction files; return one dataset's, by model."""
     path = Path(files)
     header, rows = read_numbered_rows(path, "list of published files")
     check_columns(header, _LISTED, path)
-    of_digest, files_of, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
+    by_digest, by_model, suffixes = dict[str, str](), dict[str, PublishedFile](), set[str]()
     for line, cells in rows:
         row = {name: cells[name] or "" for name in _LISTED}
         place, shown = f"{path}, line {line}", f"{row['model']} on {row['dataset']}"
@@ -88,17 +88,17 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
         }  # fmt: skip
         for field in [name for name, is_valid in valid.items() if not is_valid]:
             raise InputError(f"'{row[field]}' is not valid", file=place, field=field)
-        if other := of_digest.get(row["sha256"]):
+        if other := by_digest.get(row["sha256"]):
             raise InputError(
                 f"{shown} is the same file as {other}", file=place, field="sha256",
                 remedy="One of the two was published in place of the other: leave out that model",
             )  # fmt: skip
-        of_digest[row["sha256"]] = shown
+        by_digest[row["sha256"]] = shown
         if row["dataset"] == dataset:
-            if row["model"] in files_of:
+            if row["model"] in by_model:
                 raise InputError(f"{shown} is listed twice", file=place)
             suffixes.add(suffix := Path(row["path"]).suffix)
-            files_of[row["model"]] = PublishedFile(
+            by_model[row["model"]] = PublishedFile(
                 f"{path.stem}/{dataset}/{row['model']}{suffix}",
                 (f"{address.rstrip('/')}/{quote(row['path'])}",),
                 Expected(row["sha256"], size=int(row["bytes"])),
@@ -107,11 +107,11 @@ def listed_files(files: str, dataset: str, address: str) -> Mapping[str, Publish
     if len(suffixes) != 1:
         problem = f"files of dataset '{dataset}' of {len(suffixes)} formats"
         raise InputError(problem, file=path, field="path", remedy="Formats do not mix in a dataset")
-    return files_of
+    return by_model
 
 
 def verify_file(path: Path, expected: Expected) -> str:
-    """Compare the size and checksum of a file with the expected ones, and return its SHA-256."""
+    """Raise an error if a file's size or checksum is not as expected; return its SHA-256."""
     size = path.stat().st_size
     if expected.size is not None and size != expected.size:
         raise InputError(f"has {size:,} bytes, not {expected.size:,}", file=path)
@@ -124,7 +124,7 @@ def verify_file(path: Path, expected: Expected) -> str:
 
 
 def check_format(path: Path, name: str) -> None:
-    """Check the first bytes of a file and, where the format tells its end, that it is complete."""
+    """Refuse an empty file, a web page, or one that is incomplete as far as its format shows it."""
     with path.open("rb") as file:
         start = file.read(512)
     if not start:

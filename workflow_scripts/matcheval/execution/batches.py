@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import InputError, StoppedError, listed
-from matcheval.execution.entry_points import Call, converted, named_function, run_call
+from matcheval.execution.entry_points import Call, convert_arguments, import_function, run_call
 from matcheval.io.provenance import is_made_from, origin_of, publish, record_origin
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Member:
-    """A result of a batch; without `is_current` it is always made. Both functions are picklable."""
+    """One result of a batch job: how to make it, and whether it is current (None: always make it).
+
+    Both functions are picklable.
+    """
 
     name: str
     make: Callable[[], object]
@@ -37,19 +40,23 @@ class Member:
 def kept_member(
     name: str, files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
 ) -> Member:
-    """Return a member that records what its files are made from: `key` of settings, and `reads`."""
+    """Return a member that is made only if its settings, `key`, or files that it reads changed."""
     return Member(
-        name, partial(_record, files, key, reads, make), partial(_has_origin, files, key, reads)
+        name,
+        partial(_make_and_record, files, key, reads, make),
+        partial(_are_current, files, key, reads),
     )
 
 
-def _has_origin(files: Sequence[Path], key: str, reads: Sequence[Path]) -> bool:
+def _are_current(files: Sequence[Path], key: str, reads: Sequence[Path]) -> bool:
+    """Return whether files exist that were made with this key from the present inputs."""
     return is_made_from(files, origin_of(key, reads))
 
 
-def _record(
+def _make_and_record(
     files: Sequence[Path], key: str, reads: Sequence[Path], make: Callable[[], object]
 ) -> None:
+    """Make files, and record the key and the inputs that they were made with."""
     origin = origin_of(key, reads)
     make()
     record_origin(files, origin)
@@ -57,16 +64,16 @@ def _record(
 
 def make_members(
     members: Sequence[Member], *, n_processes: int = 1,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> None:  # fmt: skip
-    """Make what is missing or outdated; in one process in this order, each after those it reads.
+    """Make the members that are missing or outdated, in this order or in several processes.
 
-    If some fail, the others are made, and an `InputError` names the failed ones. If it is stopped,
-    it raises `StoppedError`, and the next job makes the rest.
+    In one process, a member may read those before it. If some fail, the others are made, and an
+    `InputError` names the failed ones. If stopped, raise `StoppedError`; the next job goes on.
     """
-    tasks = {member.name: partial(_make, member, is_to_stop) for member in members}
+    tasks = {member.name: partial(_make_if_outdated, member, should_stop) for member in members}
     if min(n_processes, len(members)) > 1:
-        reasons = dict(in_processes(tasks, n_processes))
+        reasons = dict(run_in_processes(tasks, n_processes))
     else:
         reasons = {name: make() for name, make in tasks.items()}
     stopped = [name for name, reason in reasons.items() if reason == _STOPPED]
@@ -86,13 +93,13 @@ def make_members(
 _STOPPED = "stopped"
 
 
-def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
-    """Make a member unless it is current; return the reason if it failed, else an empty string."""
+def _make_if_outdated(member: Member, should_stop: Callable[[], bool]) -> str:
+    """Make a member unless it is current; return why it failed, `_STOPPED`, or an empty string."""
     start = time.perf_counter()
     try:
         if member.is_current is not None and member.is_current():
             return ""
-        if is_to_stop():
+        if should_stop():
             return _STOPPED
         member.make()
     except StoppedError as error:
@@ -107,14 +114,14 @@ def _make(member: Member, is_to_stop: Callable[[], bool]) -> str:
 
 
 def _make_side_by_side(members: Sequence[Member], threads: int) -> None:
-    """Make members in processes, one per thread, which share what the first one imports."""
+    """Make the first member, then the others in `threads` processes, which share its imports."""
     n_first = 1 if threads > 1 else 0
     make_members(members[:n_first])
     make_members(members[n_first:], n_processes=threads)
 
 
-def make_all(*, calls: Sequence[Call], threads: int) -> None:
-    """Run calls, as many at a time as there are threads, which make a job's outputs."""
+def run_calls(*, calls: Sequence[Call], threads: int) -> None:
+    """Run the calls of library functions that make a job's outputs, `threads` of them at a time."""
     names = (f"{n}. {call['function'].partition(':')[2]}" for n, call in enumerate(calls, 1))
     members = [
         Member(name, partial(run_call, call)) for name, call in zip(names, calls, strict=True)
@@ -127,23 +134,23 @@ def make_calls(
     reads: Mapping[str, Sequence[Path]], output: str, custom_files: Any, code: str, results: str,
     kept: Path, declared: Path, threads: int,
 ) -> None:  # fmt: skip
-    """Make a file per member by a function of the library, `makes`, and link to it.
+    """Make one kept file per member by the library function named `makes`, and link to each file.
 
-    It is called with the arguments of all members, `shared`, those of one, and the file as argument
-    `output`. Files depend on what they are made from, `reads`, on the state of the user's files and
-    on the code. Each process has one thread, since sums of several may differ in their last bits.
+    The function gets the arguments that are `shared`, those of the member, and the file as argument
+    `output`. A file is made again when a file that it `reads`, the state of the user's files or the
+    code changes. Each process has one thread: sums over several may differ in their last bits.
     """
     from threadpoolctl import threadpool_limits
 
-    called = named_function(makes)
-    common = converted(called, shared)
+    function = import_function(makes)
+    common = convert_arguments(function, shared)
     batch, files = [], []
-    for name, own in members.items():
+    for name, own_arguments in members.items():
         file = kept / f"{name}.parquet"
-        arguments = {**common, **converted(called, own), output: file}
-        key = json.dumps([code, custom_files, makes, shared, own], sort_keys=True)
+        arguments = {**common, **convert_arguments(function, own_arguments), output: file}
+        key = json.dumps([code, custom_files, makes, shared, own_arguments], sort_keys=True)
         key = key.replace(f'"{results}/', '"<results>/')  # which may be moved
-        call = partial(called, **arguments)
+        call = partial(function, **arguments)
         batch.append(kept_member(name, [file], key, reads[name], call))
         files.append(file)
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -156,49 +163,50 @@ def make_calls(
 # --- processes, which share what is imported and end with their parent
 
 
-def in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
-    """Run tasks, which return a text and raise nothing, in at most `n` processes at a time.
+def run_in_processes(tasks: Mapping[str, Callable[[], str]], n: int) -> Iterator[tuple[str, str]]:
+    """Run tasks in at most `n` processes at a time; yield each one's name and text when it ends.
 
-    Yield the names and texts in the order in which they end; of a task whose process was killed,
-    by which signal.
+    A task returns its text and raises nothing; if its process is killed, the text names the signal.
     """
     context, waiting = multiprocessing.get_context("fork"), list(tasks)
     running: dict[int, tuple[str, Any, Connection]] = {}
     while waiting or running:
         while waiting and len(running) < n:
             name = waiting.pop(0)
-            here, there = context.Pipe(duplex=False)
-            process = context.Process(target=_run, args=(tasks[name], there, os.getpid()))
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_send_result, args=(tasks[name], sender, os.getpid()))
             process.start()
-            there.close()
-            running[process.sentinel] = name, process, here
+            sender.close()
+            running[process.sentinel] = name, process, receiver
         for sentinel in wait(list(running)):
             assert isinstance(sentinel, int)
-            name, process, here = running.pop(sentinel)
+            name, process, receiver = running.pop(sentinel)
             process.join()
             try:
-                yield name, here.recv()
-            except EOFError:  # it told nothing
+                yield name, receiver.recv()
+            except EOFError:  # nothing was sent
                 yield name, _exit_message(process.exitcode)
-            here.close()
+            receiver.close()
 
 
 def one_line(error: Exception) -> str:
-    """Return the message of an error in one line, or its type if it has none."""
+    """Return an error's message as one line, or the name of its type if it has no message."""
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _run(task: Callable[[], str], result: Connection, parent: int) -> None:
-    def watch() -> None:  # the parent may be killed
+def _send_result(task: Callable[[], str], sender: Connection, parent: int) -> None:
+    """Run a task in a child process and send its text; exit if the parent process is killed."""
+
+    def exit_without_parent() -> None:
         while os.getppid() == parent:
             time.sleep(1)
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
-    result.send(task())
+    threading.Thread(target=exit_without_parent, daemon=True).start()
+    sender.send(task())
 
 
-def _exit_message(code: int) -> str:
-    if code < 0:
-        return f"killed by {signal.Signals(-code).name}, as if out of memory"
-    return f"its process ended with status {code}"
+def _exit_message(exit_code: int) -> str:
+    if exit_code < 0:
+        return f"killed by {signal.Signals(-exit_code).name}, as if out of memory"
+    return f"its process ended with status {exit_code}"

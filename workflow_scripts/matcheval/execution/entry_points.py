@@ -27,15 +27,17 @@ _WORKFLOW_PACKAGES = (
 Call = Mapping[str, Any]  # `function`, as `module:name`, and `arguments` by name
 
 
-def named_function(name: str) -> Callable[..., None]:
-    """Import the function `module:name`."""
+def import_function(name: str) -> Callable[..., Any]:
+    """Import a function that is named as `module:name`."""
     module, _, function = name.partition(":")
-    imported: Callable[..., None] = getattr(import_module(module), function)
+    imported: Callable[..., Any] = getattr(import_module(module), function)
     return imported
 
 
-def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert arguments to the types that a function's annotations name."""
+def convert_arguments(
+    function: Callable[..., None], arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Convert arguments from JSON values to the types of a function's annotations."""
     from pydantic import TypeAdapter  # which commands need not wait for
 
     expected = inspect.signature(function, eval_str=True).parameters
@@ -45,17 +47,17 @@ def converted(function: Callable[..., None], arguments: Mapping[str, Any]) -> di
     }
 
 
-def run_call(call: Call) -> None:
-    """Run a function with its arguments."""
-    function = named_function(call["function"])
-    function(**converted(function, call["arguments"]))
+def run_call(call: Call) -> Any:
+    """Run the function that a call names, with the call's arguments; return its result."""
+    function = import_function(call["function"])
+    return function(**convert_arguments(function, call["arguments"]))
 
 
 # --- commands and scripts
 
 
 def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Run a command; an `InputError` ends it with a one-line message on standard error."""
+    """Run a command's function; on `InputError`, print its message and exit with status 1."""
     set_up_logging()
     try:
         check_same_library()
@@ -66,17 +68,17 @@ def run_command(function: Callable[..., None], *args: Any, **kwargs: Any) -> Non
             raise
         problem = f"this needs the package {package}, which is not installed"
         remedy = "Install it: pip install 'matched-eval[workflow]'"
-        _end(InputError(problem, remedy=remedy), error)
+        _exit_with_message(InputError(problem, remedy=remedy), error)
     except InputError as error:
-        _end(error, error)
+        _exit_with_message(error, error)
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
 
 
 def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
-    """Run a function; options are its parameters, and how many GPUs are reserved for it.
+    """Run a function as a script, whose options are the function's parameters and `--gpus`.
 
-    Of a parameter whose type is a dataclass, the fields are options.
+    Its parameters are the options; of a parameter whose type is a dataclass, the fields.
     """
     parser = argparse.ArgumentParser(description=inspect.getdoc(function))
     _add_options(parser, function)
@@ -92,7 +94,7 @@ def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
     def run() -> None:
         reserve_gpus(options["gpus"])
         check_same_library()  # once more: to wait for a GPU may take long
-        function(**converted(function, arguments))
+        function(**convert_arguments(function, arguments))
 
     run_command(run)
 
@@ -107,15 +109,15 @@ def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None])
             options.append((parameter.name, kind, parameter.default))
     for name, kind, default in options:
         option = f"--{name.replace('_', '-')}"
-        needed = default in (MISSING, inspect.Parameter.empty)
+        is_required = default in (MISSING, inspect.Parameter.empty)
         if kind is bool:
             parser.add_argument(option, action=argparse.BooleanOptionalAction, default=default)
         else:
-            several = "*" if get_origin(kind) is Sequence else None
-            parser.add_argument(option, nargs=several, required=needed, default=default)
+            nargs = "*" if get_origin(kind) is Sequence else None
+            parser.add_argument(option, nargs=nargs, required=is_required, default=default)
 
 
-def _end(error: InputError, cause: Exception) -> NoReturn:
+def _exit_with_message(error: InputError, cause: Exception) -> NoReturn:
     sys.stderr.write(f"error: {' '.join(str(error).splitlines())}\n")
     raise SystemExit(1) from cause
 
@@ -124,8 +126,8 @@ def _end(error: InputError, cause: Exception) -> NoReturn:
 
 
 def run_job(job: Any) -> None:
-    """Run the function that a rule names, `module:name`, with its job's arguments and log file."""
-    function = named_function(job.params.function)
+    """Run the function that a Snakemake job's rule names, with the job's arguments and log file."""
+    function = import_function(job.params.function)
     logging.basicConfig(
         level=logging.INFO, format="%(message)s", filename=str(job.log[0]), filemode="w"
     )
@@ -141,7 +143,7 @@ def run_job(job: Any) -> None:
 
 
 def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
-    """Collect the arguments of a rule's function from its job, converted to the annotated types.
+    """Collect the arguments of a rule's function from its job, converted to annotated types.
 
     An argument `threads` is the number of threads that the job has.
     """
@@ -158,16 +160,16 @@ def job_arguments(function: Callable[..., None], job: Any) -> dict[str, Any]:
             values = [wildcards[name]]
         if len(values) != 1:
             raise TypeError(f"the rule passes '{name}' {len(values)} times, not once")
-        arguments[name] = _plain(values[0])
-    return converted(function, arguments)
+        arguments[name] = _to_builtin(values[0])
+    return convert_arguments(function, arguments)
 
 
-def _plain(value: Any) -> Any:
-    """Convert Snakemake's lists and texts to Python's."""
+def _to_builtin(value: Any) -> Any:
+    """Convert Snakemake's own lists and strings to plain `list` and `str`."""
     if isinstance(value, str):
         return str(value)
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_to_builtin(item) for item in value]
     return value
 
 
@@ -178,18 +180,18 @@ def set_up_logging() -> None:
     """Send messages of level INFO and above to standard error, unless logging is configured."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Printable("%(message)s"))
-    # The Hugging Face hub's client tells each of its requests.
+    # The Hugging Face hub's client logs each of its requests.
     handler.addFilter(lambda record: not record.name.startswith("httpx"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 class _Printable(logging.Formatter):
-    """Writes control characters of names and metadata visibly."""
+    """Log formatter that makes control characters in names and metadata visible."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
 
 
 def show_progress() -> bool:
-    """Whether to draw progress bars: only if standard error is a terminal."""
+    """Return whether to draw progress bars: only if standard error is a terminal."""
     return sys.stderr.isatty()

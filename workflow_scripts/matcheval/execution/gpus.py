@@ -38,7 +38,7 @@ _CREATION_SECONDS = 5
 
 
 def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> list[str]:
-    """List the GPUs that a process may use: UUIDs, of divided GPUs those of the parts; or numbers.
+    """List the GPUs, or MIG parts of GPUs, that a process may use: UUIDs, or else numbers.
 
     A number means another GPU in another process: CUDA counts those that a process may use, fastest
     first, `nvidia-smi` counts by bus, and a container may hold nothing but `/dev/nvidia3`. A UUID
@@ -54,7 +54,7 @@ def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> lis
     if gpus is not None:
         if visible is None:
             return [name for uuid, parts in gpus.items() for name in parts or [uuid]]
-        return list(dict.fromkeys(_resolved(names, gpus)))
+        return list(dict.fromkeys(_resolve_uuids(names, gpus)))
     if visible is not None:
         return names
     files = [file for file in devices.glob("nvidia*") if re.fullmatch(r"nvidia\d+", file.name)]
@@ -67,8 +67,8 @@ def visible_gpus(environment: Mapping[str, str], devices: Path = DEVICES) -> lis
 
 
 def driver_gpus(environment: Mapping[str, str]) -> dict[str, list[str]] | None:
-    """Ask the driver for the UUIDs of all GPUs and of their parts; None if it does not tell."""
-    done = ask_driver(environment, "-L")
+    """Ask the driver for each GPU's UUID and those of its MIG parts; None if it names no GPU."""
+    done = run_nvidia_smi(environment, "-L")
     if done is None:
         return None
     gpus: dict[str, list[str]] = {}
@@ -86,10 +86,10 @@ def driver_gpus(environment: Mapping[str, str]) -> dict[str, list[str]] | None:
     return gpus
 
 
-def ask_driver(
+def run_nvidia_smi(
     environment: Mapping[str, str], *arguments: str
 ) -> subprocess.CompletedProcess[str] | None:
-    """Run `nvidia-smi`, under Windows' Linux too; None if it is missing or does not answer."""
+    """Run `nvidia-smi` with some arguments; None if it is not installed or does not answer."""
     command = shutil.which("nvidia-smi", path=f"{environment.get('PATH', '')}:{_WSL}")
     if command is None:
         return None
@@ -103,8 +103,8 @@ def ask_driver(
         return None
 
 
-def _resolved(names: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """UUIDs of numbers, UUIDs and beginnings of UUIDs; as in CUDA, unknown ones end the list."""
+def _resolve_uuids(names: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield UUIDs for numbers, UUIDs or prefixes of them; as in CUDA, stop at an unknown name."""
     uuids = [uuid for gpu, parts in gpus.items() for uuid in (gpu, *parts)]
     for name in names:
         if name.isdecimal():
@@ -120,8 +120,8 @@ def _resolved(names: Sequence[str], gpus: Mapping[str, Sequence[str]]) -> Iterat
         yield from gpus.get(matching[0]) or matching
 
 
-def lease(number: int, names: Sequence[str], folder: Path) -> str:
-    """Reserve GPUs for this process until it ends; wait while other processes hold them."""
+def reserve_when_free(number: int, names: Sequence[str], folder: Path) -> str:
+    """Wait for and reserve GPUs for this process; return their names, separated by commas."""
     if number > len(names):
         available = f"{len(names)} available" + (f" ({', '.join(names)})" if names else "")
         remedy = "Set 'inference.device' to cpu, or run on a machine with a GPU"
@@ -135,7 +135,7 @@ def lease(number: int, names: Sequence[str], folder: Path) -> str:
 
 
 def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of the lock files for the GPUs of this machine, which exists."""
+    """Find the folder of GPU lock files: named in the environment, a SLURM job's, or shared."""
     if named := environment.get(LOCKS):
         if not Path(named).is_dir():
             raise InputError(f"no such folder: {named}", file="environment", field=LOCKS)
@@ -157,9 +157,9 @@ def lock_folder(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def reserve_gpus(number: int) -> None:
-    """Reserve GPUs for this process until it ends, and have it see only these."""
+    """Reserve GPUs for this process until it ends, and make them the only ones visible to it."""
     if number:
-        os.environ[VISIBLE] = lease(number, visible_gpus(os.environ), lock_folder())
+        os.environ[VISIBLE] = reserve_when_free(number, visible_gpus(os.environ), lock_folder())
         LOGGER.info("on GPU %s", os.environ[VISIBLE])
 
 
@@ -167,7 +167,9 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
     """Lock `number` devices and return their names; lock none if fewer are free."""
     locked: dict[str, int] = {}
     for name in names:
-        handle = _open(folder / f"matched-eval-gpu-{re.sub(r'[^A-Za-z0-9.-]', '_', name)}.lock")
+        handle = _open_lock_file(
+            folder / f"matched-eval-gpu-{re.sub(r'[^A-Za-z0-9.-]', '_', name)}.lock"
+        )
         if handle is None:
             continue
         try:
@@ -183,8 +185,8 @@ def _try_to_reserve(number: int, names: Sequence[str], folder: Path) -> list[str
     return []
 
 
-def _open(file: Path) -> int | None:
-    """Open a lock file that any user may have made; None if its maker is about to let us read it.
+def _open_lock_file(file: Path) -> int | None:
+    """Open or create a lock file; None if another user is creating it, so that a retry helps.
 
     It is opened for reading, which suffices for a lock: systems that protect files in sticky
     folders (`fs.protected_regular`) let nobody open the files of others with O_CREAT.

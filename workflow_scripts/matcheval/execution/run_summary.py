@@ -36,14 +36,14 @@ _FIRST_SIGNAL = 128
 
 
 def failure_table(run_log: str | Path, began: float) -> str:
-    """Return a table of the jobs that failed since a run began, by its log; empty if none did."""
+    """Return a table of the jobs that failed since a run began, from its log; empty if none did."""
     rows = [*_failures(Path(run_log).read_text(errors="replace"), began - _CLOCK_SECONDS)]
     # Those of a group that never ran have no message.
     rows.sort(key=lambda row: row[-1] == _NO_MESSAGE)
     if not rows:
         return ""
     lines = [f"{counted(len(rows), 'job')} failed:", ""]
-    lines += _aligned([("rule", "job", "log", "reason"), *rows[:_MAX_FAILURES]])
+    lines += _align_columns([("rule", "job", "log", "reason"), *rows[:_MAX_FAILURES]])
     if len(rows) > _MAX_FAILURES:
         lines.append(f"... and {len(rows) - _MAX_FAILURES} more: {run_log}")
     lines += ["", "Once the cause is removed, the same command goes on; what is done is kept."]
@@ -51,7 +51,7 @@ def failure_table(run_log: str | Path, began: float) -> str:
 
 
 def _failures(text: str, since: float) -> Iterator[tuple[str, str, str, str]]:
-    """Rule, job, log and reason of each job whose last attempt failed."""
+    """Yield rule, job, log and reason of each job whose last attempt failed."""
     messages, statuses = dict[str, str](), list[re.Match[str]]()
     failed = dict[str, tuple[str, str, str, str]]()
     lines = text.splitlines()
@@ -68,18 +68,18 @@ def _failures(text: str, since: float) -> Iterator[tuple[str, str, str, str]]:
             job = messages.get(number, "")
             failed[number] = (rule["rule"] if rule else "", job, "", _one_line(line))
         elif match := _FAILED.fullmatch(line):
-            fields = _fields(lines[place + 1 :])
+            fields = _error_fields(lines[place + 1 :])
             number, log = fields.get("jobid", ""), fields.get("log", "")
             log = log.removesuffix(" (check log file(s) for error details)")
-            status = _status(statuses, fields["shell"])
-            reason = _reason(log.split(", ") if log else [], since, status)
+            status = _pop_status(statuses, fields["shell"])
+            reason = _failure_reason(log.split(", ") if log else [], since, status)
             job = messages.get(number, fields.get("output", ""))
             failed[number] = (match["rule"], job, log, reason)
     yield from failed.values()
 
 
-def _fields(lines: Sequence[str]) -> dict[str, str]:
-    """What follows `Error in rule`: number, log and the first line of the command."""
+def _error_fields(lines: Sequence[str]) -> dict[str, str]:
+    """Read the fields below `Error in rule`: job ID, output, log, and the command's first line."""
     fields = {"shell": ""}
     for place, line in enumerate(lines):
         if not line.startswith(" "):
@@ -91,8 +91,8 @@ def _fields(lines: Sequence[str]) -> dict[str, str]:
     return fields
 
 
-def _status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None:
-    """How the command of a job ended; a script has none that the error names."""
+def _pop_status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None:
+    """Remove and return a command's exit status; an empty command stands for any script."""
     for status in statuses:
         if (command or "/.snakemake/scripts/") in status["command"]:
             statuses.remove(status)
@@ -100,27 +100,27 @@ def _status(statuses: list[re.Match[str]], command: str) -> re.Match[str] | None
     return None
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Rows of text in columns; the last one is as wide as it is."""
+def _align_columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Join each row to a line, with cells padded so that the columns are aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
 
 
-def _reason(logs: Sequence[str], since: float, status: re.Match[str] | None) -> str:
-    """Tell in one line why a job failed: the signal that ended it, or the last error in its log."""
-    texts = [*_texts(logs, since)]
+def _failure_reason(logs: Sequence[str], since: float, status: re.Match[str] | None) -> str:
+    """Say in one line why a job failed: the signal that ended it, or the last error in its logs."""
+    texts = [*_recent_log_ends(logs, since)]
     last_lines = (text.rstrip().rpartition("\n")[2] for text in texts)
     reason = (
         (_ending_signal(status) if status else "")
-        or next(filter(None, map(error_in, texts)), "")
+        or next(filter(None, map(last_error, texts)), "")
         or next(filter(None, map(_one_line, last_lines)), "")
         or _NO_MESSAGE
     )
     return reason if len(reason) <= _MAX_LENGTH else reason[: _MAX_LENGTH - 1] + "…"
 
 
-def error_in(log: str) -> str:
-    """Return the last error in the text of a log, or an empty text."""
+def last_error(log: str) -> str:
+    """Return the last error message in the text of a log, or an empty string."""
     lines = log.splitlines()
     for number in reversed(range(len(lines))):
         if match := _ERROR.fullmatch(lines[number]):
@@ -132,8 +132,8 @@ def error_in(log: str) -> str:
     return ""
 
 
-def _texts(logs: Sequence[str], since: float) -> Iterator[str]:
-    """The ends of the logs that were written since then."""
+def _recent_log_ends(logs: Sequence[str], since: float) -> Iterator[str]:
+    """Yield the last part of each log file that was written since a time."""
     for file in map(Path, logs):
         if file.is_file() and file.stat().st_mtime >= since:
             with file.open("rb") as stream:
@@ -142,7 +142,7 @@ def _texts(logs: Sequence[str], since: float) -> Iterator[str]:
 
 
 def _ending_signal(status: re.Match[str]) -> str:
-    """Say which signal ended a command, if one did."""
+    """Say which signal ended a command; return an empty string if none did."""
     signals = {_FIRST_SIGNAL + s.value: s.name for s in signal.Signals}
     name = status["signal"] or signals.get(int(status["code"]))
     hint = ", perhaps because the machine ran out of memory" if name == "SIGKILL" else ""

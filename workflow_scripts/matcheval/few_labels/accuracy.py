@@ -9,7 +9,7 @@ import pandas as pd
 
 from matcheval.errors import InputError, check_known
 from matcheval.few_labels import inputs
-from matcheval.few_labels.draws import Draw, Plan, strata_at
+from matcheval.few_labels.draws import Draw, Plan, assign_strata
 from matcheval.few_labels.estimators import (
     Bounds,
     ConfidenceSequence,
@@ -19,9 +19,9 @@ from matcheval.few_labels.estimators import (
     difference_set,
     effective_interval,
     hypergeometric,
-    labels_alone,
+    n_random_labels,
     ppr_cs,
-    prior_of,
+    prior_from_confidence,
     stratified,
 )
 from matcheval.few_labels.inputs import SKIP, Sample
@@ -56,7 +56,7 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of labels: confidences f of all datapoints, how labels were drawn, of what."""
+    """What to estimate, and from what: confidences f, the draw of the labels, and the estimand."""
 
     f: FloatArray
     draw: Draw | None
@@ -64,10 +64,10 @@ class Question:
     level: float
 
 
-def choose(
+def choose_method(
     method: str, question: Question, n: int, n_correct: int, half_width: float | None = None
 ) -> tuple[str, str]:
-    """Return the method, and why it is taken: by the design and the counts, never by the result."""
+    """Return a method, chosen by the design and counts but never by the result, and the reason."""
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
     if half_width is not None:
@@ -99,13 +99,13 @@ def choose(
 
 
 def estimate_by(method: str, y: FloatArray, sample: Sample, question: Question) -> Estimate:
-    """Estimate the accuracy from whether each labelled datapoint is correct."""
+    """Estimate the accuracy by a method; `y` is 1 where a labelled datapoint is correct, else 0."""
     f, level, n = question.f, question.level, len(y)
     if not n:
         return Estimate(0.0, 1.0, 0.0, float(f.mean()), n=0)
     if method == "stratified":
         assert question.draw is not None
-        sizes, stratum = question.draw.sizes, strata_at(f, question.draw.bounds)
+        sizes, stratum = question.draw.sizes, assign_strata(f, question.draw.bounds)
         means = np.bincount(stratum, f, len(sizes)) / np.maximum(sizes, 1)
         estimate = stratified(y, sample.stratum, sizes, level, f[sample.rows], means)
     elif method == "difference_set":
@@ -127,7 +127,7 @@ def estimate_by(method: str, y: FloatArray, sample: Sample, question: Question) 
 
 
 def exact_interval(method: str, y: FloatArray, question: Question) -> Bounds:
-    """Return an exact interval of random labels alone."""
+    """Return the exact interval from random labels alone, without the confidences."""
     n_correct, n, level = int(y.sum()), len(y), question.level
     if method == "hypergeometric":
         return hypergeometric(n_correct, n, len(question.f), level)
@@ -137,11 +137,11 @@ def exact_interval(method: str, y: FloatArray, question: Question) -> Bounds:
 def sequence_by(
     method: str, y: FloatArray, sample: Sample, question: Question
 ) -> ConfidenceSequence:
-    """Return the intervals after each label."""
+    """Return the confidence sequence of a method: the interval after each label."""
     f, level, mean = question.f, question.level, float(question.f.mean())
     if method == "betting_cs":
         return betting_cs(y, len(f), level, f[sample.rows], mean)
-    return ppr_cs(y, len(f), level, *prior_of(mean))
+    return ppr_cs(y, len(f), level, *prior_from_confidence(mean))
 
 
 # --- What people call
@@ -226,7 +226,7 @@ class AccuracyEstimate(Shown):
         pandas.DataFrame
             Columns `name`, `estimate`, `lower`, `upper`, `level`, `guarantee`, `n_labelled`, `n`.
         """
-        row, exact = numbers_of(self), self.exact or Bounds(np.nan, np.nan)
+        row, exact = attributes_for_table(self), self.exact or Bounds(np.nan, np.nan)
         del row["exact"]
         row |= {"exact_lower": exact.lower, "exact_upper": exact.upper}
         return columns_of(pd.DataFrame([row]), ("name", *FEW_COLUMNS), every=all)
@@ -275,8 +275,8 @@ class AccuracyEstimate(Shown):
         return "\n".join([*lines, "", *(f"{k.ljust(width)}  {v}" for k, v in rows), ""])
 
 
-def numbers_of(result: object) -> dict[str, object]:
-    """Return the public attributes of a result that are no texts for people."""
+def attributes_for_table(result: object) -> dict[str, object]:
+    """Return the public attributes of a result except its warnings and notes."""
     texts = ("warnings", "notes")
     return {k: v for k, v in vars(result).items() if not k.startswith("_") and k not in texts}
 
@@ -354,11 +354,11 @@ def estimate_accuracy(
     """
     check_level(level)
     check_known("estimand", [estimand], ("set", "population"))
-    read = inputs.read_labelled(
+    labelled = inputs.read_labelled_predictions(
         {"predictions": predictions}, labels, plan, assume_random, outside, columns, classes,
         first_label, base,
     )  # fmt: skip
-    dataset, sample, draw = read.sets[0], read.sample, read.draw
+    dataset, sample, draw = labelled.sets[0], labelled.sample, labelled.draw
     if estimand == "population":
         dataset.check_not_grouped()
     question = Question(dataset.f, draw, estimand, level)
@@ -367,7 +367,7 @@ def estimate_accuracy(
     least = (sample.labels == dataset.predictions.prediction[sample.rows]).astype(np.float64)
     both = (least, np.where(skipped, 1.0, least))
     n, n_skipped = len(least), int(skipped.sum())
-    method, reason = choose(method, question, n, int(least.sum()), half_width)
+    method, reason = choose_method(method, question, n, int(least.sum()), half_width)
     low, high = (estimate_by(method, y, sample, question) for y in both)
     bounds = Bounds(min(low.lower, high.lower), max(low.upper, high.upper), low.n_eff)
     estimate = (low.estimate + high.estimate) / 2
@@ -378,9 +378,9 @@ def estimate_accuracy(
             f"{high} if right"
         )
     guarantee = GUARANTEES[method] if n else "none"
-    if read.plan is None:
+    if labelled.plan is None:
         warnings.append(ON_YOUR_WORD)
-    elif read.plan.pilot and guarantee in ("exact", "approximate"):
+    elif labelled.plan.pilot and guarantee in ("exact", "approximate"):
         guarantee = "approximate"
         warnings.append(
             "a pilot decided how many labels there are, which makes the interval a little too "
@@ -396,7 +396,7 @@ def estimate_accuracy(
     if dataset.predictions.groups is not None:
         warnings.append("datapoints come in groups: the interval is of this set only")
     if GUARANTEES[method] == "approximate" and n:
-        warnings += _limits(least, sample, draw)
+        warnings += _reliability_warnings(least, sample, draw)
     stopped_at = None
     if half_width is not None and n:
         sequence_method = method if GUARANTEES[method] == "anytime" else "ppr_cs"
@@ -409,7 +409,9 @@ def estimate_accuracy(
     size, half = len(dataset.f), bounds.half_width
     label_ratio = None
     if n and half > 0:
-        label_ratio = n / labels_alone(estimate, half, size if estimand == "set" else None, level)
+        label_ratio = n / n_random_labels(
+            estimate, half, size if estimand == "set" else None, level
+        )
     pilot = None
     if draw is not None and n > 1:  # the variance that a further plan starts from
         own = "difference_set" if draw.design == "random" else method
@@ -420,12 +422,12 @@ def estimate_accuracy(
         estimand=estimand, method=method, reason=reason, guarantee=guarantee, n_labelled=n, n=size,
         n_skipped=n_skipped, lam=low.lam, effective_n=bounds.n_eff, label_ratio=label_ratio,
         exact=exact, stopped_at=stopped_at, warnings=tuple(warnings), notes=dataset.notes,
-        _plan=read.plan, _labels=read.labels, _pilot=pilot,
+        _plan=labelled.plan, _labels=labelled.labels, _pilot=pilot,
     )  # fmt: skip
 
 
-def _limits(y: FloatArray, sample: Sample, draw: Draw | None) -> list[str]:
-    """Return what makes an approximate interval doubtful."""
+def _reliability_warnings(y: FloatArray, sample: Sample, draw: Draw | None) -> list[str]:
+    """Warn of what makes an approximate interval doubtful, such as few labels or few errors."""
     n, warnings, weight = len(y), list[str](), np.ones(len(y))
     if draw is not None and draw.design == "mixed":
         count = np.bincount(sample.stratum, minlength=len(draw.sizes))
@@ -449,5 +451,5 @@ def _limits(y: FloatArray, sample: Sample, draw: Draw | None) -> list[str]:
 
 
 def _effective_size(weight: FloatArray) -> float:
-    """Return how many labels of equal weight tell as much (Kish's effective sample size)."""
+    """Return Kish's effective sample size: how many labels of equal weight tell as much."""
     return round(float(weight.sum() ** 2 / (weight**2).sum()), 9) if weight.any() else 0.0

@@ -20,7 +20,7 @@ from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 from matcheval.accuracy_prediction.scores.outputs import Outputs
 from matcheval.datasets.suites import Member, Suite
 from matcheval.errors import InputError, configuration_error
-from matcheval.few_labels.accuracy import Question, choose, estimate_by
+from matcheval.few_labels.accuracy import Question, choose_method, estimate_by
 from matcheval.few_labels.draws import draw
 from matcheval.few_labels.estimators import Estimate
 from matcheval.few_labels.inputs import Sample
@@ -56,7 +56,7 @@ class Design(StrEnum):
 
     @property
     def drawn(self) -> str:
-        """The design of the draw, as `label-plan` calls it."""
+        """The name that `label-plan` has for how the labels are drawn."""
         return "random" if self is Design.CONTROL else self.value
 
 
@@ -71,15 +71,15 @@ _LOOKS = {
 }  # fmt: skip
 
 
-def _by_panel(table: pd.DataFrame) -> pd.DataFrame:
-    """Add a column that names each row's figure panel: its set, or all of them if they are many."""
+def _add_panel(table: pd.DataFrame) -> pd.DataFrame:
+    """Add a column `panel` for figures: the set's name, or one name for all of many sets."""
     n_sets = table["dataset"].nunique()
     return table.assign(panel=table["dataset"] if n_sets <= _PANELS else f"{n_sets} sets")
 
 
 def _summary(table: pd.DataFrame) -> pd.DataFrame:
-    """Summarize the results over models and sets, for each panel and design."""
-    rows, keys = _by_panel(table), ["panel", "design"]
+    """Summarize the results over models and sets, a row for each panel and design."""
+    rows, keys = _add_panel(table), ["panel", "design"]
     once = rows.drop_duplicates(["model", "dataset", "design"]).groupby(keys, sort=False)
     coverage = rows.groupby(keys, sort=False)["coverage"]
     summary = once[["planned", "labels_needed"]].median().assign(
@@ -143,16 +143,16 @@ def tabulate(
     seed: int = 0,
     confidence: float = LEVEL,
 ) -> pd.DataFrame:
-    """Simulate every design, for every model on every set but the base."""
+    """Simulate all designs, for every model on every set of a suite but the base."""
     rows: list[dict[str, Any]] = []
     sets = [name for name in files.suite.datasets if name != files.base]
     seeds = range(seed * repetitions, (seed + 1) * repetitions)
     for at, model in enumerate(files.models):
-        base, temperature = _outputs(files, files.base, at), float("nan")
+        base, temperature = _read_outputs(files, files.base, at), float("nan")
         if base.logits is not None and base.labels is not None:
             temperature = fit_temperature(base.logits, base.labels)
         for dataset in sets:
-            outputs = _outputs(files, dataset, at)
+            outputs = _read_outputs(files, dataset, at)
             f = outputs.confidences
             if temperature == temperature and outputs.logits is not None:
                 f = softmax(outputs.logits, temperature).max(axis=1)
@@ -169,27 +169,27 @@ def tabulate(
                 "confidence": confidence,
             }  # fmt: skip
             kinds = [*map(Design, designs)]
-            simulated = of_designs(f, y, kinds, numbers, half_width, seeds, confidence)
+            simulated = simulate_designs(f, y, kinds, numbers, half_width, seeds, confidence)
             rows += [common | row for row in simulated]
     return pd.DataFrame(rows, columns=SCHEMA.names)
 
 
-def _outputs(files: SuiteFiles, dataset: str, model: int) -> Outputs:
+def _read_outputs(files: SuiteFiles, dataset: str, model: int) -> Outputs:
     path = Path(files.paths(dataset)[model])
     return read_user_file(path, layout=files.layout(dataset)).outputs
 
 
-def of_designs(
+def simulate_designs(
     f: FloatArray, y: FloatArray, designs: Sequence[Design], numbers: Sequence[int],
     half_width: float, seeds: Iterable[int], level: float,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Simulate numbers of labels by each design, and what a half-width needs of them."""
+    """Yield a row per design and number of labels: simulated results, and the labels needed."""
     planned = {need.design: need.planned for need in needs_of_designs(f, half_width, level)}
     of_random = 0
     for design in dict.fromkeys([Design.RANDOM, *designs]):  # which others are compared with
         results = [simulate(design, f, y, n, seeds, level) for n in numbers]
         half_widths = [result["half_width"] for result in results]
-        needed = labels_at(numbers, half_widths, half_width, len(y))
+        needed = interpolate_labels(numbers, half_widths, half_width, len(y))
         of_random = of_random or needed
         common: dict[str, Any] = {
             "design": design.value, "labels_needed": needed, "saving": 1 - needed / of_random,
@@ -202,7 +202,7 @@ def of_designs(
 def simulate(
     design: Design, f: FloatArray, y: FloatArray, n: int, seeds: Iterable[int], level: float
 ) -> dict[str, float]:
-    """Draw n labels per seed, and compare the estimates with the accuracy on all labels."""
+    """Draw n labels for each seed; return mean half-width, coverage and mean absolute error."""
     truth, exact = float(y.mean()), dict[int, Estimate]()
     half_widths, errors, holds = list[float](), list[float](), list[bool]()
     for seed in seeds:
@@ -210,7 +210,7 @@ def simulate(
         correct, question = y[drawn.rows], Question(f, drawn, "set", level)
         n_correct = int(correct.sum())
         asked = "hypergeometric" if design is Design.RANDOM else "auto"
-        method, _ = choose(asked, question, n, n_correct)
+        method, _ = choose_method(asked, question, n, n_correct)
         estimate = exact.get(n_correct) if method == "hypergeometric" else None
         if estimate is None:
             sample = Sample(drawn.rows, drawn.rows, drawn.stratum, ())
@@ -226,10 +226,10 @@ def simulate(
     }  # fmt: skip
 
 
-def labels_at(
+def interpolate_labels(
     numbers: Sequence[int], half_widths: Sequence[float], half_width: float, size: int
 ) -> int:
-    """Return how many labels give a half-width; the fewest that were tried if these do.
+    """Return how many labels give a half-width, interpolated; the fewest tried if these suffice.
 
     In between, squares of half-widths are linear in 1/n, as those of normal intervals are: they
     are 0 where all datapoints are labelled.
@@ -243,10 +243,10 @@ def labels_at(
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
-    """Draw half-widths against numbers of labels, a line per design, as medians over models."""
+    """Plot half-widths against numbers of labels, a line per design, as medians over models."""
     from matplotlib.ticker import LogLocator
 
-    rows, needed = _by_panel(table), _summary(table).set_index(["panel", "design"])
+    rows, needed = _add_panel(table), _summary(table).set_index(["panel", "design"])
     names, first = rows["panel"].unique().tolist(), table.iloc[0]
     half_width, models = 100 * first["wish"], counted(table["model"].nunique(), "model")
     if len(names) < table["dataset"].nunique():
@@ -315,7 +315,7 @@ class FewLabels(SuiteTableAnalysis):
     settings: FewLabelsSettings
 
     def check(self) -> None:
-        """Check names, and that all datapoints of all sets count by their one label."""
+        """Check names, and that no set counts only some of its datapoints, or several labels."""
         super().check()
         if self.settings.pairs:
             self.check_some_models()
@@ -324,7 +324,7 @@ class FewLabels(SuiteTableAnalysis):
             raise configuration_error(f"'{pair}' is a pair, too", field=field, remedy=remedy)
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that the sets have probabilities, and count all datapoints by one label."""
+        """Refuse sets without probabilities, or that do not count all datapoints by one label."""
         suite, field = self.study.suites[name], self.field("suites", name)
         for dataset in (base, *suite.datasets):
             check_need(self.study, dataset, Need.PROBABILITIES, field)
@@ -334,7 +334,7 @@ class FewLabels(SuiteTableAnalysis):
                 raise configuration_error(problem, field=field, remedy=f"Leave '{name}' out")
 
     def collection(self, name: str) -> tuple[Suite, str]:
-        """Return a suite, or the replication of a pair as one, with its base."""
+        """Return a suite and its base; for a pair, its replication as a suite and its original."""
         if name not in self.settings.pairs:
             return super().collection(name)
         pair = self.study.pairs[name]
@@ -346,7 +346,7 @@ class FewLabels(SuiteTableAnalysis):
         return [*self.settings.pairs, *self.settings.suites]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a table is made from."""
+        """Return the files of predictions that a table is made from."""
         names = self.datasets_of(wildcards.collection)
         files = (file for name in names for file in self.study.results_inputs(name, self.models))
         return list(dict.fromkeys(files))

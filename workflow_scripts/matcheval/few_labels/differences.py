@@ -15,7 +15,7 @@ from matcheval.few_labels.accuracy import (
     FEW_COLUMNS,
     ON_YOUR_WORD,
     AccuracyEstimate,
-    numbers_of,
+    attributes_for_table,
 )
 from matcheval.few_labels.draws import Plan
 from matcheval.few_labels.estimators import Bounds, Estimate, clopper_pearson
@@ -23,14 +23,7 @@ from matcheval.few_labels.inputs import SKIP
 from matcheval.figures.forms import plot_intervals
 from matcheval.io.text_tables import counted, level_text
 from matcheval.predictions.files import read_predictions
-from matcheval.predictions.inputs import (
-    Data,
-    Shown,
-    columns_of,
-    layout_of,
-    source_of,
-    warn_each,
-)
+from matcheval.predictions.inputs import Data, Shown, columns_of, layout_of, source_of, warn_each
 from matcheval.statistics.intervals import check_level, mcnemar
 
 if TYPE_CHECKING:
@@ -101,7 +94,7 @@ class AccuracyDifference(Shown):
             Columns `first`, `second`, `estimate`, `lower`, `upper`, `level`, `guarantee`,
             `n_labelled`, `n`.
         """
-        table = pd.DataFrame([numbers_of(self)])
+        table = pd.DataFrame([attributes_for_table(self)])
         return columns_of(table, ("first", "second", *FEW_COLUMNS), every=all)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
@@ -122,7 +115,7 @@ class AccuracyDifference(Shown):
         return plot_intervals([row], "Difference of accuracies (points)", zero=True, ax=ax)
 
     def __str__(self) -> str:
-        """Return the numbers as text."""
+        """Return the difference with its interval, disagreements and McNemar's test, as text."""
         points = [f"{100 * value + 0.0:.2f}" for value in (self.estimate, self.lower, self.upper)]
         lines = [
             f"{self.first} minus {self.second}: {points[0]} points, {level_text(self.level)} "
@@ -189,21 +182,21 @@ def estimate_difference(
     (-0.25, 0, 20)
     """
     check_level(level)
-    read = inputs.read_labelled(
+    labelled = inputs.read_labelled_predictions(
         {"first": first, "second": second}, labels, plan, assume_random, outside, columns, classes,
         first_label,
     )  # fmt: skip
-    (model_a, model_b), sample = read.sets, read.sample
+    (model_a, model_b), sample = labelled.sets, labelled.sample
     rows, n, size = sample.rows, len(sample.rows), len(model_a.f)
     right_a, right_b = (
         (sample.labels == model.predictions.prediction[rows]).astype(np.float64)
-        for model in read.sets
+        for model in labelled.sets
     )
     differs = model_a.predictions.prediction != model_b.predictions.prediction
     skipped, n_differ = sample.labels == SKIP, int(differs.sum())
     # Where a label could not be decided and predictions differ, either model may be right.
     undecided = skipped & differs[rows]
-    is_frame = read.draw is not None and read.draw.design == "disagreement"
+    is_frame = labelled.draw is not None and labelled.draw.design == "disagreement"
     estimates = list[Estimate]()
     for y_a, y_b in ((0, 1), (1, 0)):
         ys = np.where(undecided, y_a, right_a), np.where(undecided, y_b, right_b)
@@ -214,7 +207,7 @@ def estimate_difference(
         else:
             f_of_both = model_a.f[rows], model_b.f[rows], model_a.f, model_b.f
             estimate = estimators.paired_difference(*ys, *f_of_both, level=level)
-        estimates.append(estimators.widened(estimate, d, frame, level, frame / size))
+        estimates.append(estimators.widen_interval(estimate, d, frame, level, frame / size))
     warnings = list(sample.warnings)
     if is_frame or not n_differ:
         method = "disagreement_difference"
@@ -233,7 +226,7 @@ def estimate_difference(
             f"one model alone is right on only {only_first + only_second} labels; below {2 * FEW} "
             "the interval is not to be relied on: label more"
         )
-    if read.plan is None:
+    if labelled.plan is None:
         warnings.append(ON_YOUR_WORD)
     is_exact = not n_differ or (is_frame and n - int(skipped.sum()) == n_differ)
     second_name = model_b.name + (" (second)" if model_b.name == model_a.name else "")
@@ -246,8 +239,8 @@ def estimate_difference(
         guarantee="exact" if is_exact else "approximate" if n > 1 else "none", n_labelled=n, n=size,
         n_disagree=n_differ, only_first=only_first, only_second=only_second,
         mcnemar_p=float(mcnemar(only_first, only_second)), warnings=tuple(warnings),
-        notes=tuple(dict.fromkeys((*model_a.notes, *model_b.notes))), _plan=read.plan,
-        _labels=read.labels,
+        notes=tuple(dict.fromkeys((*model_a.notes, *model_b.notes))), _plan=labelled.plan,
+        _labels=labelled.labels,
         _pilot=estimates[0] if is_frame and n > 1 else None,
     )  # fmt: skip
 
@@ -300,7 +293,7 @@ def estimate_gap(
     if isinstance(original, AccuracyEstimate):
         first = original
     else:
-        first = _of_all_labels(original, target, columns, classes, first_label)
+        first = _accuracy_from_all_labels(original, target, columns, classes, first_label)
     for name in ("estimand", "level"):
         values = getattr(first, name), getattr(target, name)
         if values[0] != values[1]:
@@ -322,11 +315,11 @@ def estimate_gap(
     )  # fmt: skip
 
 
-def _of_all_labels(
+def _accuracy_from_all_labels(
     original: Data, target: AccuracyEstimate, columns: Mapping[str, str] | None,
     classes: int | str | Sequence[str] | None, first_label: int,
 ) -> AccuracyEstimate:  # fmt: skip
-    """Return the accuracy on a set whose labels are all known, of the estimand of the target."""
+    """Compute the accuracy on a fully labelled set, for the estimand and level of the target."""
     source = source_of(original, "original")
     layout = layout_of([source], columns, classes, first_label)
     predictions = read_predictions(source, layout)
@@ -338,7 +331,7 @@ def _of_all_labels(
             raise InputError(problem, file=source, field="group", remedy=remedy)
         bounds = clopper_pearson(n_correct, n, target.level)
     return replace(
-        target, name=inputs.name_of(source), estimate=n_correct / n, lower=bounds.lower,
+        target, name=inputs.source_name(source), estimate=n_correct / n, lower=bounds.lower,
         upper=bounds.upper, guarantee="exact", n_labelled=n, n=n, warnings=(),
         notes=(*layout.notes, *predictions.notes),
     )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from matcheval import __version__
 from matcheval.errors import InputError
-from matcheval.few_labels.estimators import checked
+from matcheval.few_labels.estimators import finite_array
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.statistics.intervals import FloatArray
 
@@ -26,35 +26,35 @@ _FORMAT = 1  # of plan files
 Ints = npt.NDArray[np.int64]
 
 
-def boundaries(f: npt.ArrayLike, n_strata: int = N_STRATA) -> FloatArray:
-    """Return the confidences at which the strata above the lowest begin."""
-    ordered = np.sort(checked("f", f))
+def stratum_boundaries(f: npt.ArrayLike, n_strata: int = N_STRATA) -> FloatArray:
+    """Return the confidences at which the upper strata begin, for strata of about equal size."""
+    ordered = np.sort(finite_array("f", f))
     if not len(ordered):
         raise InputError("no confidences")
     bounds = np.unique(ordered[len(ordered) * np.arange(1, n_strata) // n_strata])
     return bounds[bounds > ordered[0]]
 
 
-def strata_at(f: npt.ArrayLike, bounds: npt.ArrayLike) -> Ints:
-    """Return the stratum of each confidence: the number of boundaries up to it."""
+def assign_strata(f: npt.ArrayLike, bounds: npt.ArrayLike) -> Ints:
+    """Return the stratum of each confidence: how many of the bounds are at or below it."""
     return np.searchsorted(np.asarray(bounds), np.asarray(f), side="right").astype(np.int64)
 
 
 def make_strata(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Ints:
-    """Divide datapoints into strata of about equal size by confidence; equal ones stay together."""
-    return strata_at(f, boundaries(f, n_strata))
+    """Divide datapoints by confidence into strata of about equal size; ties are not split."""
+    return assign_strata(f, stratum_boundaries(f, n_strata))
 
 
 def allocate(
     sizes: npt.ArrayLike, n: int, sds: npt.ArrayLike | None = None, minimum: int = 2,
     tau: float = MIXED,
 ) -> Ints:  # fmt: skip
-    """Divide n labels among strata of these sizes, rounded by the largest remainder.
+    """Divide n labels among strata of these sizes; round by the largest remainders.
 
     With the standard deviations of the correctness in the strata, `tau` 0 is Neyman's allocation,
     1 proportional to the sizes. Each stratum gets `minimum` labels if it has as many datapoints.
     """
-    size = checked("sizes", sizes, 0, np.inf)
+    size = finite_array("sizes", sizes, 0, np.inf)
     least = np.minimum(minimum, size)
     if not least.sum() <= n <= size.sum():
         raise InputError(
@@ -63,19 +63,19 @@ def allocate(
         )
     weight = size
     if sds is not None:
-        spread = checked("sds", sds, 0, np.inf)
+        spread = finite_array("sds", sds, 0, np.inf)
         mean = float((size * spread).sum() / size.sum()) if size.sum() else 0.0
         if mean > 0:
             weight = size * np.maximum((1 - tau) * spread / mean + tau, 1e-6)
-    shares = _filled(weight, least, size, n)
+    shares = _scale_to_sum(weight, least, size, n)
     whole = np.floor(shares + 1e-9)
     remainder = np.round(shares - whole, 9)
     whole[np.argsort(-remainder, kind="stable")[: n - int(whole.sum())]] += 1
     return whole.astype(np.int64)
 
 
-def _filled(weight: FloatArray, least: FloatArray, most: FloatArray, n: float) -> FloatArray:
-    """Return c * weight, within bounds, with the c for which the sum is n."""
+def _scale_to_sum(weight: FloatArray, least: FloatArray, most: FloatArray, n: float) -> FloatArray:
+    """Return the weights times a constant, clipped to bounds, so that the sum is n."""
     is_any = weight > 0
     turns = np.concatenate([bound[is_any] / weight[is_any] for bound in (least, most)])
     turns = np.unique(np.append(turns, 0.0))
@@ -90,7 +90,7 @@ def _filled(weight: FloatArray, least: FloatArray, most: FloatArray, n: float) -
 
 @dataclass(frozen=True, eq=False)
 class Draw:
-    """What is to be labelled, in the order of labelling."""
+    """The datapoints to label, in order, with the design and strata that they were drawn by."""
 
     design: str
     seed: int
@@ -104,7 +104,7 @@ def draw(
     design: str, f: FloatArray, n: int, seed: int, differs: npt.NDArray[np.bool_] | None = None,
     earlier: Draw | None = None,
 ) -> Draw:  # fmt: skip
-    """Draw n labels by a design; rows of an earlier draw, of a pilot, come first and count."""
+    """Draw n datapoints to label by a design; those of an earlier draw come first, and count."""
     rng = np.random.default_rng(seed)
     order, luck = rng.permutation(len(f)), rng.random(len(f))
     done = np.array([], np.int64) if earlier is None else earlier.rows
@@ -114,8 +114,8 @@ def draw(
         stratum = np.where(differs, 0, -1)
     elif design == "mixed":
         n_strata = min(N_STRATA, max(1, n // _PER_STRATUM))
-        bounds = boundaries(f, n_strata) if earlier is None else earlier.bounds
-        stratum = strata_at(f, bounds)
+        bounds = stratum_boundaries(f, n_strata) if earlier is None else earlier.bounds
+        stratum = assign_strata(f, bounds)
     sizes = np.bincount(stratum[stratum >= 0], minlength=1)
     counts = np.minimum(n, sizes)
     if design == "mixed":
@@ -137,7 +137,7 @@ def draw(
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A draw, the digest and temperature of what it was drawn from, and the labels of its pilot."""
+    """A draw, with the digest and temperature of its predictions and the size of its pilot."""
 
     draw: Draw
     digest: str
@@ -146,7 +146,7 @@ class Plan:
     file: object = None
 
     def save(self, path: Path, **more: Any) -> None:
-        """Write a plan file, with further values for its readers."""
+        """Write a plan file; `more` are values for people who read it."""
         arrays = {k: v.tolist() for k, v in vars(self.draw).items() if isinstance(v, np.ndarray)}
         values = {
             "matched-eval": __version__, **more, "digest": self.digest,
@@ -157,7 +157,7 @@ class Plan:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> "Plan":
-        """Read and check a plan file."""
+        """Read a plan file; refuse other files and formats."""
         values = read_json(path)
         try:
             drawn: Mapping[str, Any] = values["draw"]
@@ -174,7 +174,7 @@ class Plan:
             raise InputError("is not a plan of labels", file=path, remedy=remedy) from error
 
     def check(self, digest: str) -> None:
-        """Check that it was made from these predictions."""
+        """Refuse predictions other than those that the plan was made from, by their digest."""
         if digest != self.digest:
             remedy = "Give those that it was made from; of a changed model, plan and label anew"
             raise InputError("was made from other predictions", file=self.file, remedy=remedy)

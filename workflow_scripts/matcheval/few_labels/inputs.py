@@ -16,7 +16,7 @@ from matcheval.errors import InputError, listed, suggest
 from matcheval.few_labels.draws import Draw, Ints, Plan
 from matcheval.io.delimited_text import read_delimited
 from matcheval.io.text_tables import counted
-from matcheval.predictions.datapoints import common_fold, key_texts
+from matcheval.predictions.datapoints import choose_key_fold, keys_as_texts
 from matcheval.predictions.files import Contents, read_contents, with_keys
 from matcheval.predictions.formats import InMemory
 from matcheval.predictions.inputs import Data, layout_of, source_of
@@ -31,7 +31,7 @@ _STATUS = ("", "done", "skip")
 
 @dataclass(frozen=True, eq=False)
 class UnlabelledSet:
-    """Predictions whose labels do not count, and calibrated confidences f, shape (n,)."""
+    """A model's predictions on a set without labels, and its confidences f, shape (n,)."""
 
     name: str
     predictions: Predictions
@@ -43,13 +43,13 @@ class UnlabelledSet:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what a plan depends on."""
+        """SHA-256 of indices, predicted classes and probabilities, to which a plan is tied."""
         p = self.predictions
         arrays = (p.index, p.prediction, p.probability)
         return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
     def check_not_grouped(self) -> None:
-        """Refuse datapoints in groups, where they would be taken as independent."""
+        """Refuse datapoints that come in groups, as they are not independent."""
         if self.predictions.groups is not None:
             raise InputError(
                 "its datapoints come in groups: they are not independent", file=self.name,
@@ -57,16 +57,16 @@ class UnlabelledSet:
             )  # fmt: skip
 
 
-def digest_of(sets: Sequence[UnlabelledSet], design: str) -> str:
-    """Return what ties a plan to its predictions: those of two models where these disagree."""
+def plan_digest(sets: Sequence[UnlabelledSet], design: str) -> str:
+    """Return the digest of the predictions that a plan is for: of both models for disagreement."""
     return " ".join(s.digest for s in (sets if design == "disagreement" else sets[:1]))
 
 
-def read_sets(
+def read_unlabelled_sets(
     data: "Mapping[str, Data | None]", columns: Mapping[str, str] | None, classes: Any,
     first_label: int, plan: Plan | None, base: "Data | None" = None,
 ) -> list[UnlabelledSet]:  # fmt: skip
-    """Read the predictions of one model, or those of two with rows in the same order.
+    """Read the predictions of one model, or of two, whose rows are then in the same order.
 
     Confidences are calibrated by the plan's temperature; without a plan, on a labelled base.
     """
@@ -76,9 +76,9 @@ def read_sets(
     if plan is None and base is not None:
         base_source = source_of(base, "base")
         of_base = layout_of([base_source], columns, classes, first_label)
-        temperature = _temperature(base_source, of_base)
+        temperature = _fit_temperature(base_source, of_base)
     sets = [_read_set(source, layout, temperature) for source in sources.values()]
-    return sets if len(sets) < 2 else [sets[0], _aligned(*sets)]
+    return sets if len(sets) < 2 else [sets[0], _align_rows(*sets)]
 
 
 def _read_set(source: Path | InMemory, layout: Layout, temperature: float | None) -> UnlabelledSet:
@@ -102,18 +102,18 @@ def _read_set(source: Path | InMemory, layout: Layout, temperature: float | None
         notes.append(f"confidences are scaled by the temperature {temperature:.3g}")
     number = contents.metadata.get("n_classes", layout.n_classes)
     return UnlabelledSet(
-        contents.metadata.get("model", "") or name_of(source), predictions, f, temperature,
+        contents.metadata.get("model", "") or source_name(source), predictions, f, temperature,
         None if number is None else int(number), layout, tuple(notes),
     )  # fmt: skip
 
 
-def name_of(source: Path | InMemory) -> str:
-    """Return what predictions are called by their file, or by their role."""
+def source_name(source: Path | InMemory) -> str:
+    """Return a name for predictions: the file's stem, or the role of a table."""
     return source.stem if isinstance(source, Path) else str(source)
 
 
-def _aligned(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
-    """Return the second set with its rows in the order of the first."""
+def _align_rows(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
+    """Return the second set with its rows in the order of the first; refuse other datapoints."""
     remedy = "Give the predictions of both models on the same datapoints"
     ours, theirs = first.predictions, second.predictions
     if ours.keys is not None and theirs.keys is not None:
@@ -135,6 +135,7 @@ def _aligned(first: UnlabelledSet, second: UnlabelledSet) -> UnlabelledSet:
 
 
 def _logits(contents: Contents, source: object) -> FloatArray:
+    """Return logits, or the logarithms of probabilities; refuse a file without scores."""
     if contents.scores is None:
         remedy = "Give logits or probabilities of all classes, or leave the base out"
         raise InputError("has no scores of all classes", file=source, remedy=remedy)
@@ -142,7 +143,7 @@ def _logits(contents: Contents, source: object) -> FloatArray:
     return values if contents.scores.kind == "logits" else np.log(np.maximum(values, 1e-12))
 
 
-def _temperature(base: Path | InMemory, layout: Layout) -> float:
+def _fit_temperature(base: Path | InMemory, layout: Layout) -> float:
     from matcheval.accuracy_prediction.scores.confidence import fit_temperature
 
     contents = read_contents(base, layout, scores=True, labels="required")
@@ -151,8 +152,8 @@ def _temperature(base: Path | InMemory, layout: Layout) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
-    """Predictions of one model or two, with the labels that count, and the plan that drew them."""
+class LabelledPredictions:
+    """Predictions of one or two models, the labels that count, and the plan that drew them."""
 
     sets: list[UnlabelledSet]
     plan: Plan | None
@@ -161,16 +162,16 @@ class Labelled:
 
     @property
     def draw(self) -> Draw | None:
-        """The draw of the plan."""
+        """The draw of the plan, if there is a plan."""
         return None if self.plan is None else self.plan.draw
 
 
-def read_labelled(
+def read_labelled_predictions(
     predictions: Mapping[str, Data], labels: Data, plan_file: str | os.PathLike[str] | None,
     assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
     first_label: int, base: "Data | None" = None,
-) -> Labelled:  # fmt: skip
-    """Read predictions and labels, and check how these were drawn."""
+) -> LabelledPredictions:  # fmt: skip
+    """Read predictions and labels; check that a plan drew the labels, or that they are random."""
     if plan_file is None and not assume_random:
         raise InputError(
             "how the labels were drawn is not known", field="plan",
@@ -178,7 +179,7 @@ def read_labelled(
             "to be labelled: assume_random (--assume-random)",
         )  # fmt: skip
     plan = None if plan_file is None else Plan.read(plan_file)
-    sets = read_sets(predictions, columns, classes, first_label, plan, base)
+    sets = read_unlabelled_sets(predictions, columns, classes, first_label, plan, base)
     if plan is None:
         sets[0].check_not_grouped()
     else:
@@ -187,17 +188,17 @@ def read_labelled(
             problem = f"its design '{design}' is not for {counted(len(sets), 'model')}"
             remedy = "Give those that it was made from, or plan with the design random"
             raise InputError(problem, file=plan_file, remedy=remedy)
-        plan.check(digest_of(sets, design))
+        plan.check(plan_digest(sets, design))
     draw = None if plan is None else plan.draw
     differ = draw is not None and draw.design == "disagreement"
     answers = read_labels(labels, sets[0], outside, differ=differ)
-    sample = labels_that_count(answers, draw, sets[0].predictions.index)
-    return Labelled(sets, plan, answers, sample)
+    sample = select_labels(answers, draw, sets[0].predictions.index)
+    return LabelledPredictions(sets, plan, answers, sample)
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels by row of the predictions, in the order of their file: a class, `SKIP`, `OUTSIDE`."""
+    """The labels in a file, by row of the predictions: a class, `SKIP` or `OUTSIDE`."""
 
     by_row: Mapping[int, int]
     texts: Mapping[int, str]  # as they are written
@@ -213,7 +214,7 @@ def read_labels(
     Of rows on which two models `differ`, the first may be mostly wrong.
     """
     source = source_of(data, "labels")
-    texts = {name: [*map(_text, column)] for name, column in _cells(source).items()}
+    texts = {name: [*map(_cell_text, column)] for name, column in _read_cells(source).items()}
     wrong, predictions = partial(InputError, file=source), dataset.predictions
     key = "index" if "index" in texts else "file"
     if key not in texts or "label" not in texts:
@@ -223,9 +224,9 @@ def read_labels(
     if len({*lengths.values()}) > 1:
         raise wrong(f"columns of unequal lengths {lengths}")
     keys = predictions.index if key == "index" else predictions.keys
-    names = [] if keys is None else key_texts(keys)
-    asked = texts[key] if key == "file" else [str(_whole(text, text)) for text in texts[key]]
-    fold, _ = common_fold(names, asked)
+    names = [] if keys is None else keys_as_texts(keys)
+    asked = texts[key] if key == "file" else [str(_to_integer(text, text)) for text in texts[key]]
+    fold, _ = choose_key_fold(names, asked)
     place = {fold(name): row for row, name in enumerate(names)}
     if not len(predictions) == len(names) == len(place):
         problem = "names files, which the predictions do not, or several times"
@@ -241,24 +242,24 @@ def read_labels(
         if row is None or row in order:
             problem = "is none of the datapoints" if row is None else "occurs twice"
             raise wrong(f"row {at} (from 0): '{name:.60}' {problem}", field=key)
-        order[row] = _whole(position)
+        order[row] = _to_integer(position)
         if status.casefold() not in _STATUS:
             remedy = "Leave it empty, or write done or skip"
             raise wrong(f"row {at}: '{status:.40}'", field="status", remedy=remedy)
         if status.casefold() == "skip":
             by_row[row] = SKIP
         elif label:
-            by_row[row], written[row] = _class_of(label, at, dataset, outside, source), label
+            by_row[row], written[row] = _parse_label(label, at, dataset, outside, source), label
     if key == "index" and not differ:
-        _check_start(by_row, predictions, source)
+        _check_rows_from_0(by_row, predictions, source)
     positions = {row: position for row, position in order.items() if position is not None}
     if len(positions) < len(order):
         positions = {}  # a column of another meaning
     return Labels(by_row, written, source, tuple(sorted(positions, key=positions.__getitem__)))
 
 
-def _cells(source: Path | InMemory) -> Mapping[str, list[Any]]:
-    """Read columns; those of a file as text, as 00000 is a name."""
+def _read_cells(source: Path | InMemory) -> Mapping[str, list[Any]]:
+    """Read the columns of labels; a file's cells stay texts, as 00000 may be a name."""
     if isinstance(source, InMemory):
         if isinstance(source.data, Mapping):
             return {str(name): np.asarray(v).tolist() for name, v in source.data.items()}
@@ -274,8 +275,8 @@ def _cells(source: Path | InMemory) -> Mapping[str, list[Any]]:
     }
 
 
-def _check_start(by_row: Mapping[int, int], predictions: Predictions, file: object) -> None:
-    """Refuse labels that fit the predictions only one row further up: rows counted from 1."""
+def _check_rows_from_0(by_row: Mapping[int, int], predictions: Predictions, file: object) -> None:
+    """Refuse labels that fit the predictions of the row before: rows are counted from 1."""
     rows = np.array([row for row, label in by_row.items() if label >= 0 and row > 0], np.int64)
     if len(rows) < _LEAST_SHIFTED:
         return
@@ -287,9 +288,9 @@ def _check_start(by_row: Mapping[int, int], predictions: Predictions, file: obje
         raise InputError(problem, file=file, field="index", remedy=remedy)
 
 
-def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: object) -> int:
-    """Return the class of a label, or `OUTSIDE` where labels that are none count as wrong."""
-    layout, label, number = dataset.layout, None, _whole(text)
+def _parse_label(text: str, at: int, dataset: UnlabelledSet, outside: str, file: object) -> int:
+    """Return the class that a text names; if it is none, refuse it or return `OUTSIDE`."""
+    layout, label, number = dataset.layout, None, _to_integer(text)
     if layout.classes is None:
         start, n = layout.first_label, dataset.n_classes
         if number is not None and start <= number and (n is None or number < start + n):
@@ -311,19 +312,19 @@ def _class_of(text: str, at: int, dataset: UnlabelledSet, outside: str, file: ob
     return OUTSIDE if label is None else label
 
 
-def _text(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     return "" if cell is None or cell != cell else str(cell).strip()
 
 
-def _whole(text: str, otherwise: Any = None) -> Any:
-    """Return a text as a whole number; a gap in a column of numbers adds decimals, 3.0."""
+def _to_integer(text: str, otherwise: Any = None) -> Any:
+    """Parse an integer, also with a decimal point, as `3.0`; for other texts return `otherwise`."""
     digits = re.fullmatch(r"(-?[0-9]{1,9})(\.0*)?", text)
     return int(digits[1]) if digits else otherwise
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The labels that count: rows, their labels, and their strata."""
+    """The labels that count: their rows, classes and strata, with warnings of those left out."""
 
     rows: Ints
     labels: Ints
@@ -331,8 +332,8 @@ class Sample:
     warnings: tuple[str, ...]
 
 
-def labels_that_count(labels: Labels, draw: Draw | None, index: npt.NDArray[Any]) -> Sample:
-    """Choose the labels that the plan drew, without a gap in its order."""
+def select_labels(labels: Labels, draw: Draw | None, index: npt.NDArray[Any]) -> Sample:
+    """Select the labels that were drawn, in each stratum up to the first that is missing."""
     by_row = labels.by_row
     if draw is None:
         rows = np.array(labels.order or [*by_row], np.int64)

@@ -15,10 +15,10 @@ from matcheval.few_labels import inputs
 from matcheval.few_labels.accuracy import ENOUGH, AccuracyEstimate
 from matcheval.few_labels.differences import AccuracyDifference
 from matcheval.few_labels.draws import DESIGNS, MIXED, N_STRATA, Draw, Plan, draw, make_strata
-from matcheval.few_labels.estimators import checked, effective_interval, first
+from matcheval.few_labels.estimators import bisect, effective_interval, finite_array
 from matcheval.few_labels.inputs import SKIP
 from matcheval.figures.forms import plot_intervals
-from matcheval.io.delimited_text import marked_frame
+from matcheval.io.delimited_text import escape_frame_formulas
 from matcheval.io.files import atomic_file
 from matcheval.io.text_tables import aligned, counted, level_text
 from matcheval.predictions.inputs import Data, Shown, check_whole, is_number, warn_each
@@ -36,7 +36,7 @@ _WITHOUT_ERRORS = 0.05  # variance that is planned with after a pilot without an
 
 @dataclass(frozen=True)
 class LabelNeeds:
-    """How many labels a design needs for an interval of a half-width.
+    """How many labels a design needs for an interval of a given half-width.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class LabelNeeds:
 
 @dataclass(frozen=True, eq=False)
 class LabelPlan(Shown):
-    """The number of labels needed, and which datapoints to label: the result of `label_plan`.
+    """How many labels are needed, and which datapoints to label; what `label_plan` returns.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ class LabelPlan(Shown):
     _labels: inputs.Labels | None = field(repr=False)
 
     def to_pandas(self, table: str = "needs", *, all: bool = False) -> pd.DataFrame:
-        """Return a table.
+        """Return the numbers of labels needed, or the worklist, as a table.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class LabelPlan(Shown):
         return self._worklist(show_predictions=all)
 
     def plot(self, ax: "Axes | None" = None) -> "Figure":
-        """Draw the labels that each design needs: as planned, and up to the worst case.
+        """Draw the number of labels that each design needs, as planned and at worst.
 
         Parameters
         ----------
@@ -170,8 +170,8 @@ class LabelPlan(Shown):
             raise InputError("is there, and may hold labels", file=files[0], remedy=remedy)
         with atomic_file(files[0]) as partial:
             table = self._worklist(show_predictions=show_predictions)
-            marked_frame(table).to_csv(partial, index=False)
-        digest = inputs.digest_of(self._sets, self.design)
+            escape_frame_formulas(table).to_csv(partial, index=False)
+        digest = inputs.plan_digest(self._sets, self.design)
         plan = Plan(self._draw, digest, self._sets[0].temperature, self.n_done)
         plan.save(files[1], n=self.n, level=self.level, half_width=self.half_width)
         return files
@@ -299,7 +299,7 @@ def label_plan(
         problem = "calibrates one model, and there are two"
         raise InputError(problem, field="base", remedy="Leave it out")
     models = {"predictions": predictions, "second": second}
-    sets = inputs.read_sets(models, columns, classes, first_label, earlier, base)
+    sets = inputs.read_unlabelled_sets(models, columns, classes, first_label, earlier, base)
     f, size, differs = sets[0].f, len(sets[0].f), None
     if len(sets) > 1:
         differs = sets[0].predictions.prediction != sets[1].predictions.prediction
@@ -312,7 +312,7 @@ def label_plan(
             problem = f"is '{design}', but the pilot was drawn by '{earlier.draw.design}'"
             raise InputError(problem, field="design", remedy="Leave it out")
         design, seed = earlier.draw.design, earlier.draw.seed
-        earlier.check(inputs.digest_of(sets, design))
+        earlier.check(inputs.plan_digest(sets, design))
     design = recommended if design is None else design
     check_known("design", [design], DESIGNS)
     if (design == "disagreement") != (differs is not None) and design != "random":
@@ -321,7 +321,7 @@ def label_plan(
         raise InputError(problem, field="design", remedy=remedy)
     frame = size if differs is None or design == "random" else int(differs.sum())
     if n is None:
-        n = _n_needed(design, needs, pilot, target, level, frame, size)
+        n = _n_labels_to_draw(design, needs, pilot, target, level, frame, size)
     check_whole("n", n, 1 if frame else 0, size)
     drawn = draw(design, f, n, seed, differs, None if earlier is None else earlier.draw)
     labels = None if pilot is None else pilot._labels
@@ -342,36 +342,36 @@ def label_plan(
     )  # fmt: skip
 
 
-def _n_needed(
+def _n_labels_to_draw(
     design: str, needs: Sequence[LabelNeeds], pilot: AccuracyEstimate | AccuracyDifference | None,
     half_width: float, level: float, frame: int, size: int,
 ) -> int:  # fmt: skip
-    """Return how many labels the worklist gets, those of a pilot among them."""
+    """Return how many datapoints the worklist gets, including those of a pilot."""
     if pilot is None or pilot._pilot is None:
         planned = [need.planned for need in needs if need.design == design]
         return min(max([*planned, ENOUGH]), frame)
     estimate, n = pilot._pilot, pilot.n_labelled
     if design == "disagreement":
         share = frame / size
-        variance = variance_after((estimate.se / share) ** 2, n, frame)
+        variance = variance_after_pilot((estimate.se / share) ** 2, n, frame)
         needed = labels_for_variance(variance, half_width / share, level, frame)
     else:
-        variance = variance_after(estimate.se**2, n, size)
+        variance = variance_after_pilot(estimate.se**2, n, size)
         needed = labels_needed(variance, estimate.estimate, half_width, size, level)
     return min(max(needed, n), frame)
 
 
 @dataclass(frozen=True)
 class Variances:
-    """Variance per label of designs with the confidences as control, if these were calibrated."""
+    """Variances per label of two designs that use the confidences, if these are calibrated."""
 
     control: float
     mixed_control: float
 
 
 def plan_variances(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Variances:
-    """Compute what the variance per label of random and of mixed labels would be."""
-    f = checked("f", f)
+    """Predict the variance per label of random and of mixed labels from calibrated confidences."""
+    f = finite_array("f", f)
     stratum = make_strata(f, n_strata)
     size = np.bincount(stratum)
     weight, mean = size / len(f), np.bincount(stratum, f) / size
@@ -383,8 +383,8 @@ def plan_variances(f: npt.ArrayLike, n_strata: int = N_STRATA) -> Variances:
 
 
 def needs_of_designs(f: npt.ArrayLike, half_width: float, level: float) -> list[LabelNeeds]:
-    """Estimate how many labels the designs `random` and `mixed` need to measure one accuracy."""
-    f = checked("f", f)
+    """Compute how many labels the designs `random` and `mixed` need to measure one accuracy."""
+    f = finite_array("f", f)
     mean, variances = float(f.mean()), plan_variances(f)
 
     def needed(variance: float, at: float) -> int:
@@ -402,7 +402,7 @@ def needs_of_difference(
     f: FloatArray, f_second: FloatArray, differs: npt.NDArray[np.bool_], half_width: float,
     level: float,
 ) -> LabelNeeds:  # fmt: skip
-    """Estimate how many labels are needed, among rows where two models differ, for a difference.
+    """Compute how many labels a difference needs, among rows where two models disagree.
 
     The cautious number assumes that one of the two models is right on each of these rows.
 
@@ -427,7 +427,7 @@ def needs_of_difference(
 def labels_needed(
     variance: float, mean: float, half_width: float, N: int, level: float = 0.95  # noqa: N803
 ) -> int:  # fmt: skip
-    """Return the fewest labels, at least 2 of N, for which `effective_interval` is narrow enough.
+    """Return the fewest of N labels, at least 2, for which `effective_interval` is narrow enough.
 
     The variance is per label, the mean the expected accuracy; all N labels are always enough.
     """
@@ -436,26 +436,26 @@ def labels_needed(
         interval = effective_interval(mean, (1 - n / N) * variance / n, n, level)
         return interval.half_width <= half_width
 
-    return first(min(2, N), N, is_enough)
+    return bisect(min(2, N), N, is_enough)
 
 
 def labels_for_variance(
     variance: float, half_width: float, level: float = 0.95, N: int | None = None  # noqa: N803
 ) -> int:  # fmt: skip
-    """Return how many labels a normal interval of a half-width needs."""
+    """Return how many labels a normal interval of this half-width needs, given their variance."""
     infinite = normal_quantile(level) ** 2 * variance / half_width**2
     return int(np.ceil(infinite if N is None else infinite / (1 + infinite / N)))
 
 
 def pilot_variance_upper(variance: float, n: int, confidence: float = 0.8) -> float:
-    """Return an upper bound of the variance per label after a pilot of n labels."""
+    """Return an upper confidence bound of the variance per label, from a pilot of n labels."""
     from scipy.stats import chi2
 
     return float(variance * (n - 1) / chi2.ppf(1 - confidence, n - 1))
 
 
-def variance_after(variance: float, n: int, N: int) -> float:  # noqa: N803
-    """Return an upper bound of the variance per label, from that of a pilot's estimate."""
+def variance_after_pilot(variance: float, n: int, N: int) -> float:  # noqa: N803
+    """Return an upper bound of the variance per label, from the variance of a pilot's estimate."""
     if variance <= 0 or n >= N:
         return _WITHOUT_ERRORS
     return pilot_variance_upper(n * variance / (1 - n / N), n)

@@ -42,12 +42,12 @@ def printed_pixels(image: "Image") -> npt.NDArray[np.uint8]:
 
 
 def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str = "") -> "Figure":
-    """Plot rows of images with captions."""
+    """Plot rows of images, each with its caption above it."""
     n_columns = max(map(len, rows), default=0)
     if not n_columns:
         raise InputError("no images to plot", field="rows")
     cell = min(_CELL, _PAGE / n_columns - _GAP)
-    captions = [[_fitted(picture.caption, cell) for picture in row] for row in rows]
+    captions = [[_wrap_caption(picture.caption, cell) for picture in row] for row in rows]
     lines = max(caption.count("\n") + 1 for row in captions for caption in row)
     width = max(n_columns * (cell + _GAP), style.COLUMN_WIDTH)
     height = len(rows) * (cell + _CAPTION * lines) + _TITLE + 0.2 * bool(note)
@@ -55,14 +55,14 @@ def plot_contact_sheet(rows: Sequence[Sequence[Picture]], title: str, note: str 
         grid = figure.subplots(len(rows), n_columns, squeeze=False)
         for axes_row, row, texts in zip(grid, rows, captions, strict=True):
             for axes, picture, text in zip(axes_row, row, texts, strict=False):
-                _draw(axes, picture, text)
+                _draw_picture(axes, picture, text)
             for axes in axes_row[len(row) :]:
                 axes.set_axis_off()
     return figure
 
 
-def _fitted(caption: str, width: float) -> str:
-    """Break a caption into lines as wide as an image; names of many words lose their end."""
+def _wrap_caption(caption: str, width: float) -> str:
+    """Break the lines of a caption to a width in inches; the end of very long ones is left out."""
     lines = []
     for line in caption.split("\n"):
         first, *further = style.fit_text(line, width).split("\n")
@@ -71,7 +71,7 @@ def _fitted(caption: str, width: float) -> str:
     return "\n".join(lines)
 
 
-def _draw(axes: "Axes", picture: Picture, caption: str) -> None:
+def _draw_picture(axes: "Axes", picture: Picture, caption: str) -> None:
     axes.imshow(picture.pixels, interpolation="nearest")
     axes.set_title(caption, fontsize=style.NOTE_SIZE, pad=1.5)
     axes.set(xticks=[], yticks=[])

@@ -26,15 +26,15 @@ JOINED = "#9a9a9a"  # of lines that join two points
 
 @dataclass(frozen=True)
 class Series:
-    """A column of a table as it is drawn; `bounds` is the stem of its bounds if it is another."""
+    """A column of a table and how it is drawn, with the bounds of its intervals, if any."""
 
     column: str
     look: style.SeriesStyle
     label: str = ""
-    bounds: str = ""
+    bounds: str = ""  # the columns of bounds without `_low` and `_high`, if other than the column
 
     def percent(self, table: "pd.DataFrame") -> tuple[Floats, Floats]:
-        """Return values, shape (n,), and bounds, shape (2, n), NaN where there are none."""
+        """Return values, shape (n,), and bounds, shape (2, n), in percent; NaN for no bounds."""
         value = 100 * table[self.column].to_numpy(np.float64)
         ends = [f"{self.bounds or self.column}_{end}" for end in ("low", "high")]
         if not set(ends) <= {*table}:
@@ -46,9 +46,9 @@ class Series:
 def drawing(
     width: float, height: float, title: str, note: str = "", legend_columns: int = 0
 ) -> "Iterator[Figure]":
-    """Create a figure with a title above what is drawn, and a note below; sizes are in inches.
+    """Yield an empty figure to draw into, then add the title above and the note below the drawing.
 
-    With `legend_columns`, one legend for all panels follows the title.
+    Sizes are in inches. With `legend_columns`, one legend for all panels follows the title.
     """
     with style.style():
         figure = style.new_figure(width, height)
@@ -63,7 +63,7 @@ def drawing(
 def panels(
     figure: "Figure", n: int, most_columns: int, xlabel: str = "", *, sharex: bool = True
 ) -> "list[Axes]":
-    """Add panels with common axes, in rows of about equal length; the lowest name their x axis."""
+    """Add n panels with common axes, in rows about equally long; the lowest name their x axis."""
     shape = style.grid_shape(n, most_columns)
     grid = figure.subplots(*shape, sharex=sharex, sharey=True, squeeze=False).ravel().tolist()
     for unused in grid[n:]:
@@ -75,7 +75,7 @@ def panels(
 
 
 def name_rows(axes: "Axes", names: Sequence[str], label: str = "", **text: Any) -> None:
-    """Name rows from the top down; of more than 30, say only what they are."""
+    """Name the rows of the y axis, from the top; if there are over 30, only label the axis."""
     if len(names) <= FEW_MODELS or not label:
         axes.set_yticks(range(len(names)), [style.shortened(name) for name in names], **text)
     else:
@@ -93,7 +93,7 @@ def intervals(
     medians: int = 0,
     **options: Any,
 ) -> None:
-    """Draw values with their intervals in a row per row of a table; `upright`, in a column.
+    """Draw values with their intervals, a row for each row of a table; `upright`, a column.
 
     Series of a row lie beside each other, over `spread` rows. Of the first `medians` rows, running
     medians are drawn over faint points and bars. Options are those of matplotlib's `errorbar`.
@@ -101,7 +101,7 @@ def intervals(
     shifts = np.linspace(-spread / 2, spread / 2, len(series)) if len(series) > 1 else [0.0]
     for drawn, shift in zip(series, shifts, strict=True):
         value, bounds = drawn.percent(table)
-        at, lengths = np.arange(len(table)) + shift, _lengths(value, bounds)
+        at, lengths = np.arange(len(table)) + shift, _bar_lengths(value, bounds)
         x, y, bar = (at, value, "yerr") if upright else (value, at, "xerr")
         look: dict[str, Any] = {bar: lengths, "elinewidth": 0.8}
         look |= {"label": None if medians else drawn.label} | options
@@ -119,13 +119,13 @@ def intervals(
             axes.plot(rank, median, label=drawn.label, zorder=3, **drawn.look.line_options())
 
 
-def _lengths(value: Floats, bounds: Floats) -> Floats | None:
-    """Return the lengths of bars down and up, 0 where bounds are unknown; None if all are."""
+def _bar_lengths(value: Floats, bounds: Floats) -> Floats | None:
+    """Return the lengths of error bars down and up: 0 for unknown bounds; None if all are."""
     return np.nan_to_num(np.abs(bounds - value)) if np.isfinite(bounds).any() else None
 
 
 def join(axes: "Axes", table: "pd.DataFrame", columns: Sequence[str], **options: Any) -> None:
-    """Join two values of each row by a line; `upright` as in `intervals`."""
+    """Draw a line between the values of two columns in each row; `upright` as in `intervals`."""
     draw = axes.vlines if options.pop("upright", False) else axes.hlines
     first, second = (100 * table[name].to_numpy(np.float64) for name in columns)
     look: dict[str, Any] = {"color": JOINED, "linewidth": 1.0, "zorder": 1}
@@ -133,7 +133,7 @@ def join(axes: "Axes", table: "pd.DataFrame", columns: Sequence[str], **options:
 
 
 def running_median(value: Floats, window: int) -> Floats:
-    """Compute a centred running median."""
+    """Compute a centred running median, in windows that shrink at the ends; NaN stays NaN."""
     half = [min(window // 2, i, len(value) - 1 - i) for i in range(len(value))]
     return np.array([
         np.nan if np.isnan(value[i]) else np.nanmedian(value[i - h : i + h + 1])
@@ -142,7 +142,7 @@ def running_median(value: Floats, window: int) -> Floats:
 
 
 def curves(axes: "Axes", table: "pd.DataFrame", series: Sequence[Series], **options: Any) -> None:
-    """Draw lines over the index of a table, with bands between their bounds."""
+    """Draw columns as lines over the index of a table, with bands between their bounds."""
     for drawn in series:
         value, bounds = drawn.percent(table)
         look = drawn.look.line_options() | {"label": drawn.label} | options
@@ -155,13 +155,13 @@ def curves(axes: "Axes", table: "pd.DataFrame", series: Sequence[Series], **opti
 def scatter(
     axes: "Axes", table: "pd.DataFrame", x: str, y: str, look: style.SeriesStyle, **options: Any
 ) -> None:
-    """Draw a point per row, with intervals along both axes."""
+    """Draw a point per row of a table at columns `x` and `y`, with intervals along both axes."""
     (across, x_bounds), (up, y_bounds) = (Series(name, look).percent(table) for name in (x, y))
     points = point_options(len(table))
     drawn: dict[str, Any] = {"elinewidth": 0.17 * points["markersize"], "zorder": 3}
     axes.errorbar(
-        across, up, xerr=_lengths(across, x_bounds), yerr=_lengths(up, y_bounds), fmt=look.marker,
-        color=look.color, **points | drawn | options,
+        across, up, xerr=_bar_lengths(across, x_bounds), yerr=_bar_lengths(up, y_bounds),
+        fmt=look.marker, color=look.color, **points | drawn | options,
     )  # fmt: skip
 
 
@@ -201,7 +201,7 @@ def heat_map(
 
 
 def square(axes: "Axes", low: float, high: float, label: str = "equal accuracy") -> None:
-    """Give both axes the same limits, and draw the line on which both values are equal."""
+    """Give both axes the same limits, and draw the diagonal, on which both values are equal."""
     axes.plot([low, high], [low, high], label=label, zorder=1, **style.REFERENCE)
     axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
 
@@ -214,7 +214,7 @@ Interval = tuple[str, float, float, float]  # name, value (NaN: none is drawn), 
 def plot_intervals(
     rows: Sequence[Interval], label: str, *, zero: bool = False, ax: "Axes | None" = None
 ) -> "Figure":
-    """Draw a few values with their intervals; with `zero`, a line where both are equal."""
+    """Plot a few values in percent with their intervals, a row each; with `zero`, a line at 0."""
     import pandas as pd
 
     table = pd.DataFrame(rows, columns=["name", "x", "x_low", "x_high"]).set_index("name") / 100
@@ -251,7 +251,7 @@ def point_options(n: int, size: float = _SIZE) -> dict[str, Any]:
 
 
 def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
-    """Draw the values of models in rows: as dots, or as bars over 50 and 90 % of many models."""
+    """Draw models' values in rows: as dots or, of over 30 models, bars over 50 and 90 % of them."""
     finite = {at: values[np.isfinite(values)] for at, values in rows.items()}
     if max(map(len, finite.values()), default=0) <= FEW_MODELS:
         places = np.repeat(list(finite), [len(values) for values in finite.values()])
@@ -271,7 +271,7 @@ def draw_rows(axes: "Axes", rows: Mapping[int, Floats], color: str) -> None:
 
 
 def draw_curves(axes: "Axes", x: Floats, curves: Floats, color: str) -> None:
-    """Draw a thin line per model, or bands that hold 50 and 90 % of many models."""
+    """Draw a thin line per model or, of over 30 models, bands that hold 50 and 90 % of them."""
     if len(curves) <= FEW_MODELS:
         lines = axes.plot(x, curves.T, color=color, alpha=0.4, linewidth=0.6)
         for line in lines[:1]:  # one entry of the legend stands for all

@@ -96,7 +96,7 @@ REFERENCE: dict[str, Any] = {"color": "#767676", "linewidth": 0.7, "linestyle": 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Apply the style within a `with` block."""
+    """Apply the style of all figures, in place of the user's, within a `with` block."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -107,18 +107,18 @@ def style() -> Iterator[None]:
 
 def new_figure(width: float, height: float) -> "Figure":
     """Create an empty figure with constrained layout."""
-    return _figure_class()(figsize=(width, height), layout="constrained")
+    return _notebook_figure_class()(figsize=(width, height), layout="constrained")
 
 
 @cache
-def _figure_class() -> "type[Figure]":
+def _notebook_figure_class() -> "type[Figure]":
     from matplotlib.figure import Figure
 
     class NotebookFigure(Figure):
         """A figure that a notebook shows as the value of a cell, without `%matplotlib inline`."""
 
         def _repr_png_(self) -> bytes:
-            """Return the figure as IPython asks for it."""
+            """Return the figure as a PNG file, which IPython shows."""
             buffer = io.BytesIO()
             with style():
                 fix_layout(self)  # as files: a single run of the layout may cut off a note
@@ -132,7 +132,8 @@ def _figure_class() -> "type[Figure]":
 
 
 def _empty_figure() -> "Figure":
-    kind = _figure_class()
+    """Return a figure that is not initialised, to be filled by unpickling."""
+    kind = _notebook_figure_class()
     return kind.__new__(kind)
 
 
@@ -209,15 +210,15 @@ def set_note(figure: "Figure", note: str) -> None:
 
 
 def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
-    """Break text into lines of a width, at spaces only; a longer word loses its middle."""
+    """Break text into lines of a width in inches, at spaces; a longer word loses its middle."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
         for word in paragraph.split():
             sizes = (shortened(word, n) for n in range(len(word), 3, -1))
-            shown = next((short for short in sizes if _text_width(short, size) <= width), word)
+            shown = next((short for short in sizes if _width_in_inches(short, size) <= width), word)
             longer = f"{line} {shown}".lstrip()
-            if line and _text_width(longer, size) > width:
+            if line and _width_in_inches(longer, size) > width:
                 lines.append(line)
                 longer = shown
             line = longer
@@ -225,7 +226,7 @@ def fit_text(text: str, width: float, size: float = NOTE_SIZE) -> str:
     return "\n".join(lines)
 
 
-def _text_width(text: str, size: float) -> float:
+def _width_in_inches(text: str, size: float) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -235,16 +236,16 @@ def _text_width(text: str, size: float) -> float:
 
 
 def shortened(name: str, max_characters: int = 34) -> str:
-    """Shorten a long name in the middle; names tend to differ at their ends."""
+    """Shorten a long name by leaving out its middle; names tend to differ at their ends."""
     if len(name) <= max_characters:
         return name
     half = max(max_characters // 2, 2)
     return f"{name[: half - 1]}…{name[-half:]}"
 
 
-def grid_shape(n: int, most: int) -> tuple[int, int]:
-    """Return rows and columns for panels, in few rows that are about equally full."""
-    rows = max(1, -(-n // most))
+def grid_shape(n: int, most_columns: int) -> tuple[int, int]:
+    """Return numbers of rows and columns for n panels: few rows, about equally full."""
+    rows = max(1, -(-n // most_columns))
     return rows, max(1, -(-n // rows))
 
 
@@ -274,13 +275,13 @@ def save_figure(figure: "Figure", *paths: str | os.PathLike[str]) -> None:
 
 
 def check_figure(path: str | os.PathLike[str]) -> str:
-    """Return the suffix of a figure file, once it is known to be a supported format."""
+    """Return the suffix of a figure's path; refuse one that is no supported format."""
     return check_format(path, tuple(_OPTIONS), "cannot save {} figures")
 
 
 @contextmanager
 def _small_fonts() -> Iterator[None]:
-    """Embed fonts without what a PDF does not use, and without a message for every glyph.
+    """In a `with` block, embed fonts in PDF files without unused tables and without log messages.
 
     Matplotlib has no option for it. Taking the glyphs of a figure out of the tables for complex
     scripts and formulas takes longer than all else of a PDF.

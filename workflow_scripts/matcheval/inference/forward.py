@@ -17,7 +17,7 @@ from tqdm import tqdm
 from matcheval.datasets.dataset import Dataset
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference.outputs import ForwardBatch, Writer
-from matcheval.inference.readers import Reader, feed
+from matcheval.inference.readers import Reader, read_batches
 from matcheval.inference.settings import InferenceConfig
 from matcheval.models import devices
 from matcheval.models.networks import Network, as_network
@@ -38,7 +38,7 @@ DTYPE_TEXT = {
 
 
 def resolved(config: InferenceConfig) -> InferenceConfig:
-    """Return settings with the device that `auto` stands for, which must have the precision."""
+    """Return settings with a device in place of `auto`; refuse one without the precision."""
     device = devices.resolve_device(config.device)
     devices.check_precision(device, config.precision)
     return replace(config, device=device.type)
@@ -46,7 +46,7 @@ def resolved(config: InferenceConfig) -> InferenceConfig:
 
 @contextmanager
 def arithmetic(config: InferenceConfig) -> Iterator[None]:
-    """Compute reproducibly in a precision within the block (see `repeatable_arithmetic`)."""
+    """Make torch compute reproducibly, and in the set precision, within the block."""
     precision, device = config.precision, config.device
     before = torch.get_float32_matmul_precision()
     with ExitStack() as stack:
@@ -81,18 +81,19 @@ class ForwardModel:
             self.module = module.to(self.device).eval()
 
     def network(self, *, features: bool) -> Network:
-        """Return the model as a function, compiled if that is set."""
+        """Return the model as a function from images to logits and features, compiled if set so."""
         if features not in self._networks:
             network = as_network(self.module, features=features, name=self.name)
             self._networks[features] = torch.compile(network) if self._compile else network
         return self._networks[features]
 
     def in_parts(
-        self, n: int, compute: Callable[[int, int], Result], first: int, of: str
+        self, n: int, compute: Callable[[int, int], Result], first: int, dataset: str
     ) -> Iterator[tuple[int, Result]]:
-        """Compute n rows from start to end, in parts if they do not fit in memory together.
+        """Yield starts and results of n rows, in parts if they do not fit in memory together.
 
-        For messages, these are images of a set from the `first` on.
+        `compute` takes the start and end of a part. For messages, the rows are images of a dataset
+        from the `first` on.
         """
         done = 0
         while done < n:
@@ -102,13 +103,13 @@ class ForwardModel:
             except RuntimeError as error:
                 if not devices.is_out_of_memory(error):
                     raise
-                image = f"image {first + done} of {of}"
-                self._shrink(size, image, str(error).splitlines()[0])
+                image = f"image {first + done} of {dataset}"
+                self._halve_batch_size(size, image, str(error).splitlines()[0])
                 continue
             yield done, result
             done += size
 
-    def _shrink(self, size: int, image: str, why: str) -> None:
+    def _halve_batch_size(self, size: int, image: str, why: str) -> None:
         """Halve the batch size after a batch of `size` images did not fit in memory."""
         if size == 1:
             where = f"the memory of the {self.device.type} device ({why})"
@@ -128,7 +129,7 @@ _CHANNELS_LAST_FROM = 32
 
 
 class ModelPass:
-    """One pass of a model over a dataset."""
+    """One pass of a model over a dataset, whose results go to writers."""
 
     def __init__(self, model: ForwardModel, dataset: Dataset, writers: Sequence[Writer]) -> None:
         self._model, self._dataset, self._writers = model, dataset, writers
@@ -139,33 +140,34 @@ class ModelPass:
         self._channels_last: bool | None = None
 
     def update(self, start: int, pixels: Tensor) -> None:
-        """Compute a batch; on a GPU, it is still computed while the previous one is written."""
+        """Compute a batch, and write its results or, on a GPU, those of the batch before."""
         parts = self._model.in_parts(
-            len(pixels), lambda begin, end: self._network(self._input(pixels[begin:end])), start,
+            len(pixels), lambda begin, end: self._network(self._images(pixels[begin:end])), start,
             self._dataset.name,
         )  # fmt: skip
         for offset, (logits, features) in parts:
             rows = slice(start + offset, start + offset + len(logits))
             tensors = [logits.float(), features.float() if features is not None else None]
-            arrays, event = self._to_host(tensors)
+            arrays, event = self._copy_to_host(tensors)
             batch = ForwardBatch(rows.start, self._dataset.labels[rows], *arrays)
             self._waiting.append((batch, event))
         while self._waiting and (self._waiting[0][1] is None or len(self._waiting) > 1):
-            self._write_first()
+            self._write_oldest()
 
     def finish(self) -> None:
-        """Write the results that are left, and the files."""
+        """Hand the remaining results to the writers, and finish their files."""
         while self._waiting:
-            self._write_first()
+            self._write_oldest()
         for writer in self._writers:
             writer.finish()
 
     def discard(self) -> None:
-        """Remove what has been written so far."""
+        """Remove what the writers have written so far."""
         for writer in self._writers:
             writer.discard()
 
-    def _write_first(self) -> None:
+    def _write_oldest(self) -> None:
+        """Check the oldest waiting batch, and hand it to the writers."""
         batch, event = self._waiting.popleft()
         if event is not None:
             event.synchronize()
@@ -174,8 +176,8 @@ class ModelPass:
         for writer in self._writers:
             writer.update(batch)
 
-    def _input(self, pixels: Tensor) -> Tensor:
-        """Normalise pixels (n, height, width, channels) to float32 images on the device."""
+    def _images(self, pixels: Tensor) -> Tensor:
+        """Convert pixels (n, height, width, channels) to normalised float32 images."""
         # A view in channels-last memory format, which the cast preserves.
         images = pixels.permute(0, 3, 1, 2).to(torch.float32)
         if self._channels_last is None:
@@ -191,8 +193,8 @@ class ModelPass:
         transform = self._model.transform
         return devices.normalize(images, transform.mean, transform.std)
 
-    def _to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
-        """Copy tensors to arrays; they are valid once the CUDA event, if any, has occurred."""
+    def _copy_to_host(self, tensors: list[Tensor | None]) -> tuple[list[Any], Any]:
+        """Copy tensors to arrays, which are valid once the returned CUDA event, if any, occurs."""
         if self._device.type != "cuda":
             return [None if t is None else t.cpu().numpy() for t in tensors], None
         arrays: list[Any] = [None] * len(tensors)
@@ -206,6 +208,7 @@ class ModelPass:
         return arrays, event
 
     def _check_logits(self, logits: npt.NDArray[np.float32], start: int) -> None:
+        """Raise an error if logits have a wrong shape, are after a softmax, or are not finite."""
         name, n = self._dataset.name, self._dataset.n_classes
         if logits.ndim != 2 or logits.shape[1] != n:
             problem = f"logits of shape {logits.shape} for the {n} classes of {name}"
@@ -241,8 +244,8 @@ def run_inference(
     bar = tqdm(total=len(dataset), desc=about, unit="image", disable=not progress)
     passes: list[ModelPass] = []
 
-    def each(step: Callable[[ModelPass], None]) -> None:
-        """Take a step of every model; one with an `InputError` is left out from there on."""
+    def for_each_pass(step: Callable[[ModelPass], None]) -> None:
+        """Take a step of every pass; leave out one with an `InputError` from there on."""
         for model_pass in list(passes):
             with problems.collected():
                 try:
@@ -259,15 +262,17 @@ def run_inference(
         with bar, arithmetic(config):
             dtype = torch.float32 if dataset.has_vectors else torch.uint8
             device = torch.device(config.device)
-            batches = feed(reader, len(dataset), batch_size, device, dtype) if passes else ()
+            batches = (
+                read_batches(reader, len(dataset), batch_size, device, dtype) if passes else ()
+            )
             with torch.inference_mode():
                 for start, pixels in batches:
-                    each(partial(ModelPass.update, start=start, pixels=pixels))
+                    for_each_pass(partial(ModelPass.update, start=start, pixels=pixels))
                     bar.update(len(pixels))
                     if not passes:
                         break
         before_files()
-        each(ModelPass.finish)
+        for_each_pass(ModelPass.finish)
     except BaseException:
         for model_pass in passes:
             model_pass.discard()

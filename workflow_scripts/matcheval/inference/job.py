@@ -12,7 +12,7 @@ from typing import Any
 
 from matcheval.datasets.folders import read_description
 from matcheval.errors import ErrorCollector, InputError, StoppedError
-from matcheval.execution.batches import in_processes, one_line
+from matcheval.execution.batches import one_line, run_in_processes
 from matcheval.inference import store
 from matcheval.inference.settings import InferenceConfig, deciding
 from matcheval.inference.store import ModelFiles, Task
@@ -28,10 +28,10 @@ def predict_datasets(
     *,
     config: InferenceConfig,
     n_processes: int = 1,
-    is_to_stop: Callable[[], bool] = lambda: False,
+    should_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> None:
-    """Run models on datasets, and write the requested outputs.
+    """Run models on datasets, and write the requested outputs that are missing or not current.
 
     Each process runs all models on some of the datasets, one after the other.
     """
@@ -44,17 +44,17 @@ def predict_datasets(
         for i in range(n_processes):
             share = {name: datasets[name] for name in names[i::n_processes]}
             tasks[", ".join(share)] = partial(
-                _reason_of_failure, models, share, predictions, outputs, config, is_to_stop
+                _run_and_report, models, share, predictions, outputs, config, should_stop
             )
-        failed = [reason for _, reason in in_processes(tasks, n_processes) if reason]
+        failed = [reason for _, reason in run_in_processes(tasks, n_processes) if reason]
         if failed:
             raise InputError("; ".join(failed))
     else:
-        _run_missing(models, datasets, predictions, outputs, config, is_to_stop, progress=progress)
+        _run_missing(models, datasets, predictions, outputs, config, should_stop, progress=progress)
 
 
-def _reason_of_failure(*arguments: Any) -> str:
-    """Run models on datasets in this process; return why it failed."""
+def _run_and_report(*arguments: Any) -> str:
+    """Run models on datasets in this process; return why it failed, or an empty string."""
     try:
         _run_missing(*arguments)
     except Exception as error:
@@ -67,13 +67,14 @@ def _reason_of_failure(*arguments: Any) -> str:
 def _run_missing(
     models: Sequence[ModelFiles], datasets: Mapping[str, Path], predictions: Path,
     outputs: Sequence[str], config: InferenceConfig,
-    is_to_stop: Callable[[], bool], *, progress: bool = False,
+    should_stop: Callable[[], bool], *, progress: bool = False,
 ) -> None:  # fmt: skip
+    """Run each model on the datasets for which its outputs are missing or not current."""
     problems = ErrorCollector()
     identities = [model.digest() for model in models]
     runner = None
     for name, folder in datasets.items():
-        if runner is not None and is_to_stop():
+        if runner is not None and should_stop():
             raise StoppedError("stopped as its time is nearly over", file=f"dataset '{name}'")
         with problems.collected():
             start = time.perf_counter()

@@ -44,14 +44,14 @@ BLOCK = 2048  # rows that are written or summed at a time
 
 
 class Blocks:
-    """Regroup the rows of batches into blocks of `BLOCK` rows."""
+    """Regroups the rows of batches into blocks of `BLOCK` rows, of one or several arrays."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Rows, ...]] = []
         self._n = 0
 
     def add(self, *arrays: Rows) -> Iterator[tuple[Rows, ...]]:
-        """Add rows and yield the blocks that are complete."""
+        """Add the next rows of each array, and yield the blocks that are complete."""
         self._parts.append(arrays)
         self._n += len(arrays[0])
         while self._n >= BLOCK:
@@ -63,6 +63,7 @@ class Blocks:
             yield self._take(self._n)
 
     def _take(self, n: int) -> tuple[Rows, ...]:
+        """Remove and return the first n rows of each array."""
         joined = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
         self._parts = [tuple(array[n:] for array in joined)]
         self._n -= n
@@ -71,7 +72,7 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class ForwardBatch:
-    """A model's results for consecutive datapoints."""
+    """A model's logits and features for consecutive datapoints, and their labels."""
 
     start: int  # index of the first datapoint
     labels: npt.NDArray[np.int16]
@@ -80,7 +81,7 @@ class ForwardBatch:
 
 
 class Writer(ABC):
-    """Takes one output of a forward pass; one that keeps it in memory has nothing to finish."""
+    """Base class of what takes the batches of a forward pass, and writes or keeps one output."""
 
     needs_features = False
 
@@ -89,14 +90,14 @@ class Writer(ABC):
         """Process the next batch; batches arrive in dataset order, each once."""
 
     def finish(self) -> None:  # noqa: B027
-        """Write the file; called once, after the last batch."""
+        """Write the file, if there is one; called once, after the last batch."""
 
     def discard(self) -> None:  # noqa: B027
         """Remove what has been written so far; called instead of `finish` if the pass fails."""
 
 
 class FeatureWriter(Writer):
-    """Keeps the features of n datapoints in memory, or what a function makes of them."""
+    """Keeps in memory the features of n datapoints, or what a function computes of them."""
 
     needs_features = True
 
@@ -114,14 +115,14 @@ class FeatureWriter(Writer):
 
 
 class FileWriter(Writer):
-    """Writes one file."""
+    """Base class of writers of one file, with the provenance as its metadata."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
         self._path, self._metadata = path, metadata
 
 
 class PredictionWriter(FileWriter):
-    """Collect predicted classes and confidences, and write the prediction file."""
+    """Collects predicted classes and their probabilities, and writes the prediction file."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str]) -> None:
         super().__init__(path, metadata)
@@ -171,7 +172,7 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class FeatureStatistics:
-    """Statistics of one model's pass over one dataset: of features, and of the softmax P."""
+    """Statistics of a model on a dataset: means, covariance of features, Gram matrix of softmax."""
 
     n: int  # datapoints
     feature_mean: Array  # shape (n_features,)
@@ -181,7 +182,7 @@ class FeatureStatistics:
 
 
 class RunningStatistics:
-    """Accumulate statistics over rows by the pairwise update of Chan, Golub & LeVeque (1983).
+    """Accumulates `FeatureStatistics` by the pairwise update of Chan, Golub & LeVeque (1983).
 
     It avoids the cancellation that plain sums of squares suffer from.
     """
@@ -190,7 +191,7 @@ class RunningStatistics:
         self._n = 0
 
     def add(self, features: npt.NDArray[np.float32], softmax: Array) -> None:
-        """Add datapoints."""
+        """Add the features and softmax values of datapoints, a row each."""
         wide, p = features.astype(np.float64), softmax
         mean = wide.mean(axis=0)
         wide -= mean
@@ -227,7 +228,7 @@ def read_statistics(path: str | os.PathLike[str]) -> tuple[FeatureStatistics, di
 
 
 class StatisticsWriter(FileWriter):
-    """Accumulate statistics of features and softmax, without keeping either."""
+    """Accumulates statistics of features and softmax, and writes them; keeps neither."""
 
     needs_features = True
 
@@ -255,7 +256,7 @@ _VECTORS = {"logits": "scores before the softmax", "features": "input of the las
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector per datapoint of one model's pass over one dataset, in dataset order."""
+    """Logits or features of a model on a dataset: a vector per datapoint, in dataset order."""
 
     index: npt.NDArray[np.int32]  # positions in the dataset
     values: npt.NDArray[np.float32]  # shape (n, width): logits or features
@@ -281,7 +282,7 @@ def read_vectors(path: str | os.PathLike[str], name: str) -> Vectors:
 
 
 class VectorWriter(FileWriter):
-    """Write one float32 vector per datapoint, one row group of a Parquet file at a time."""
+    """Writes logits or features to a Parquet file, one row group at a time."""
 
     def __init__(self, path: Path, metadata: Mapping[str, str], name: str) -> None:
         super().__init__(path, metadata)
@@ -294,12 +295,12 @@ class VectorWriter(FileWriter):
         vectors = batch.features if self.needs_features else batch.logits
         assert vectors is not None
         for (rows,) in self._blocks.add(vectors):
-            self._write(rows)
+            self._write_rows(rows)
 
     def finish(self) -> None:
         """Write the remaining rows, and move the file to its final name."""
         for (rows,) in self._blocks.rest():
-            self._write(rows)
+            self._write_rows(rows)
         self._open.close()
 
     def discard(self) -> None:
@@ -307,7 +308,7 @@ class VectorWriter(FileWriter):
         # As if an exception had left the block of `atomic_file`.
         self._open.__exit__(InterruptedError, InterruptedError(), None)
 
-    def _write(self, rows: Rows) -> None:
+    def _write_rows(self, rows: Rows) -> None:
         width = rows.shape[1]
         schema = _vector_schema(self._name, width)
         if self._parquet is None:
@@ -331,6 +332,6 @@ _WRITERS: dict[str, Callable[..., FileWriter]] = {
 def build_writers(
     files: Mapping[str, Path], metadata: Mapping[str, str], n_top: int = N_TOP
 ) -> list[Writer]:
-    """Build the writers of the requested outputs."""
+    """Build a writer for each output, given the outputs' files by name."""
     options = {"top": {"n_top": n_top}}
     return [_WRITERS[name](path, metadata, **options.get(name, {})) for name, path in files.items()]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from matcheval.datasets.dataset import Dataset, MadeImages, image_shape, release
+from matcheval.datasets.dataset import Dataset, MadeImages, release, stored_shape
 from matcheval.datasets.decoding import array_image
 from matcheval.errors import InputError
 from matcheval.models.transforms import Geometry
@@ -29,7 +29,7 @@ class Reader(Protocol):
 
 
 class ArrayReader:
-    """Read the images of a dataset that is stored as an array, unchanged."""
+    """Reads the images of a dataset that is stored as an array, unchanged."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._images = dataset.pixels
@@ -42,23 +42,23 @@ class ArrayReader:
 
 
 class _ThreadedReader:
-    """Reads images on threads, several at a time, and resizes and crops them."""
+    """Base class of readers that read, resize and crop images on threads, several at a time."""
 
     def __init__(self, dataset: Dataset, geometry: Geometry, n_threads: int) -> None:
         self._dataset, self._geometry, self._n_threads = dataset, geometry, n_threads
         self._is_resized = geometry.resize != "none"
-        self.shape = (*geometry.crop, 3) if self._is_resized else image_shape(dataset)
+        self.shape = (*geometry.crop, 3) if self._is_resized else stored_shape(dataset)
         self._pool = ThreadPoolExecutor(n_threads, thread_name_prefix="images")
 
 
 class DecodingReader(_ThreadedReader):
-    """Decode images; Pillow releases Python's global lock."""
+    """Decodes images on threads; Pillow releases Python's global lock."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Decode, resize and crop images."""
         dataset = self._dataset
 
-        def fill(row: int) -> None:
+        def decode(row: int) -> None:
             pixels = np.asarray(self._geometry.apply(dataset.image(start + row)))
             if pixels.shape != self.shape:
                 size, first = (f"{shape[0]} × {shape[1]}" for shape in (pixels.shape, self.shape))
@@ -68,12 +68,12 @@ class DecodingReader(_ThreadedReader):
                 raise InputError(problem, file=dataset.name, remedy=remedy)
             out[row] = pixels
 
-        list(self._pool.map(fill, range(stop - start)))
+        list(self._pool.map(decode, range(stop - start)))
         release(dataset.images)
 
 
 class MakingReader(_ThreadedReader):
-    """Make images when they are read."""
+    """Computes the images of a dataset of `MadeImages` on threads."""
 
     def read(self, start: int, stop: int, out: npt.NDArray[np.uint8]) -> None:
         """Make, resize and crop images."""
@@ -81,7 +81,7 @@ class MakingReader(_ThreadedReader):
         assert isinstance(images, MadeImages), self._dataset.name
         step = min(images.per_block, -(-len(out) // self._n_threads))
 
-        def fill(first: int) -> None:
+        def make(first: int) -> None:
             last = min(first + step, len(out))
             made = images[start + first : start + last]
             if not self._is_resized:
@@ -90,7 +90,7 @@ class MakingReader(_ThreadedReader):
             for row, pixels in enumerate(made, first):
                 out[row] = np.asarray(self._geometry.apply(array_image(pixels, largest)))
 
-        list(self._pool.map(fill, range(0, len(out), step)))
+        list(self._pool.map(make, range(0, len(out), step)))
 
 
 ORIENTATIONS = 4
@@ -102,7 +102,7 @@ def quarter_turns(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 class RotatedReader:
-    """Reads image i // 4 of a source, rotated counter-clockwise by i % 4 quarter turns, as i."""
+    """Reads a source's images in four orientations: image i is i // 4, turned by i % 4 · 90°."""
 
     def __init__(self, reader: Reader, name: str) -> None:
         height, width, _ = reader.shape
@@ -135,14 +135,14 @@ class _Buffer:
     copied: Any = None
 
 
-def feed(
+def read_batches(
     reader: Reader,
     n_images: int,
     batch_size: int,
     device: torch.device,
     dtype: torch.dtype = torch.uint8,
 ) -> Iterator[tuple[int, Tensor]]:
-    """Yield batches of pixels on a device."""
+    """Yield the start and pixels of each batch, on a device; further batches are read meanwhile."""
     cuda = device.type == "cuda"
     size = min(batch_size, n_images)
     buffers = [

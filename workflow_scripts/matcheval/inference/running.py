@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.dataset import Dataset, stored_shape
 from matcheval.datasets.folders import read_dataset, read_description
 from matcheval.errors import ErrorCollector, InputError
 from matcheval.inference import INFERENCE_VERSION, readers
@@ -18,7 +18,7 @@ from matcheval.inference.settings import InferenceConfig
 from matcheval.inference.store import INPUTS_KEY, ModelFiles, Task
 from matcheval.io.provenance import software_versions
 from matcheval.models.loading import LoadedModel, load_model
-from matcheval.models.published import distribution
+from matcheval.models.published import package_name
 from matcheval.models.rows import PUBLISHED, ModelSource
 from matcheval.models.transforms import Geometry
 
@@ -33,7 +33,7 @@ class ModelRunner:
         self._loaded: dict[str, tuple[object, LoadedModel, ForwardModel]] = {}
 
     def run(self, name: str, folder: Path, tasks: Sequence[Task]) -> None:
-        """Run models on the dataset in a folder, a pass per geometry, and write their outputs."""
+        """Run models on the dataset in a folder, one pass per geometry, and write their outputs."""
         built = read_description(folder)["name"]
         if name != built:
             remedy = "Give the name it was built with, or build it again"
@@ -69,15 +69,15 @@ class ModelRunner:
         run_inference(passes, source, rotated, self._config, progress=self._progress)
 
     def _load(self, files: ModelFiles, dataset: Dataset) -> tuple[LoadedModel, ForwardModel]:
-        """Return a loaded model; load it again only for a dataset of other images or classes."""
-        name, fits = files.source.name, [dataset.n_classes, dataset.classes]
+        """Return a loaded model; load it again only for a dataset with other images or classes."""
+        name, requirements = files.source.name, [dataset.n_classes, dataset.classes]
         if files.source.kind not in PUBLISHED:  # these accept images of all sizes
-            fits += [dataset.stored, image_shape(dataset), dataset.max_value]
-        if name not in self._loaded or self._loaded[name][0] != fits:
+            requirements += [dataset.stored, stored_shape(dataset), dataset.max_value]
+        if name not in self._loaded or self._loaded[name][0] != requirements:
             self._loaded.pop(name, None)
             loaded = load_model(files.source, files.weights, dataset, self._config.device)
             model = ForwardModel(name, loaded.module, loaded.transform, self._config)
-            self._loaded[name] = fits, loaded, model
+            self._loaded[name] = requirements, loaded, model
         return self._loaded[name][1:]
 
     def _writers(self, task: Task, loaded: LoadedModel, dataset: Dataset) -> list[Writer]:
@@ -91,7 +91,7 @@ def provenance(
     """Describe how an output was computed; without dates, so that files are reproducible."""
     resized = loaded.transform.geometry.resize != "none"
     packages = ["numpy", "torch"]
-    packages += [distribution(model.kind)] if model.kind in PUBLISHED else []
+    packages += [package_name(model.kind)] if model.kind in PUBLISHED else []
     packages += ["pillow"] if resized else []
     return {
         "model": model.name,
@@ -110,7 +110,7 @@ def provenance(
 
 
 def open_reader(dataset: Dataset, geometry: Geometry, n_threads: int) -> readers.Reader:
-    """Choose the source of the pixels; it does not affect the results."""
+    """Return a reader of a dataset's images, resized and cropped; all readers give equal pixels."""
     was_cropped = dataset.provenance.get("recipe", {}).get("side") is not None
     if was_cropped and dataset.image_shape[:2] == geometry.crop:  # before they were corrupted
         geometry = Geometry()

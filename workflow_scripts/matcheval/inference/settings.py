@@ -44,7 +44,7 @@ class InferenceConfig:
 
 
 def deciding(config: "InferenceConfig | InferenceSettings") -> dict[str, Any]:
-    """Return the settings that predictions depend on."""
+    """Return the settings that predictions depend on, by name: those in `DECIDING`."""
     return {key: getattr(config, key) for key in DECIDING}
 
 
@@ -73,7 +73,7 @@ class InferenceSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _tf32_is_for_cuda(self) -> "InferenceSettings":
+    def _check_tf32_device(self) -> "InferenceSettings":
         if self.precision == "tf32" and self.device in ("cpu", "mps"):
             problem = f"precision: device {self.device} has no tf32. Use fp32, or device cuda"
             raise ValueError(problem)
@@ -86,7 +86,7 @@ class InferenceSettings(Settings):
 
     @property
     def machine_options(self) -> str:
-        """Command-line option of `predict_datasets` for the batch size."""
+        """The batch size as an option of the command line of `predict_datasets`."""
         return f"--batch-size {self.batch_size}"
 
 
@@ -99,7 +99,7 @@ class InferencePlan:
 
     @property
     def weights_urls(self) -> dict[str, str]:
-        """URLs from which weights are downloaded, by file name."""
+        """URLs of the weights that are downloaded, by the name of their file."""
         return {model.file_name: model.url for model in self.published.values() if model.url}
 
     def geometry(self, model: str) -> Geometry:
@@ -109,7 +109,7 @@ class InferencePlan:
         return Transform.from_json(self.published[model].transform).geometry
 
     def batches(self, models: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Group models into jobs: a model is run alone, or with others that share its transform."""
+        """Return the models of each job, by its name: one, or several that share a transform."""
         by_geometry: dict[str, list[str]] = {}
         batches: dict[str, tuple[str, ...]] = {}
         size = self.settings.models_per_job

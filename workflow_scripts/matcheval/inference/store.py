@@ -41,7 +41,7 @@ class ModelFiles:
     weights: Path | None
 
     def digest(self) -> str:
-        """Return a digest of the model's description, code and weights."""
+        """Compute a digest of the model's description, code and weights."""
         # The place of the user's file does not matter, its weights do.
         source, file = self.source, self.source.own_weights
         source = replace(source, source=source.source.removesuffix(file))
@@ -58,21 +58,21 @@ class ModelFiles:
 
 @dataclass(frozen=True)
 class Task:
-    """A model's results on a dataset that are to be computed."""
+    """Results of a model on a dataset to compute: the model, files to write, inputs' digest."""
 
     model: ModelFiles
     files: Mapping[str, Path]
     inputs: str
 
 
-def inputs_digest(model: str, dataset: Mapping[str, Any], deciding: Mapping[str, Any]) -> str:
-    """Return a digest of all that a model's results on a dataset depend on."""
-    images = [dataset[key] for key in ("sha256", "max_value", "classes", "stored")]
-    return digest_of([INFERENCE_VERSION, model, images, deciding])
+def inputs_digest(model: str, description: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Compute a digest of a model's digest, a dataset's description and the deciding settings."""
+    images = [description[key] for key in ("sha256", "max_value", "classes", "stored")]
+    return digest_of([INFERENCE_VERSION, model, images, settings])
 
 
 def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
-    """Whether results are complete, readable and computed from the given inputs."""
+    """Whether result files are readable, come from these inputs, and keep enough top classes."""
     try:
         if any(recorded_inputs(path) != inputs for path in files.values()):
             return False
@@ -86,7 +86,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
 
 
 def recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs in the metadata of a file; None if it is missing or damaged."""
+    """Return the digest of inputs that a file records; None if it is missing or damaged."""
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:
@@ -99,10 +99,10 @@ def recorded_inputs(path: Path) -> str | None:
 def output_files(
     folder: str | Path, dataset: str, model: str, outputs: Sequence[str]
 ) -> dict[str, Path]:
-    """Return the files of a model's results on a dataset, the predictions last."""
+    """Return the files of a model's results on a dataset, by output, the predictions last."""
     return files_at(f"{folder}/{dataset}/{model}", outputs)
 
 
 def files_at(stem: str, outputs: Sequence[str]) -> dict[str, Path]:
-    """Return the files of a model's results on a dataset by their path without suffix."""
+    """Return each output's file, the predictions last: `stem` with the output's suffix."""
     return {name: Path(stem + OUTPUT_SUFFIXES[name]) for name in (*outputs, "predictions")}

@@ -20,13 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
-from matcheval.datasets.published import rows_of, writers
+from matcheval.datasets.published import digits_rows, writers
 from matcheval.errors import InputError, listed
 from matcheval.health import find_snakefile
 from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
-from matcheval.study.checks import check_custom_images, open_samples
+from matcheval.study.checks import check_custom_files, open_samples
 from matcheval.study.configuration import load_study
 from matcheval.study.stored import check_shared_names
 
@@ -178,7 +178,7 @@ def write_study(
     check_shared_names(study)
     missing, opened = None, ""
     try:
-        check_custom_images(study)
+        check_custom_files(study)
         opened, warnings = open_samples(study)
         for text in warnings:
             LOGGER.warning("warning: %s", text)
@@ -221,8 +221,9 @@ def write_example(example: str, folder: Path) -> tuple[str, str]:
     """Write an example's images or predictions; return the folders or patterns of both sets."""
     known, new = folder / "known-writers", folder / "new-writers"
     if example == "images":
-        _write_example_images(known, np.sort(np.concatenate([rows_of("train"), rows_of("known")])))
-        _write_example_images(new, rows_of("new-writers"))
+        rows = np.concatenate([digits_rows("train"), digits_rows("known")])
+        _write_example_images(known, np.sort(rows))
+        _write_example_images(new, digits_rows("new-writers"))
         return str(known), str(new)
     _write_example_predictions(known, new)
     return f"{known}/{MODEL}.csv", f"{new}/{MODEL}.csv"
@@ -237,7 +238,7 @@ def _write_example_predictions(known_writers: Path, new_writers: Path) -> None:
     from sklearn.naive_bayes import GaussianNB
 
     scans, labels = load_digits(return_X_y=True)
-    train = rows_of("train")
+    train = digits_rows("train")
     for name, classifier in {  # whose confidences are rarely equal
         "logistic-regression": LogisticRegression(C=0.01, max_iter=1000),
         "naive-bayes": GaussianNB(var_smoothing=1.0),
@@ -245,7 +246,7 @@ def _write_example_predictions(known_writers: Path, new_writers: Path) -> None:
     }.items():
         classifier.fit(scans[train], labels[train])
         for folder, part in ((known_writers, "known"), (new_writers, "new-writers")):
-            rows = rows_of(part)
+            rows = digits_rows(part)
             scores = classifier.predict_proba(scans[rows])
             predictions = pd.DataFrame({
                 "label": labels[rows], "prediction": scores.argmax(axis=1),

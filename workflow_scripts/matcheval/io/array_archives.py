@@ -23,7 +23,7 @@ UNREADABLE = (
 
 
 def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
-    """Read the header of an array in `.npy` format; the file is left at the first value."""
+    """Return the shape and dtype in a `.npy` header; leave the file at the first value."""
     version = np.lib.format.read_magic(file)
     formats = np.lib.format
     read = formats.read_array_header_1_0 if version == (1, 0) else formats.read_array_header_2_0
@@ -32,7 +32,7 @@ def read_header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
-    """Write an `.npz` file atomically, with the digest of its bytes."""
+    """Write arrays to an `.npz` file atomically, with the file's own SHA-256 in its comment."""
     with atomic_file(path) as partial:
         with partial.open("wb") as stream:
             np.savez(stream, **arrays)
@@ -47,18 +47,18 @@ _OF_OBJECTS = (
 
 def array_names(path: Path) -> list[str]:
     """Return the names of the arrays of an `.npz` file."""
-    with _opened(path) as archive:
+    with _open_archive(path) as archive:
         return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
 def read_arrays(path: Path, names: Collection[str]) -> dict[str, npt.NDArray[Any]]:
-    """Read arrays of numbers or text from an `.npz` file, and leave the others unread."""
+    """Read those of the named arrays that an `.npz` file has; the others are not loaded."""
     wanted = filter(names.__contains__, array_names(path))
     return {name: read_array(member_stream(path, name), path, name) for name in wanted}
 
 
 def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.NDArray[Any]:
-    """Read one array of NumPy's format, of a file or of an array in it; no pickled objects."""
+    """Read an array in `.npy` format from a stream; refuse pickled objects and damaged text."""
     try:
         array: npt.NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
     except UNREADABLE as error:
@@ -69,8 +69,8 @@ def read_array(stream: IO[bytes], path: Path, field: str | None = None) -> npt.N
 
 
 def member_stream(path: Path, name: str) -> IO[bytes]:
-    """Return the content of one array of an `.npz` file, verified by its checksum."""
-    with _opened(path) as archive:
+    """Return one array of an `.npz` file as a stream of its bytes, checked for damage."""
+    with _open_archive(path) as archive:
         try:
             member = archive.getinfo(f"{name}.npy")
             check_unpacked(member.compress_size, member.file_size, path, name)
@@ -84,7 +84,7 @@ def member_stream(path: Path, name: str) -> IO[bytes]:
 
 
 def check_text(array: npt.NDArray[Any], file: object, field: object = None) -> npt.NDArray[Any]:
-    """Return an array, if its text is such that Python can read it."""
+    """Return an array unchanged; refuse text with code points beyond Unicode."""
     if array.dtype.kind == "U" and array.size:
         codes = np.frombuffer(array.tobytes(), np.dtype("u4").newbyteorder(array.dtype.byteorder))
         if codes.size and codes.max() > _MAX_CODE_POINT:
@@ -92,6 +92,6 @@ def check_text(array: npt.NDArray[Any], file: object, field: object = None) -> n
     return array
 
 
-def _opened(path: Path) -> zipfile.ZipFile:
+def _open_archive(path: Path) -> zipfile.ZipFile:
     with readable(path, "a readable .npz file", Exception):  # as above
         return zipfile.ZipFile(path)

@@ -23,7 +23,7 @@ _DECIMAL_COMMA = r"^\s*[+-]?(\d+|\d*,\d+)([eE][+-]?\d+)?\s*$"
 
 
 def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, list[str]]":
-    """Read a table, and say what differs from commas, UTF-8 and decimal points.
+    """Read a CSV-like table; also return which other separator, encoding or decimal mark it has.
 
     With `as_text`, all cells are text as it is written, 00000 and 1.0, too.
     """
@@ -37,14 +37,14 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
         if b"\0" in head and encoding != "utf-16":
             raise ValueError("it holds a NUL")
         lines = head.decode(encoding, "replace").lstrip("\ufeff").splitlines()
-        above = _lines_above(lines)
-        separator = _separator(lines[above:][:1])
+        above = _count_lines_above_header(lines)
+        separator = _find_separator(lines[above:][:1])
         notes = [] if separator == "," or path.suffix.lower() == ".tsv" else [_NAMES[separator]]
         try:
-            table = _read(path, separator, encoding, above)
+            table = _read_with_pyarrow(path, separator, encoding, above)
         except UnicodeDecodeError:
             encoding = _SPREADSHEET
-            table = _read(path, separator, encoding, above)
+            table = _read_with_pyarrow(path, separator, encoding, above)
         if encoding in ("utf-16", _SPREADSHEET):
             notes.append("UTF-16" if encoding == "utf-16" else "Latin-1")
         has_points = any(pa.types.is_floating(column.type) for column in table.columns)
@@ -53,17 +53,17 @@ def read_delimited(path: Path, *, as_text: bool = False) -> "tuple[pa.Table, lis
         if commas and (is_sure or not has_points):
             _check_no_thousands(table, path)
             notes.append("decimal commas")
-            table = _read(path, separator, encoding, above, decimal_point=",")
+            table = _read_with_pyarrow(path, separator, encoding, above, decimal_point=",")
         if as_text:
             texts = dict.fromkeys(table.schema.names, pa.string())
-            table = _read(path, separator, encoding, above, column_types=texts)
+            table = _read_with_pyarrow(path, separator, encoding, above, column_types=texts)
     # NumPy's `savetxt` writes the header as a comment.
     names = [name.removeprefix("# ").strip() for name in table.schema.names]
-    return unmarked_table(table.rename_columns(names)), notes
+    return unescape_formulas(table.rename_columns(names)), notes
 
 
-def _lines_above(lines: list[str]) -> int:
-    """Count the lines above the header: Excel's `sep=`, and comments but NumPy's, the header."""
+def _count_lines_above_header(lines: list[str]) -> int:
+    """Count the lines above the header: Excel's `sep=;`, and `#` comments other than the header."""
     if lines and re.fullmatch('"?sep=.?"?', lines[0]):
         return 1
     n = next((at for at, line in enumerate(lines) if not line.startswith("#")), 0)
@@ -75,7 +75,7 @@ def _lines_above(lines: list[str]) -> int:
 
 
 def _check_no_thousands(table: "pa.Table", path: Path) -> None:
-    """Refuse whole numbers of which some have a comma before three digits: 12 and 1,140."""
+    """Refuse columns where only some numbers have a comma before three digits: 12 and 1,140."""
     import pyarrow as pa
 
     for name, column in zip(table.schema.names, table.columns, strict=True):
@@ -90,13 +90,15 @@ def _check_no_thousands(table: "pa.Table", path: Path) -> None:
             )  # fmt: skip
 
 
-def _separator(first: list[str]) -> str:
-    """Return the separator that the first line has most of."""
-    return max(_NAMES, key=lambda separator: len(next(csv.reader(first, delimiter=separator), [])))
+def _find_separator(header: list[str]) -> str:
+    """Return the separator that splits the header into the most cells."""
+    return max(_NAMES, key=lambda separator: len(next(csv.reader(header, delimiter=separator), [])))
 
 
-def _read(path: Path, separator: str, encoding: str, skip_rows: int, **options: Any) -> "pa.Table":
-    """Read the columns; other encodings raise `UnicodeDecodeError`."""
+def _read_with_pyarrow(
+    path: Path, separator: str, encoding: str, skip_rows: int, **options: Any
+) -> "pa.Table":
+    """Read a CSV file with PyArrow; raise `UnicodeDecodeError` if the encoding is wrong."""
     import pyarrow as pa
     import pyarrow.csv as pa_csv
 
@@ -116,7 +118,7 @@ def _read(path: Path, separator: str, encoding: str, skip_rows: int, **options: 
 
 
 def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
-    """Whether all texts of a column are numbers, of which some have a decimal comma."""
+    """Whether a column of texts holds only numbers, of which some have a decimal comma."""
     import pyarrow as pa
 
     if not pa.types.is_string(column.type):
@@ -132,7 +134,7 @@ def _has_decimal_commas(column: "pa.ChunkedArray") -> bool:
 
 
 def check_has_header(table: "pa.Table", path: Path) -> None:
-    """Refuse a table whose first line holds numbers in place of names."""
+    """Refuse a table whose first line holds data, not names, or that has two header lines."""
     names = table.schema.names
     are_numbers = names and all(is_number(name) for name in names)
     cells = names[0].split() if len(names) == 1 else []
@@ -153,7 +155,7 @@ def check_has_header(table: "pa.Table", path: Path) -> None:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as Python writes it."""
+    """Whether Python's `float` can parse a text."""
     try:
         float(text)
     except ValueError:
@@ -169,38 +171,38 @@ def is_number(text: str) -> bool:
 _START = r"('*(?:[+\-@\t\r]|=(?:$|[^ ]| (?:$|[^A-Z]|[A-Z]+[^A-Z]))))"
 
 
-def marked(text: str) -> str:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula."""
+def escape_formula(text: str) -> str:
+    """Put an apostrophe before a text that a spreadsheet would run as a formula."""
     return re.sub(rf"\A{_START}", r"'\1", text)
 
 
-def unmarked(text: str) -> str:
-    """Take off the apostrophe that `marked` has put before a text."""
+def unescape_formula(text: str) -> str:
+    """Remove the apostrophe that `escape_formula` puts before a text."""
     return re.sub(rf"\A'{_START}", r"\1", text) if text.startswith("'") else text
 
 
-def marked_table(table: "pa.Table") -> "pa.Table":
-    """Mark the texts of a table; numbers stay."""
-    return _replaced(table, rf"\A{_START}", r"'\1")
+def escape_formulas(table: "pa.Table") -> "pa.Table":
+    """Apply `escape_formula` to all texts of a table."""
+    return _replace_in_texts(table, rf"\A{_START}", r"'\1")
 
 
-def unmarked_table(table: "pa.Table") -> "pa.Table":
-    """Take off the marks of a table's texts."""
-    return _replaced(table, rf"\A'{_START}", r"\1")
+def unescape_formulas(table: "pa.Table") -> "pa.Table":
+    """Apply `unescape_formula` to all texts of a table."""
+    return _replace_in_texts(table, rf"\A'{_START}", r"\1")
 
 
-def marked_frame(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Mark the texts of a data frame; numbers stay."""
-    return frame.map(lambda cell: marked(cell) if isinstance(cell, str) else cell)
+def escape_frame_formulas(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Apply `escape_formula` to all texts of a data frame."""
+    return frame.map(lambda cell: escape_formula(cell) if isinstance(cell, str) else cell)
 
 
-def _replaced(table: "pa.Table", pattern: str, by: str) -> "pa.Table":
+def _replace_in_texts(table: "pa.Table", pattern: str, replacement: str) -> "pa.Table":
     import pyarrow as pa
 
     for at, field in enumerate(table.schema):
         if pa.types.is_string(field.type):
             import pyarrow.compute as pc  # not for numbers alone: it is slow to import
 
-            column = pc.replace_substring_regex(table.column(at), pattern, by)
+            column = pc.replace_substring_regex(table.column(at), pattern, replacement)
             table = table.set_column(at, field, column)
     return table

@@ -25,7 +25,7 @@ _MAX_NAME = 255  # bytes of a file's name, on all usual file systems
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file atomically: to a temporary file beside it, renamed once the block succeeds."""
+    """Write a file atomically: yield a temporary path beside it; rename it after the block."""
     final = Path(path)
     check_place(final)
     prefix = _partial_prefix()
@@ -36,9 +36,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         with disk_errors(final):
             yield partial
-            _to_disk(partial)
+            _sync_to_disk(partial)
             partial.replace(final)
-            _to_disk(final.parent)
+            _sync_to_disk(final.parent)
     except BaseException:
         with suppress(OSError):  # of a folder that became read-only; the next writer deletes it
             partial.unlink(missing_ok=True)
@@ -50,7 +50,7 @@ def _partial_prefix() -> str:
 
 
 def check_place(path: Path) -> None:
-    """Create the folder that a file is to be in, and check that there can be such a file."""
+    """Create the parent folder of a file to be written; refuse folders and impossible names."""
     temporary = f"{_partial_prefix()}{os.getpid()}-{path.name}"
     try:
         if "\0" in str(path) or len(temporary.encode()) > _MAX_NAME:
@@ -72,22 +72,22 @@ _ELSEWHERE = "set 'results' to a folder on another disk; the results so far are 
 
 @contextmanager
 def disk_errors(path: Path, needed: int = 0, elsewhere: str = _ELSEWHERE) -> Iterator[None]:
-    """Turn a missing permission or a full disk into an `InputError` that says so."""
+    """Turn a missing permission or a full disk into an `InputError`; first check `needed` bytes."""
 
-    def full(why: str) -> InputError:
+    def disk_full_error(why: str) -> InputError:
         free = f"{shutil.disk_usage(path.parent).free:,} are free in {path.parent.resolve()}"
         problem = f"the disk is full: {why}, {free}"
         return InputError(problem, file=path, remedy=f"Free space, or {elsewhere}")
 
     if needed and needed > shutil.disk_usage(path.parent).free:
-        raise full(f"{needed:,} bytes are needed")
+        raise disk_full_error(f"{needed:,} bytes are needed")
     try:
         yield
     except PermissionError as error:
         raise InputError(f"cannot be written ({error.strerror})", file=path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise full(str(error.strerror)) from error
+            raise disk_full_error(str(error.strerror)) from error
         if path.name in str(error):  # of this file, or of a temporary one that ends in its name
             reason = os.strerror(error.errno) if error.errno else str(error)
             raise InputError(f"cannot be written ({reason})", file=path) from error
@@ -95,13 +95,13 @@ def disk_errors(path: Path, needed: int = 0, elsewhere: str = _ELSEWHERE) -> Ite
 
 
 def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
-    """Return all files below a folder, sorted; linked folders are followed, circles refused."""
+    """Return all files below a folder, sorted; follow linked folders, but refuse circular links."""
 
-    def refuse(error: OSError) -> None:
+    def raise_input_error(error: OSError) -> None:
         raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from error
 
     files = list[Path]()
-    for walked, folders, names in os.walk(folder, followlinks=True, onerror=refuse):
+    for walked, folders, names in os.walk(folder, followlinks=True, onerror=raise_input_error):
         place = Path(walked)
         if place.is_symlink():
             target = place.resolve()
@@ -126,7 +126,7 @@ def readable(
     missing: str = "no such file",
     remedy: str = "",
 ) -> Iterator[None]:
-    """Turn what reading raises into an `InputError`: that a file is missing, or is not `what`.
+    """Turn errors of reading a file into an `InputError`: that it is missing, or is not `what`.
 
     `errors` are those of the format, besides `OSError`, `ValueError` and `RecursionError`, which
     parsers of text raise for deeply nested brackets.
@@ -147,7 +147,7 @@ def readable(
 
 @contextmanager
 def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
-    """Let one process at a time write a file or folder; other processes wait."""
+    """Let one process at a time write a file or folder; yield whether this one had to wait."""
     from filelock import FileLock, Timeout  # imported here because few callers lock
 
     path = Path(path)
@@ -167,7 +167,7 @@ def file_lock(path: str | os.PathLike[str]) -> Iterator[bool]:
 
 
 def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem: str) -> str:
-    """Check that a file has one of the suffixes of known formats, and return its suffix."""
+    """Return a file's suffix in lower case; refuse it unless it is one of `suffixes`."""
     suffix, (*others, last) = Path(path).suffix.lower(), suffixes
     if suffix not in suffixes:
         remedy = f"Use {', '.join(others)} or {last}"
@@ -176,7 +176,7 @@ def check_format(path: str | os.PathLike[str], suffixes: Sequence[str], problem:
 
 
 def file_digest(path: Path, kind: str = "sha256") -> str:
-    """Compute a checksum of a file with constant memory."""
+    """Return the checksum of a file in hexadecimal; `kind` is the hash algorithm."""
     with path.open("rb") as file:
         return hashlib.file_digest(
             file, lambda: hashlib.new(kind, usedforsecurity=False)
@@ -184,13 +184,13 @@ def file_digest(path: Path, kind: str = "sha256") -> str:
 
 
 def file_states(files: Sequence[str]) -> list[tuple[int, int]]:
-    """Return size and modification time in nanoseconds of some of the user's files."""
+    """Return the size and modification time in nanoseconds of each file."""
     stats = [Path(file).stat() for file in files]
     return [(stat.st_size, stat.st_mtime_ns) for stat in stats]
 
 
-def _to_disk(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on the disk."""
+def _sync_to_disk(path: Path) -> None:
+    """Wait until the content of a file, or the entries of a folder, are on the disk."""
     if path.is_dir() and os.name == "nt":  # there, folders cannot be opened
         return
     descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -206,7 +206,7 @@ def _to_disk(path: Path) -> None:
 
 @cache
 def _process_namespace() -> int:
-    """Return the number of the namespace of process ids: containers of a host have their own."""
+    """Return the id of this process's PID namespace (containers have their own), or 0."""
     try:
         return Path("/proc/self/ns/pid").stat().st_ino
     except OSError:  # this system has no namespaces
@@ -214,7 +214,7 @@ def _process_namespace() -> int:
 
 
 def _is_running(pid: str) -> bool:
-    """Whether a process of this host runs; True where that cannot be determined."""
+    """Whether a process of this host is running; True where that cannot be determined."""
     if os.name == "nt":  # there, signal 0 is not a mere query
         return True
     try:
@@ -227,7 +227,7 @@ def _is_running(pid: str) -> bool:
 
 
 def check_is_file(path: Path) -> None:
-    """Check that a file is there."""
+    """Refuse a path that does not exist, or is not a file."""
     try:
         is_file = path.is_file()
     except (OSError, ValueError) as error:  # too long, a loop of links, a NUL in the name
@@ -266,7 +266,7 @@ BROKEN = (EOFError, zlib.error, lzma.LZMAError)
 
 
 def check_unpacked(packed: int, unpacked: int, file: object, field: object = None) -> None:
-    """Refuse what unpacks to many times its size."""
+    """Refuse content that unpacks to many times its packed size, beyond a limit."""
     if unpacked > max(_FREE_BYTES, _MAX_RATIO * packed):
         raise InputError(
             f"unpacks from {packed:,} to {unpacked:,} bytes, over {_MAX_RATIO} times as many",
@@ -276,7 +276,7 @@ def check_unpacked(packed: int, unpacked: int, file: object, field: object = Non
 
 
 def unpacked_chunks(path: Path) -> Iterator[bytes]:
-    """Unpack a compressed file, up to the limit."""
+    """Yield the content of a compressed file in parts; refuse it if it unpacks to too much."""
     with path.open("rb") as file:
         start = file.read(6)
     opener = next((open_ for magic, open_ in _OPENERS if start.startswith(magic)), None)
@@ -291,7 +291,7 @@ def unpacked_chunks(path: Path) -> Iterator[bytes]:
 
 
 def open_text(path: Path) -> IO[bytes]:
-    """Open a text file; it is unpacked if its name says that it is compressed."""
+    """Open a text file as bytes, unpacked if its suffix says that it is compressed."""
     if path.suffix.lower() not in COMPRESSED:
         return path.open("rb")
     return io.BytesIO(b"".join(unpacked_chunks(path)))

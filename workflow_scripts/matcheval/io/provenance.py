@@ -31,7 +31,7 @@ def software_versions(*packages: str) -> dict[str, str]:
 
 @cache
 def code_digest(*names: str) -> str:
-    """Compute a digest of the code of some modules and of all that they import, also indirectly.
+    """Digest the code of some modules and of all library modules that they import, directly or not.
 
     Rules have it as a parameter, so that an edit of the library repeats the jobs whose code imports
     the edited module: Snakemake itself tracks a rule's script, but not what the script imports.
@@ -40,16 +40,16 @@ def code_digest(*names: str) -> str:
     modules, pending = dict[str, str](), [name.partition(":")[0] for name in names]
     while pending:
         name = pending.pop()
-        if name not in modules and (file := _source(name)).is_file():
-            modules[name], imported = _parse(file.read_text(encoding="utf-8"))
+        if name not in modules and (file := _source_file(name)).is_file():
+            modules[name], imported = _parse_module(file.read_text(encoding="utf-8"))
             pending += [name.rpartition(".")[0], *imported]  # its package runs, too
     joined = "\n".join(f"{name} {code}" for name, code in sorted(modules.items()))
     return hashlib.sha256(joined.encode()).hexdigest()[:16]
 
 
 @cache
-def _parse(code: str) -> tuple[str, frozenset[str]]:
-    """Return code without what does not count, and the names in this library that it imports."""
+def _parse_module(code: str) -> tuple[str, frozenset[str]]:
+    """Return a module's code as text, without docstrings, and which library modules it imports."""
     tree = ast.parse(code)
     tree.body = [
         node
@@ -70,14 +70,14 @@ def _parse(code: str) -> tuple[str, frozenset[str]]:
     return ast.dump(tree), frozenset(n for n in imported if n.split(".")[0] == PACKAGE)
 
 
-def _source(name: str) -> Path:
+def _source_file(name: str) -> Path:
     path = _SCRIPTS.joinpath(*name.split("."))
     package = path / "__init__.py"  # a folder without it is left of an earlier version
     return package if package.is_file() else path.with_suffix(".py")
 
 
 class CodeDigests:
-    """Computes `code_digest`, or remembers it in a file as long as no source file changes.
+    """Caches `code_digest` in a file, as long as no source file changes.
 
     To parse the source files takes a second, to read them a twentieth of it.
     """
@@ -87,27 +87,27 @@ class CodeDigests:
         self._is_saved = True
 
     def __call__(self, *names: str) -> str:
-        """Return the digest of the code that begins with some names, as for `code_digest`."""
+        """Return `code_digest` of modules or functions; compute it only if it is not yet known."""
         key = " ".join(names)
-        if key not in self._known:
-            self._known[key] = code_digest(*names)
+        if key not in self._digests:
+            self._digests[key] = code_digest(*names)
             self._is_saved = False
-        return self._known[key]
+        return self._digests[key]
 
     def save(self) -> None:
-        """Write the digests, if there are new ones."""
+        """Write the digests to the file if some were computed."""
         if self._is_saved:
             return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             with atomic_file(self._file) as path:
-                path.write_text(json.dumps({"sources": self.sources, "digests": self._known}))
+                path.write_text(json.dumps({"sources": self.sources, "digests": self._digests}))
         except (OSError, InputError) as error:  # they are computed again
             logging.info("digests of code are not kept: %s", error)
         self._is_saved = True
 
     @cached_property
-    def _known(self) -> dict[str, str]:
+    def _digests(self) -> dict[str, str]:
         try:
             kept = json.loads(self._file.read_bytes())
             same = kept["sources"] == self.sources
@@ -146,35 +146,35 @@ KEPT = ".kept"  # of a study: results of its own that are kept
 
 
 def publish(kept: Path, declared: Path) -> None:
-    """Make a declared output a link to a kept file."""
+    """Replace a declared output by a relative link to a kept file."""
     declared.parent.mkdir(parents=True, exist_ok=True)
     declared.unlink(missing_ok=True)
     declared.symlink_to(os.path.relpath(kept, declared.parent))
 
 
 def origin_of(key: str, reads: Sequence[Path]) -> str:
-    """Return a digest of settings (`key`) and of the contents of the files that are read."""
+    """Return a digest of settings (`key`) and of the contents of input files (`reads`)."""
     return digest_of([key, [file_digest(file) for file in reads]])
 
 
 def is_made_from(files: Sequence[Path], origin: str) -> bool:
-    """Whether files are as they were when they were made from an origin."""
+    """Whether files are unchanged since `record_origin` recorded this origin for them."""
     try:
-        recorded = json.loads(_mark(files).read_bytes())
-        return bool(recorded == _state(files, origin))
+        recorded = json.loads(_origin_file(files).read_bytes())
+        return bool(recorded == _origin_record(files, origin))
     except (OSError, ValueError):  # a file or the mark is missing or damaged
         return False
 
 
 def record_origin(files: Sequence[Path], origin: str) -> None:
-    """Record what files were made from, beside them."""
-    with atomic_file(_mark(files)) as partial:
-        partial.write_text(json.dumps(_state(files, origin)), encoding="utf-8")
+    """Write what files were made from, and their SHA-256, into a hidden file beside the first."""
+    with atomic_file(_origin_file(files)) as partial:
+        partial.write_text(json.dumps(_origin_record(files, origin)), encoding="utf-8")
 
 
-def _mark(files: Sequence[Path]) -> Path:
+def _origin_file(files: Sequence[Path]) -> Path:
     return files[0].with_name(f".{files[0].name}.origin.json")
 
 
-def _state(files: Sequence[Path], origin: str) -> dict[str, object]:
+def _origin_record(files: Sequence[Path], origin: str) -> dict[str, object]:
     return {"origin": origin, "sha256": [file_digest(file) for file in files]}

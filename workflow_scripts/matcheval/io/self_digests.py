@@ -30,7 +30,7 @@ _KEPT = max(len(_MARK), len(DIGEST_KEY)) - 1  # bytes of a mark that a chunk may
 def enter_digest(path: Path) -> None:
     """Replace the zeros of `EMPTY_DIGEST` in a complete file by the file's SHA-256."""
     with path.open("r+b") as stream:
-        digest, recorded, _ = _scan(stream)
+        digest, recorded, _ = _scan_digests(stream)
         if [value for _, value in recorded] != [_ZEROS]:
             raise ValueError(f"{path}: {len(recorded)} places for a digest, not one")
         stream.seek(recorded[0][0])
@@ -38,16 +38,16 @@ def enter_digest(path: Path) -> None:
 
 
 def enter_digest_of_archive(path: Path) -> None:
-    """Give a zip archive, such as NumPy's and torch's, its digest in its comment."""
+    """Write the SHA-256 of a zip archive, such as an `.npz` file, into its comment."""
     with zipfile.ZipFile(path, "a") as archive:
         archive.comment = f"{DIGEST_KEY} {EMPTY_DIGEST}".encode()
     enter_digest(path)
 
 
 def verify_file(path: str | os.PathLike[str]) -> bool:
-    """Check a file against the digest that it contains."""
+    """Check a file against the SHA-256 that it contains; return False if it contains none."""
     with Path(path).open("rb") as stream:
-        digest, recorded, has_key = _scan(stream)
+        digest, recorded, has_key = _scan_digests(stream)
     if not recorded and not has_key:
         return False
     if not has_key or [value for _, value in recorded] != [digest]:
@@ -56,8 +56,8 @@ def verify_file(path: str | os.PathLike[str]) -> bool:
     return True
 
 
-def _scan(stream: IO[bytes]) -> tuple[bytes, list[tuple[int, bytes]], bool]:
-    """Return a file's digest, the recorded ones and their places, and if it has the key."""
+def _scan_digests(stream: IO[bytes]) -> tuple[bytes, list[tuple[int, bytes]], bool]:
+    """Return a file's digest, the recorded ones with their offsets, and whether it has the key."""
     digest, recorded, has_key = hashlib.sha256(), [], False
     pending, start = bytearray(), 0  # `start` is the position of `pending` in the file
     while chunk := stream.read(_CHUNK):
@@ -81,7 +81,7 @@ def _scan(stream: IO[bytes]) -> tuple[bytes, list[tuple[int, bytes]], bool]:
 
 
 def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, indent: int = 1) -> None:
-    """Write a JSON object atomically; the digest of the file is its last entry."""
+    """Write a JSON object atomically, with the file's SHA-256 as its last entry."""
     text = json.dumps({**values, DIGEST_KEY: EMPTY_DIGEST}, indent=indent, ensure_ascii=False)
     with atomic_file(path) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
@@ -89,7 +89,7 @@ def write_json(values: Mapping[str, Any], path: str | os.PathLike[str], *, inden
 
 
 def read_json(path: str | os.PathLike[str], *, remedy: str = DAMAGED) -> Any:
-    """Read a JSON file, and verify it if it contains its digest."""
+    """Read a JSON file; if it contains its SHA-256, verify and drop it."""
     with readable(path, "readable as JSON", remedy=remedy):
         verify_file(path)
         values = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -99,5 +99,5 @@ def read_json(path: str | os.PathLike[str], *, remedy: str = DAMAGED) -> Any:
 
 
 def digest_of(values: Any) -> str:
-    """Return a digest of JSON values."""
+    """Return the SHA-256 of values as JSON with sorted keys."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

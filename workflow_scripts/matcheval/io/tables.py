@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from matcheval.errors import InputError
-from matcheval.io.delimited_text import marked_table
+from matcheval.io.delimited_text import escape_formulas
 from matcheval.io.files import atomic_file, check_format, check_unpacked, readable
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
@@ -27,7 +27,7 @@ _NONE_SHOWN: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class Column:
-    """Declaration of a column."""
+    """Declaration of a table's column: its name, type, unit and meaning."""
 
     name: str
     type: pa.DataType
@@ -37,12 +37,12 @@ class Column:
     label: Callable[[Any], Any] | None = None  # names values for readers, in text tables
 
     def meaning_at(self, level: float = 0.95) -> str:
-        """Return what its values mean, for intervals of a level."""
+        """Return the column's meaning, with `{level}` replaced by the level of its intervals."""
         return self.meaning.replace("{level}", level_text(level))
 
 
 class TableSchema:
-    """Declaration of a table: files of numbers and text tables for readers derive from it.
+    """Declaration of a table: how its files are checked and written, and its text tables laid out.
 
     `name` is for messages. `shown` has the columns of its text table: by heading, how the values of
     a row are shown (`text_tables.lay_out`). Headings may hold values of the first row, and
@@ -73,7 +73,7 @@ class TableSchema:
         )
 
     def at_level(self, level: float) -> "TableSchema":
-        """Return the schema of a table with intervals of a level."""
+        """Return a copy of this schema for intervals of another level."""
         changed = copy(self)
         changed.level = level
         return changed
@@ -81,7 +81,7 @@ class TableSchema:
     def table(
         self, columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None
     ) -> pa.Table:
-        """Build a table of this schema from a sequence per column; `metadata` is provenance."""
+        """Build a table from a sequence per column, and check it; `metadata` is its provenance."""
         wrong = set(self.names) ^ set(columns)
         if wrong:
             raise InputError(f"columns {sorted(wrong)} are missing or not declared", file=self.name)
@@ -107,7 +107,7 @@ class TableSchema:
         return self.table({name: frame[name].to_list() for name in frame.columns})
 
     def text_columns(self, table: "pd.DataFrame") -> list[TextColumn]:
-        """Lay out a table of this schema for readers."""
+        """Lay out a data frame of this schema as a table for readers."""
         if callable(self.shown):
             return self.shown(table)
         rows = self.summary(table) if self.summary else table
@@ -144,13 +144,13 @@ class TableSchema:
                 partial.write_text(text + "".join(map(note.format, notes)), encoding="utf-8")
 
     def read(self, path: str | os.PathLike[str]) -> pa.Table:
-        """Read a Parquet table of this schema."""
+        """Read a Parquet file, and check that its columns are those of this schema."""
         table = read_parquet(path)
         self.check(table, path)
         return table
 
     def check(self, table: pa.Table, path: str | os.PathLike[str]) -> None:
-        """Check that the columns of a table that was read are those of this schema."""
+        """Refuse a table, read from `path`, whose columns differ from this schema's."""
         if table.schema.names != self.names or table.schema.types != self.arrow.types:
             raise InputError(
                 f"columns {table.schema.names} are not those of {self.name}",
@@ -160,7 +160,7 @@ class TableSchema:
 
 
 def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
-    """Read a Parquet file."""
+    """Read a Parquet file; verify the SHA-256 that it contains, if it does."""
     import pyarrow.parquet as pq
 
     what = "a readable Parquet file, perhaps truncated"
@@ -182,7 +182,7 @@ def read_parquet(path: str | os.PathLike[str]) -> pa.Table:
 
 
 def check_suffix(path: str | os.PathLike[str]) -> str:
-    """Check that tables can be written in the format of a file, and return its suffix."""
+    """Return a file's suffix in lower case; refuse it unless it is `.parquet` or `.csv`."""
     return check_format(path, (".parquet", ".csv"), "cannot write {} tables")
 
 
@@ -193,7 +193,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
             import pyarrow.csv as pa_csv
 
             with atomic_file(path) as partial:
-                pa_csv.write_csv(marked_table(table), partial)
+                pa_csv.write_csv(escape_formulas(table), partial)
         else:
             with parquet_file(path, table.schema) as writer:
                 writer.write_table(table)
@@ -201,7 +201,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
-    """Write a Parquet file atomically, in parts, with checksums of its pages and its digest."""
+    """Yield a writer of a Parquet file, which is written atomically, with checksums."""
     import pyarrow.parquet as pq
 
     with atomic_file(path) as partial:
@@ -224,12 +224,12 @@ def text(name: str, meaning: str, label: Callable[[Any], Any] | None = None) -> 
 
 
 def estimate(name: str, meaning: str) -> tuple[Column, Column, Column]:
-    """Declare a column of fractions with those of its interval."""
+    """Declare a column of fractions, and one for each bound of its interval."""
     return fraction(name, meaning), *interval(name)
 
 
 def interval(name: str) -> tuple[Column, Column]:
-    """Declare the columns of the interval of the value before them."""
+    """Declare the columns of the bounds of the interval of a column `name`."""
     return (
         fraction(f"{name}_low", "lower bound of its {level} interval"),
         fraction(f"{name}_high", "upper bound of its {level} interval"),
@@ -255,7 +255,7 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
-    """Declare the columns that `statistics.accuracies.accuracy_columns` returns for a subset."""
+    """Declare the columns of `accuracy_columns` for a subset: counts, accuracy, its bounds."""
     end = f"_{part}" if part else ""
     return (
         Column(f"n{end}", pa.int64(), "datapoints", of),

@@ -29,20 +29,20 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(command: str, value: Mapping[str, Any]) -> None:
-    """Print what a command found as JSON, with its name in results.schema.json."""
-    document = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_defined(value)}
+    """Print a command's results as JSON; `command` names their schema in results.schema.json."""
+    document = {"schema": f"matched-eval/{command}/{JSON_VERSION}", **_replace_non_finite(value)}
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     # Names of files that are not UTF-8 hold lone surrogates, which cannot be written.
     _write(text.encode(errors="backslashreplace").decode() + "\n")
 
 
 def print_text(text: str = "") -> None:
-    """Print a text, and what is not written yet, such as a help text."""
+    """Print a text, with control characters shown as codes, and flush standard output."""
     _write(printable(text))
 
 
 def _write(text: str) -> None:
-    """Write to standard output; where that is gone, the exit code still says the result."""
+    """Write to standard output and flush; where it is closed, discard the text without an error."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -53,21 +53,22 @@ def _write(text: str) -> None:
 
 
 def json_rows(table: "pd.DataFrame | pa.Table") -> list[dict[str, Any]]:
-    """Return the rows of a table as JSON values."""
+    """Return the rows of a table as dictionaries of JSON values, NaN and infinity as None."""
     import pyarrow as pa
 
     if isinstance(table, pa.Table):
         rows: list[dict[str, Any]] = table.to_pylist()
     else:
         rows = json.loads(table.to_json(orient="records", double_precision=15))
-    return [_defined(row) for row in rows]
+    return [_replace_non_finite(row) for row in rows]
 
 
-def _defined(value: Any) -> Any:
+def _replace_non_finite(value: Any) -> Any:
+    """Replace NaN and infinity, also in nested lists and mappings, by None."""
     if isinstance(value, Mapping):
-        return {key: _defined(part) for key, part in value.items()}
+        return {key: _replace_non_finite(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_defined(part) for part in value]
+        return [_replace_non_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -76,7 +77,7 @@ Result = TypeVar("Result")
 
 
 def tracked(items: Sequence[T], work: str, *, progress: bool) -> Iterator[T]:
-    """Iterate over items; of several, a terminal shows the progress on standard error."""
+    """Iterate over items; if asked, show a progress bar for several of them on a terminal."""
     if not (progress and len(items) > 1 and sys.stderr.isatty()):
         return iter(items)
     from tqdm import tqdm
@@ -88,12 +89,12 @@ def map_in_order(
     function: Callable[[T], Result], items: Iterable[T], n_workers: int,
     pool_of: "Callable[[int], Executor] | None" = None, *, ahead: int = 4,
 ) -> Iterator[Result]:  # fmt: skip
-    """Map by workers, in order, reading few items for each ahead; `Executor.map` reads them all."""
+    """Map a function over items in parallel, in order, reading only few items ahead."""
     from concurrent.futures import ThreadPoolExecutor
 
     waiting = deque[Any]()  # futures
     with (pool_of or ThreadPoolExecutor)(n_workers) as pool:
-        for item in items:
+        for item in items:  # `Executor.map` would read them all at once
             waiting.append(pool.submit(function, item))
             if len(waiting) > ahead * n_workers:
                 yield waiting.popleft().result()

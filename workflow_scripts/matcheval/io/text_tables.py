@@ -21,18 +21,18 @@ _LATEX = str.maketrans({
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of a table for human readers; numbers are aligned to the right."""
+    """A column of a table for human readers: its heading and formatted cells."""
 
     head: str
     cells: Sequence[str]
     is_number: bool = True
 
 
-class _Cell(string.Formatter):
+class _ReaderFormatter(string.Formatter):
     """Formats numbers without the percent sign, with a typographic minus, and NaN as a dash."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        """Format a value by its specification; without one, return it as plain text."""
+        """Format a value by a format specification; without one, return `str(value)`."""
         if not format_spec:
             return str(value)
         if value != value:
@@ -42,17 +42,17 @@ class _Cell(string.Formatter):
 
 
 def format_row(text: str, row: Mapping[Any, Any]) -> str:
-    """Format a row as by `str.format`, with numbers as readers see them."""
-    return _Cell().vformat(text, (), row)
+    """Fill a format string such as `{gap:.1%}` with the values of a row, formatted for readers."""
+    return _ReaderFormatter().vformat(text, (), row)
 
 
 def level_text(level: float) -> str:
-    """Return what readers call a level of intervals, such as `90 %`."""
+    """Format the level of an interval in percent, such as `90 %`."""
     return f"{100 * level:g} %"
 
 
 def lay_out(table: "pd.DataFrame", columns: Mapping[str, str]) -> list[TextColumn]:
-    """Lay out a table for readers: by heading, how the values of a row are shown.
+    """Format the rows of a table for readers; `columns` maps headings to format strings.
 
     Cells are as by `str.format`: `{gap:+.1%} [{gap_low:+.1%}, {gap_high:+.1%}]`. Columns with a
     format, as here, are aligned to the right; an interval is left out where it is unknown.
@@ -66,12 +66,12 @@ def lay_out(table: "pd.DataFrame", columns: Mapping[str, str]) -> list[TextColum
 
 
 def with_interval(name: str, form: str = ".1%") -> str:
-    """Return what shows a column with its bounds, for `lay_out`."""
+    """Return the format string, for `lay_out`, that shows a column with its interval."""
     return f"{{{name}:{form}}} [{{{name}_low:{form}}}, {{{name}_high:{form}}}]"
 
 
 def markdown(columns: Sequence[TextColumn]) -> str:
-    """Format a Markdown table."""
+    """Return a Markdown table."""
     lines = [
         [column.head for column in columns],
         ["--:" if column.is_number else "---" for column in columns],
@@ -84,7 +84,7 @@ def markdown(columns: Sequence[TextColumn]) -> str:
 
 
 def latex(columns: Sequence[TextColumn]) -> str:
-    """Format a LaTeX `tabular`, which requires the package `booktabs`."""
+    """Return a LaTeX `tabular`, which requires the package `booktabs`."""
     alignment = "".join("r" if column.is_number else "l" for column in columns)
     heads = _latex_row([column.head for column in columns])
     rows = zip(*(column.cells for column in columns), strict=True)
@@ -96,7 +96,7 @@ def latex(columns: Sequence[TextColumn]) -> str:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Align texts and numbers; a row with a title only does not widen the first column."""
+    """Pad cells so that columns line up; rows with only a first cell do not widen its column."""
     columns = zip(*(row for row in rows if any(row[1:])), strict=True)
     first, *widths = (max(map(len, cells)) for cells in columns)
     return [
@@ -118,12 +118,12 @@ def _latex_row(cells: Sequence[str]) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Write a number and what it counts, such as `1 model` or `3 models`."""
+    """Return a number with its noun, such as `1 model` or `3 models`."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def signed(value: float, digits: int, *, plus: bool = False) -> str:
-    """Format a number with a typographic minus sign (U+2212)."""
+    """Format a number with a typographic minus sign (U+2212), or with `plus` also a plus sign."""
     if math.isnan(value):
         return "undefined"
     text = f"{abs(value):.{digits}f}"
@@ -133,28 +133,28 @@ def signed(value: float, digits: int, *, plus: bool = False) -> str:
 
 
 def supported_digits(low: float, high: float) -> int:
-    """Return how many digits after the point an interval supports: two of its half-width."""
+    """Return how many decimals (0 to 2) show two significant digits of an interval's half-width."""
     half = (high - low) / 2
     return max(0, min(2, 1 - math.floor(math.log10(half)))) if half > 0 else 2
 
 
 def accuracy_cells(table: "pd.DataFrame") -> Sequence[str]:
-    """Format accuracies with their confidence intervals."""
+    """Format the accuracies of a table in percent, with their confidence intervals."""
     return lay_out(table, {"": with_interval("accuracy")})[0].cells
 
 
 def signed_cells(values: Sequence[float], digits: int = 1) -> list[str]:
     """Format differences of fractions in percentage points, with a plus or minus sign."""
-    return [_Cell().format_field(value, f"+.{digits}%") for value in values]
+    return [_ReaderFormatter().format_field(value, f"+.{digits}%") for value in values]
 
 
 def percent_cell(value: float) -> str:
     """Format a fraction in percent, with one digit after the decimal point."""
-    return _Cell().format_field(value, ".1%")
+    return _ReaderFormatter().format_field(value, ".1%")
 
 
-def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
-    """Append a cell to each column: together, the last row of the table, such as the means."""
+def with_last_row(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextColumn]:
+    """Append one cell to each column: together they are a last row, such as that of the means."""
     pairs = zip(columns, cells, strict=True)
     return [
         TextColumn(column.head, [*column.cells, last], column.is_number) for column, last in pairs
@@ -164,10 +164,10 @@ def with_last(columns: Sequence[TextColumn], cells: Sequence[str]) -> list[TextC
 def columns_by_part(
     table: "pd.DataFrame", part: str, accuracy: str, heading_format: str
 ) -> list[TextColumn]:
-    """Lay out accuracies with intervals: a row per model and one of means, a column per part."""
+    """Lay out a table of accuracies: a row per model and one of means, a column per part."""
     columns, means = [TextColumn("Model", table["model"].unique().tolist(), False)], ["mean"]
     for _, rows in table.groupby(part):
         heading = format_row(heading_format, rows.head(1).to_dict("records")[0])
         columns += lay_out(rows, {heading: with_interval(accuracy)})
         means.append(percent_cell(rows[accuracy].mean()))
-    return with_last(columns, means)
+    return with_last_row(columns, means)

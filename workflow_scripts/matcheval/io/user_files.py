@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import warnings
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from matcheval.errors import InputError
-from matcheval.io.delimited_text import unmarked
+from matcheval.io.delimited_text import unescape_formula
 from matcheval.io.files import BROKEN, open_text, readable
 
 if TYPE_CHECKING:
@@ -24,19 +25,22 @@ _ENCODING = "Save it as UTF-8; spreadsheets often save Latin-1"
 def read_numbered_rows(
     path: str | Path, what: str = "file"
 ) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Read the rows of a CSV file with a header, each with the number of its last line."""
+    """Return a CSV file's column names, and its rows, each with the number of its last line."""
     with readable(path, "readable as CSV", csv.Error, missing=f"no such {what}"):
-        text = io.StringIO(decoded(Path(path).read_bytes(), path), newline="")
+        text = io.StringIO(decode_utf8(Path(path).read_bytes(), path), newline="")
         reader = csv.DictReader(text, strict=True)
         rows = [
-            (reader.line_num, {k: unmarked(v) if isinstance(v, str) else v for k, v in row.items()})
+            (
+                reader.line_num,
+                {k: unescape_formula(v) if isinstance(v, str) else v for k, v in row.items()},
+            )
             for row in reader
         ]
         return list(reader.fieldnames or ()), rows
 
 
-def decoded(content: bytes, path: str | Path) -> str:
-    """Decode the text of a file."""
+def decode_utf8(content: bytes, path: str | Path) -> str:
+    """Decode UTF-8 text, with or without a byte order mark; errors name the line."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -46,15 +50,16 @@ def decoded(content: bytes, path: str | Path) -> str:
 
 
 def read_csv_rows(path: str | Path, required: Sequence[str]) -> list[dict[str, str]]:
-    """Read a CSV file with a header."""
+    """Read the rows of a CSV file that must have the required columns; missing cells are ""."""
     header, numbered = read_numbered_rows(path)
     check_columns(header, required, path)
     return [{k: "" if v is None else v for k, v in row.items()} for _, row in numbered]
 
 
 def read_columns(
-    path: str | Path, whole: Sequence[str], texts: Sequence[str] = (), *, can_be_empty: bool = False
-) -> "pd.DataFrame":
+    path: str | Path, integers: Sequence[str], texts: Sequence[str] = (), *,
+    can_be_empty: bool = False,
+) -> "pd.DataFrame":  # fmt: skip
     """Read columns of whole numbers and of texts from a Parquet or CSV file, perhaps compressed."""
     import pandas as pd
 
@@ -63,27 +68,32 @@ def read_columns(
 
         table: pd.DataFrame = read_parquet(path).to_pandas()
     else:
-        with readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream:
-            # A row with more cells than the header has must not turn its first one into an index.
+        with (
+            readable(path, "readable as CSV", *BROKEN), open_text(Path(path)) as stream,
+            warnings.catch_warnings(),
+        ):  # fmt: skip
+            # Rows with more cells than the header, such as a remark, must not turn their first cell
+            # into an index; pandas leaves the last ones out, with a warning of no use to the user.
+            warnings.simplefilter("ignore", pd.errors.ParserWarning)
             table = pd.read_csv(stream, index_col=False, dtype=dict.fromkeys(texts, str))
-    check_columns([*map(str, table)], [*texts, *whole], path)
-    for name in whole:
+    check_columns([*map(str, table)], [*texts, *integers], path)
+    for name in integers:
         if table[name].dtype.kind not in "iu" and not (can_be_empty and table.empty):
             raise InputError("must be a whole number in every row", file=path, field=name)
-    return table[[*texts, *whole]]
+    return table[[*texts, *integers]]
 
 
 def check_header(path: str | Path, required: Sequence[str]) -> None:
-    """Check that a CSV file has columns; only its first line is read."""
+    """Check that a CSV file has the required columns, by its first line only."""
     with readable(path, "a readable file"), Path(path).open("rb") as file:
         first = file.readline()
-    check_columns(next(csv.reader([decoded(first, path)]), []), required, path)
+    check_columns(next(csv.reader([decode_utf8(first, path)]), []), required, path)
 
 
 def check_columns(
     header: Sequence[str], required: Sequence[str], path: object, remedy: str = ""
 ) -> None:
-    """Check that a header names columns."""
+    """Refuse a header that lacks a required column."""
     missing = [column for column in required if column not in header]
     if missing:
         problem = f"no column {' and '.join(missing)} in the header {list(header)}"
@@ -92,7 +102,7 @@ def check_columns(
 
 def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a YAML file whose top level is a mapping."""
-    content = _read(path)
+    content = _read_yaml_document(path)
     if not isinstance(content, dict):
         raise InputError("is not a mapping of keys to values", file=path)
     return content
@@ -100,57 +110,57 @@ def read_yaml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def read_yaml_list(path: str | os.PathLike[str]) -> list[Any]:
     """Read a YAML file whose top level is a list."""
-    content = _read(path)
+    content = _read_yaml_document(path)
     if not isinstance(content, list):
         raise InputError("is not a list", file=path, remedy="Begin every entry with '- '")
     return content
 
 
-class _RepeatedKey(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no types
-    """A mapping has a key twice."""
+class _RepeatedKeyError(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has no types
+    """Raised for a mapping that has a key twice."""
 
 
-def _written_out(node: yaml.Node, lengths: dict[int, int]) -> int:
-    """Return how many characters a node has where each alias stands for what it repeats."""
+def _expanded_length(node: yaml.Node, lengths: dict[int, int]) -> int:
+    """Count the characters of a YAML node if each alias were replaced by what it refers to."""
     if id(node) not in lengths:
         lengths[id(node)] = _MAX_CHARACTERS + 1  # of one that holds itself
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()
         inner = chain(*parts) if isinstance(node, yaml.MappingNode) else parts
         length = 0 if isinstance(node, yaml.CollectionNode) else len(node.value)
-        lengths[id(node)] = 1 + length + sum(_written_out(part, lengths) for part in inner)
+        lengths[id(node)] = 1 + length + sum(_expanded_length(part, lengths) for part in inner)
     return lengths[id(node)]
 
 
-class _UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
-    """Refuses a key that a mapping has twice, of which YAML's readers keep the second."""
+class _UniqueKeysLoader(yaml.SafeLoader):  # type: ignore[misc]  # yaml has no types
+    """YAML loader that refuses a mapping with a key twice, of which others keep the second."""
 
     def compose_mapping_node(self, anchor: Any) -> Any:
-        """Look at keys as they are written, before `<<` merges those of other mappings."""
+        """Refuse repeated keys as written, before `<<` merges those of other mappings."""
         node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 if (key.tag, key.value) in seen:  # `1` and `"1"` are two keys
-                    raise _RepeatedKey(None, None, f"key '{key.value}'", key.start_mark)
+                    raise _RepeatedKeyError(None, None, f"key '{key.value}'", key.start_mark)
                 seen.add((key.tag, key.value))
         return node
 
 
-def _read(path: str | os.PathLike[str]) -> Any:
+def _read_yaml_document(path: str | os.PathLike[str]) -> Any:
     with readable(path, "readable as YAML", yaml.YAMLError):
         # A ValueError is of text that is not UTF-8, or of an impossible date or number.
         try:
-            loader = _UniqueKeys(Path(path).read_text(encoding="utf-8"))
+            loader = _UniqueKeysLoader(Path(path).read_text(encoding="utf-8"))
             node = loader.get_single_node()
             # Few lines of aliases of aliases could fill the memory.
-            if node is not None and _written_out(node, {}) > _MAX_CHARACTERS:
+            if node is not None and _expanded_length(node, {}) > _MAX_CHARACTERS:
                 problem = f"has over {_MAX_CHARACTERS:,} characters, with what its aliases repeat"
                 raise InputError(problem, file=path, remedy="Use fewer aliases (*name)")
             return None if node is None else loader.construct_document(node)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = f"{path}, line {mark.line + 1}, column {mark.column + 1}" if mark else path
-            if isinstance(error, _RepeatedKey):
+            if isinstance(error, _RepeatedKeyError):
                 problem, remedy = f"{error.problem} is there twice", "Keep one of the two"
                 raise InputError(problem, file=place, remedy=remedy) from error
             what = ", ".join(filter(None, (error.context, error.problem)))

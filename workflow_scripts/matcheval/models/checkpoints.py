@@ -27,7 +27,7 @@ _REMEDY = "Delete it and train the model again"
 
 @dataclass(frozen=True)
 class CheckpointInfo:
-    """The description of a model in its checkpoint."""
+    """The description of a model in its checkpoint: network, training, classes, normalisation."""
 
     model: str
     architecture: str
@@ -47,13 +47,13 @@ class CheckpointInfo:
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model."""
+    """A trained model: its description and its weights."""
 
     info: CheckpointInfo
     state: Mapping[str, Tensor]
 
     def build(self, file: object = None) -> nn.Module:
-        """Build the model with these weights, of a file, in evaluation mode."""
+        """Build the network with these weights, in evaluation mode; `file` is for messages."""
         info = self.info
         model = build_model(
             info.architecture, width=info.width, depth=info.depth, groups=info.groups,
@@ -78,16 +78,16 @@ def save_checkpoint(checkpoint: Checkpoint, path: str | os.PathLike[str]) -> Non
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read and check a checkpoint."""
-    return Checkpoint(*_read(path, with_state=True))
+    """Read a checkpoint; refuse a damaged one, or a file of another kind."""
+    return Checkpoint(*_read_checkpoint(path, with_state=True))
 
 
 def read_info(path: str | os.PathLike[str]) -> CheckpointInfo:
-    """Read the description in a checkpoint whose bytes are as they were written."""
-    return _read(path, with_state=False)[0]
+    """Read only the description in a checkpoint; refuse a file whose bytes have changed."""
+    return _read_checkpoint(path, with_state=False)[0]
 
 
-def _read(
+def _read_checkpoint(
     path: str | os.PathLike[str], *, with_state: bool
 ) -> tuple[CheckpointInfo, dict[str, Tensor]]:
     if not Path(path).is_file():
@@ -107,6 +107,7 @@ def _read(
 
 
 def _parse_info(text: str | None, path: object) -> CheckpointInfo:
+    """Read the description of a checkpoint from its JSON text; refuse any but a complete one."""
     if text is None:
         problem = "a safetensors file, but not a checkpoint of this workflow"
         raise InputError(problem, file=path, remedy=_REMEDY)

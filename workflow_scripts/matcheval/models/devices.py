@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def resolve_device(name: str) -> torch.device:
-    """Return the device of a name, without falling back to another one."""
+    """Return the torch device of a name, or the best one for `auto`; refuse an unusable one."""
     if name not in DEVICES:
         raise unknown_name_error("device", name, DEVICES, field="device")
     available = ["cuda"] * torch.cuda.is_available() + ["mps"] * torch.backends.mps.is_available()
@@ -53,7 +53,7 @@ def supports(device: torch.device, precision: str) -> bool:
 
 
 def check_precision(device: torch.device, precision: str, *, file: object = None) -> None:
-    """Refuse a precision that a device does not compute in."""
+    """Raise an error if a device does not compute in a precision."""
     if not supports(device, precision):
         problem = f"this {device.type} device does not support {precision}"
         remedy = "Use fp32; on GPUs, tf32 and bf16 need an NVIDIA GPU from Ampere on"
@@ -89,7 +89,7 @@ def normalize(images: Tensor, mean: Sequence[float], std: Sequence[float]) -> Te
 
 @contextmanager
 def arithmetic(n_threads: int, *, deterministic: bool) -> Iterator[None]:
-    """Let cuDNN choose its fastest algorithms within the block, or the fastest deterministic."""
+    """Set the number of threads, and cuDNN's choice of (deterministic) algorithms, in the block."""
     if n_threads < 1:
         raise InputError(f"is {n_threads}", field="threads", remedy="Give at least 1")
     threads = torch.get_num_threads()

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
-from matcheval.datasets.dataset import Dataset, image_shape
+from matcheval.datasets.dataset import Dataset, stored_shape
 from matcheval.datasets.label_spaces import are_wnids, compare_classes, imagenet_classes
 from matcheval.errors import InputError, listed, suggest
 from matcheval.io.self_digests import verify_file
@@ -26,7 +26,7 @@ from matcheval.io.user_files import read_yaml
 from matcheval.models import rows
 from matcheval.models.checkpoints import load_checkpoint
 from matcheval.models.devices import repeatable_arithmetic
-from matcheval.models.networks import build_model, head_of
+from matcheval.models.networks import build_model, last_linear
 from matcheval.models.packages import (
     load_timm,
     package_weights,
@@ -34,13 +34,13 @@ from matcheval.models.packages import (
     timm_name,
 )  # fmt: skip
 from matcheval.models.published import describe_open_clip, describe_timm, describe_torchvision
-from matcheval.models.rows import TEMPLATE_SETS, ModelSource, templates_of
+from matcheval.models.rows import TEMPLATE_SETS, ModelSource, split_templates
 from matcheval.models.transforms import NORMALIZATIONS, Transform
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedModel:
-    """A model that is ready for inference."""
+    """A model that is ready for inference, with its transform and classes."""
 
     module: nn.Module  # maps normalised float32 images (n, channels, height, width) to logits
     transform: Transform
@@ -50,7 +50,7 @@ class LoadedModel:
 
     @cached_property
     def weights_sha256(self) -> str:
-        """The `state_digest` of its weights."""
+        """SHA-256 of its weights (see `state_digest`)."""
         return state_digest(self.module.state_dict())
 
 
@@ -66,7 +66,7 @@ def state_digest(state: Mapping[str, Tensor]) -> str:
 
 
 def load_callable_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
-    """Call the user's function, which returns a module, or a module and its transform."""
+    """Load a model from the user's function, which returns a module, or also its transform."""
     module_name, _, name = source.source.partition(":")
     folder = os.getcwd()  # noqa: PTH109
     if folder not in sys.path:  # Python does not add it for the installed command
@@ -100,7 +100,7 @@ def load_trained_model(source: ModelSource, weights: Path, dataset: Dataset) -> 
         problem = f"holds the weights of model '{info.model}', not of '{source.name}'"
         remedy = "Use the name that it was trained under, or train the model again"
         raise InputError(problem, file=weights, remedy=remedy)
-    shape = image_shape(dataset)
+    shape = stored_shape(dataset)
     if info.input_shape != shape or info.max_value != dataset.max_value:
         raise InputError(
             f"its images have shape {shape} and pixel values up to {dataset.max_value}, but model "
@@ -131,7 +131,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         raise InputError(problem, file=weights, remedy=remedy)
     options = dict(source.options)
     mean, std = NORMALIZATIONS[options.pop("normalization")]
-    module = build_model(**options, input_shape=image_shape(dataset), n_classes=dataset.n_classes)
+    module = build_model(**options, input_shape=stored_shape(dataset), n_classes=dataset.n_classes)
     # The batch counters of batch norm do not matter in evaluation, and older files lack them.
     own = module.state_dict()
     counters = {key: own[key] for key in own if key.endswith("num_batches_tracked")}
@@ -139,7 +139,7 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
         module.load_state_dict(counters | state)
     except RuntimeError as error:
         network = f"a {options['architecture']} for {dataset.name}"
-        problem = f"not the weights of {network} ({_beginning(error)})"
+        problem = f"not the weights of {network} ({_first_lines(error)})"
         remedy = "Check architecture, width, depth and number of classes"
         raise InputError(problem, file=weights, remedy=remedy) from error
     description = f"{options['architecture']} from {weights.name}"
@@ -147,16 +147,16 @@ def load_checkpoint_model(source: ModelSource, weights: Path, dataset: Dataset) 
     return LoadedModel(module.eval(), transform, dataset.n_classes, None, description)
 
 
-def _with_known_classes(
+def _published_model(
     module: nn.Module, transform: Transform, n_classes: int, description: str
 ) -> LoadedModel:
-    """Describe a published model; one of 1,000 classes is taken to have ImageNet's."""
+    """Wrap a published model as `LoadedModel`; 1,000 classes are taken to be ImageNet's."""
     classes = imagenet_classes() if n_classes == 1000 else None
     return LoadedModel(module, transform, n_classes, classes, description)
 
 
-def _timm_with(architecture: str, model: str) -> ModuleType:
-    """Return timm, if it has an architecture."""
+def _import_timm_with(architecture: str, model: str) -> ModuleType:
+    """Import and return timm; raise an error if it does not have an architecture."""
     timm = load_timm()
     if not timm.is_model(architecture):
         problem = f"timm {timm.__version__} has no architecture '{architecture}'"
@@ -169,13 +169,13 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
     """Load an architecture of timm with the weights that an installed package holds."""
     package, _, architecture = source.source.partition(":")
     file = package_weights(package, model=source.name)
-    timm = _timm_with(architecture, source.name)
+    timm = _import_timm_with(architecture, source.name)
     module: nn.Module = timm.create_model(architecture, pretrained=False)
     module.load_state_dict(
-        renamed_weights(module.state_dict(), read_state(file), file, architecture)
+        rename_weights(module.state_dict(), read_state(file), file, architecture)
     )
     config = timm.data.resolve_data_config(model=module)
-    return _with_known_classes(
+    return _published_model(
         module.eval(), Transform.from_data_config(config), int(module.num_classes),  # type: ignore
         f"timm {architecture} with the weights of the package {package}, {file.name}",
     )  # fmt: skip
@@ -183,7 +183,7 @@ def load_package_model(source: ModelSource, weights: Path | None, dataset: Datas
 
 def load_random_model(source: ModelSource, weights: Path | None, dataset: Dataset) -> LoadedModel:
     """Create an architecture of timm with random weights, the same ones each time."""
-    timm = _timm_with(source.source, source.name)
+    timm = _import_timm_with(source.source, source.name)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         module = timm.create_model(source.source, pretrained=False, num_classes=dataset.n_classes)
@@ -193,34 +193,34 @@ def load_random_model(source: ModelSource, weights: Path | None, dataset: Datase
 
 
 def start_from_weights(module: nn.Module, pretrained: str, name: str) -> None:
-    """Give a network published weights, all but those of its head."""
-    head = head_of(module, name)
+    """Load published weights into a network in place, except those of its last linear layer."""
+    head = last_linear(module, name)
     prefix = next(key for key, part in module.named_modules() if part is head)
     own = module.state_dict()
     kept = {key for key in own if key.startswith(f"{prefix}.")}
     file = pretrained_weights(pretrained, name)
-    module.load_state_dict(own | renamed_weights(own, read_state(file), file, name, without=kept))
+    module.load_state_dict(own | rename_weights(own, read_state(file), file, name, without=kept))
 
 
 def read_state(file: Path) -> dict[str, Tensor]:
-    """Read a state dict, without running code from a pickle."""
+    """Read a state dict from a file of weights, without running code from a pickle."""
     try:
         if file.suffix == ".safetensors":
             state: Any = load_file(file)
         else:
             state = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds for damaged files
-        raise InputError(f"not readable weights ({_beginning(error)})", file=file) from error
+        raise InputError(f"not readable weights ({_first_lines(error)})", file=file) from error
     if not isinstance(state, Mapping) or not all(isinstance(v, Tensor) for v in state.values()):
         raise InputError("not a state dict: tensors by name", file=file)
     return dict(state)
 
 
-def renamed_weights(
+def rename_weights(
     expected: Mapping[str, Tensor], state: Mapping[str, Tensor], file: Path, architecture: str,
     without: Collection[str] = (),
 ) -> dict[str, Tensor]:  # fmt: skip
-    """Rename weights to those of a network: by name if the names are equal, else by position."""
+    """Rename weights to a network's tensor names, by name or else position; drop `without`."""
     remedy = "Name the architecture that the weights are of"
     if len(state) != len(expected):
         problem = f"holds {len(state)} tensors, but {architecture} has {len(expected)}"
@@ -243,12 +243,12 @@ def load_timm_model(source: ModelSource, weights: Path, dataset: Dataset) -> Loa
     if weights.suffix == ".safetensors":
         # Files of the hub are state dicts, even of models first published in a custom format.
         overlay["custom_load"] = False
-    with _reading(source, weights):
+    with _naming_file(source, weights):
         module = load_timm().create_model(
             timm_name(source.source), pretrained=True, pretrained_cfg_overlay=overlay
         )
     transform = Transform.from_json(published.transform)
-    return _with_known_classes(module, transform, published.n_classes, f"timm {source.source}")
+    return _published_model(module, transform, published.n_classes, f"timm {source.source}")
 
 
 def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset) -> LoadedModel:
@@ -259,7 +259,7 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
     member = models.get_weight(source.source)
     names = models.list_models(module=models)
     name = next(n for n in names if models.get_model_weights(n) is type(member))
-    with _reading(source, weights), ExitStack() as stack:
+    with _naming_file(source, weights), ExitStack() as stack:
         state = torch.load(weights, map_location="cpu", weights_only=True)
         # Some of torchvision's builders set options of the model from the weights object (such as
         # Inception's input transform) and call the object for the state dict. They therefore get
@@ -267,7 +267,7 @@ def load_torchvision_model(source: ModelSource, weights: Path, dataset: Dataset)
         member.get_state_dict = lambda *_, **__: state
         stack.callback(vars(member).pop, "get_state_dict")
         module = models.get_model(name, weights=member)
-    return _with_known_classes(
+    return _published_model(
         module, Transform.from_json(published.transform), published.n_classes,
         f"torchvision {published.source}",
     )  # fmt: skip
@@ -291,12 +291,12 @@ class ZeroShotClassifier(nn.Module):
 def zero_shot_classifier(
     model: nn.Module, source: ModelSource, names: Sequence[str], device: str
 ) -> ZeroShotClassifier:
-    """Make a model of open_clip a classifier of named classes; their texts are embedded here."""
+    """Turn an open_clip model into a classifier of classes, by embedding texts of their names."""
     import open_clip
 
     architecture, prompts = source.source.partition(":")[0], source.options["prompts"]
     is_set = prompts in TEMPLATE_SETS
-    templates = getattr(open_clip, TEMPLATE_SETS[prompts]) if is_set else templates_of(prompts)
+    templates = getattr(open_clip, TEMPLATE_SETS[prompts]) if is_set else split_templates(prompts)
     clip: Any = model.to(device).eval()
     with repeatable_arithmetic(torch.get_num_threads(), strict=device == "cpu"), torch.no_grad():
         # Embeddings of length 1, their mean over templates, and this to length 1 again.
@@ -306,8 +306,8 @@ def zero_shot_classifier(
         return ZeroShotClassifier(clip.visual, (clip.logit_scale.exp() * embedded.T).contiguous())
 
 
-def names_of_classes(source: ModelSource, classes: Sequence[str], dataset: str) -> list[str]:
-    """Return what a zero-shot classifier calls the classes of a dataset, in their order."""
+def words_for_classes(source: ModelSource, classes: Sequence[str], dataset: str) -> list[str]:
+    """Return the words for a dataset's classes in a zero-shot classifier's prompts, in order."""
     file = source.options["class_names"]
     if file:
         names = {str(name): str(text) for name, text in read_yaml(file).items()}
@@ -328,12 +328,12 @@ def names_of_classes(source: ModelSource, classes: Sequence[str], dataset: str) 
 def load_open_clip_model(
     source: ModelSource, weights: Path, dataset: Dataset, device: str = "cpu"
 ) -> LoadedModel:
-    """Load a zero-shot classifier of a dataset's classes."""
+    """Load an open_clip model as a zero-shot classifier of a dataset's classes."""
     import open_clip
 
     published = describe_open_clip(source.source)
-    names = names_of_classes(source, dataset.classes, dataset.name)
-    with _reading(source, weights):
+    names = words_for_classes(source, dataset.classes, dataset.name)
+    with _naming_file(source, weights):
         architecture = source.source.partition(":")[0]
         clip = open_clip.create_model(architecture, str(weights), require_pretrained=True)
     module = zero_shot_classifier(clip, source, names, device)
@@ -343,20 +343,20 @@ def load_open_clip_model(
 
 
 @contextmanager
-def _reading(source: ModelSource, weights: Path) -> Iterator[None]:
-    """Name the file of weights in errors; libraries raise many kinds if it is damaged or wrong."""
+def _naming_file(source: ModelSource, weights: Path) -> Iterator[None]:
+    """Turn errors in the block, of many kinds for damaged files, into one that names the file."""
     try:
         yield
     except Exception as error:
-        problem = f"not the weights of {source.source} ({_beginning(error)})"
+        problem = f"not the weights of {source.source} ({_first_lines(error)})"
         remedy = "Delete it: the workflow downloads it again"
         if source.own_weights:
             remedy = "Name the architecture that the weights are of"
         raise InputError(problem, file=weights, remedy=remedy) from error
 
 
-def _beginning(error: Exception) -> str:
-    """The beginning of an error's text; torch lists all tensors."""
+def _first_lines(error: Exception) -> str:
+    """Return the first two lines of an error's text; torch's list all tensors."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return " ".join(lines[:2]) if lines else type(error).__name__
 
@@ -364,7 +364,7 @@ def _beginning(error: Exception) -> str:
 def load_model(
     source: ModelSource, weights: Path | None, dataset: Dataset, device: str = "cpu"
 ) -> LoadedModel:
-    """Load a model to predict a dataset; the texts of a zero-shot one are embedded on a device."""
+    """Load a model of any kind to predict a dataset; refuse one of other classes."""
     if source.kind not in rows.FROM_CODE and (weights is None or not weights.is_file()):
         remedy = "Train or download the model first"
         raise InputError("no such weights file", file=weights, remedy=remedy)
@@ -375,12 +375,12 @@ def load_model(
 
 
 def load_network(source: ModelSource, dataset: Dataset) -> LoadedModel:
-    """Load a model for its features: its classes need not be the dataset's."""
+    """Load a model without a weights file for its features: its classes are not checked."""
     return _LOADERS[source.kind](source, None, dataset)
 
 
 def _check_classes(name: str, model: LoadedModel, dataset: Dataset) -> None:
-    """Check that the model's classes are the dataset's, as far as both are known."""
+    """Raise an error unless the model's classes are the dataset's, as far as they are known."""
     ours, theirs, problem = model.classes, dataset.classes, ""
     if model.n_classes not in (None, dataset.n_classes):
         problem = f"number of classes is {len(theirs)}, but model {name} has {model.n_classes}"

@@ -22,7 +22,7 @@ def build_model(
     architecture: str, *, width: int, depth: int, input_shape: Shape, n_classes: int,
     groups: int = 1,
 ) -> nn.Module:  # fmt: skip
-    """Build a classifier of float32 images (n, channels, height, width), by torch's generator."""
+    """Build a classifier of images (n, channels, height, width), with random initial weights."""
     # They enter their architectures. An import here counts for the digest of the code.
     from matcheval.models.architectures import mobile, residual, resnet, stacked  # noqa: F401
 
@@ -49,12 +49,12 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
 
         def timm_network(images: Tensor) -> tuple[Tensor, Tensor | None]:
             maps = timm.forward_features(images)
-            found: Tensor = timm.forward_head(maps, pre_logits=True)
-            return timm.forward_head(maps), _vectors(found, name)
+            pooled: Tensor = timm.forward_head(maps, pre_logits=True)
+            return timm.forward_head(maps), _as_vectors(pooled, name)
 
         return timm_network
     inputs: list[Tensor] = []
-    head_of(model, name).register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
+    last_linear(model, name).register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
 
     def network(images: Tensor) -> tuple[Tensor, Tensor | None]:
         inputs.clear()
@@ -62,13 +62,13 @@ def as_network(model: nn.Module, *, features: bool, name: str) -> Network:
         if len(inputs) != 1:
             problem = f"the model's last linear layer ran {len(inputs)} times in one pass, not once"
             raise InputError(problem, file=name)
-        return logits, _vectors(inputs.pop(), name)
+        return logits, _as_vectors(inputs.pop(), name)
 
     return network
 
 
-def head_of(model: nn.Module, name: str) -> nn.Linear:
-    """Return the last linear layer of a model, as the layers are registered."""
+def last_linear(model: nn.Module, name: str) -> nn.Linear:
+    """Return the linear layer that a model registered last; raise an error if it has none."""
     linears = [module for module in model.modules() if isinstance(module, nn.Linear)]
     if linears:
         return linears[-1]
@@ -79,15 +79,15 @@ def head_of(model: nn.Module, name: str) -> nn.Linear:
 def as_trained_network(
     model: nn.Module, name: str
 ) -> tuple[Callable[[Tensor], tuple[Tensor, Tensor]], nn.Linear]:
-    """Wrap a model as a function that returns logits and features with their graph."""
-    head = head_of(model, name)
+    """Return a function from images to logits and features with gradients, and the last layer."""
+    head = last_linear(model, name)
     calls: list[tuple[Tensor, Tensor]] = []
 
-    def keep(module: nn.Module, given: tuple[Tensor], made: Tensor) -> None:
+    def record_call(module: nn.Module, inputs: tuple[Tensor], output: Tensor) -> None:
         if module.training:
-            calls.append((given[0], made))
+            calls.append((inputs[0], output))
 
-    head.register_forward_hook(keep)
+    head.register_forward_hook(record_call)
 
     def network(images: Tensor) -> tuple[Tensor, Tensor]:
         calls.clear()
@@ -97,12 +97,12 @@ def as_trained_network(
             remedy = "Train it with an algorithm that needs no features, such as erm"
             raise InputError(problem, file=name, remedy=remedy)
         features, _ = calls.pop()
-        return logits, _vectors(features, name)
+        return logits, _as_vectors(features, name)
 
     return network, head
 
 
-def _vectors(features: Tensor, name: str) -> Tensor:
+def _as_vectors(features: Tensor, name: str) -> Tensor:
     """Return features as one vector per image; feature maps of 1 × 1 pixel are flattened."""
     if features.ndim == 4 and features.shape[2:] == torch.Size((1, 1)):
         features = features.flatten(1)

@@ -22,7 +22,7 @@ def is_file_of_weights(pretrained: str) -> bool:
 
 
 def pretrained_weights(pretrained: str, model: object) -> Path:
-    """Return the file of weights that a training starts from."""
+    """Return the file of weights that a training starts from: the user's, or a package's."""
     if not is_file_of_weights(pretrained):
         return package_weights(pretrained, model=model, field="pretrained")
     if not Path(pretrained).is_file():
@@ -32,7 +32,7 @@ def pretrained_weights(pretrained: str, model: object) -> Path:
 
 
 def package_weights(package: str, *, model: object = None, field: str = "source") -> Path:
-    """Return the file of weights in an installed package."""
+    """Return the only file of weights in an installed package; refuse none or several."""
     spec = find_spec(package)
     folders = list(spec.submodule_search_locations or ()) if spec else []
     if not folders:
@@ -43,8 +43,8 @@ def package_weights(package: str, *, model: object = None, field: str = "source"
         path for folder in folders for path in Path(folder).rglob("*") if path.suffix in SUFFIXES
     )
     if len(files) != 1:
-        found = ", ".join(path.name for path in files) or f"none ends with {', '.join(SUFFIXES)}"
-        problem = f"the package '{package}' does not hold exactly one file of weights: {found}"
+        names = ", ".join(path.name for path in files) or f"none ends with {', '.join(SUFFIXES)}"
+        problem = f"the package '{package}' does not hold exactly one file of weights: {names}"
         raise InputError(problem, file=model, field=field)
     return files[0]
 
@@ -53,7 +53,7 @@ HUB_PREFIX = "hf-hub:"  # timm's; people write hf://
 
 
 def timm_name(source: str) -> str:
-    """Return a name of timm's models, or of one on the Hugging Face hub, as timm writes it."""
+    """Return a model's name as timm writes it: with `hf-hub:` in place of `hf://`."""
     return source.replace("hf://", HUB_PREFIX, 1)
 
 
@@ -62,7 +62,7 @@ _MISSING = "resnext101_32x48d"
 
 @cache
 def load_timm() -> ModuleType:
-    """Import timm, and register the model that it has weights for but no function."""
+    """Import timm, and register a model that it has weights of, but no function for."""
     import timm
     from timm.models import register_model, resnet
 

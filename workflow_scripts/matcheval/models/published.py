@@ -35,7 +35,7 @@ _OTHER_TASKS = ("detection", "segmentation", "video", "optical_flow")
 
 @dataclass(frozen=True)
 class Published:
-    """A pretrained model: without address if the weights are the user's; 0 classes if any."""
+    """A pretrained model. The URL is empty if the weights are the user's; 0 classes: any number."""
 
     source: str
     url: str
@@ -50,40 +50,40 @@ class Published:
 
 
 def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dict[str, Published]:
-    """Describe the pretrained models of a study."""
-    found: dict[str, Published] = {}
+    """Describe the pretrained models of a study, by name; cache the descriptions in a folder."""
+    published: dict[str, Published] = {}
     for kind in PUBLISHED:
         wanted = [model for model in models if model.kind == kind]
         if not wanted:
             continue
-        file = Path(folder) / f"{kind}-{_version(kind)}.json"
-        known, problems = _read(file), ErrorCollector()
-        new = {model.source: model.name for model in wanted if model.source not in known}
+        file = Path(folder) / f"{kind}-{_installed_version(kind)}.json"
+        descriptions, problems = _read_cache(file), ErrorCollector()
+        new = {model.source: model.name for model in wanted if model.source not in descriptions}
         describe = {TIMM: describe_timm, OPEN_CLIP: describe_open_clip}.get(
             kind, describe_torchvision
         )
         for source, name in sorted(new.items()):
             with problems.collected():
                 try:
-                    known[source] = describe(source)
+                    descriptions[source] = describe(source)
                 except InputError as error:
                     raise InputError(str(error), file=f"model '{name}'") from error
         problems.raise_any()
         if new:
             with atomic_file(file) as temporary:
-                text = json.dumps({k: asdict(v) for k, v in sorted(known.items())}, indent=1)
+                text = json.dumps({k: asdict(v) for k, v in sorted(descriptions.items())}, indent=1)
                 temporary.write_text(text, encoding="utf-8")
-        found |= {model.name: known[model.source] for model in wanted}
-    return found
+        published |= {model.name: descriptions[model.source] for model in wanted}
+    return published
 
 
-def distribution(kind: str) -> str:
-    """Return the package that has the models of a kind."""
+def package_name(kind: str) -> str:
+    """Return the name of the package that has the models of a kind."""
     return "open_clip_torch" if kind == OPEN_CLIP else kind
 
 
-def _version(kind: str) -> str:
-    package = distribution(kind)
+def _installed_version(kind: str) -> str:
+    package = package_name(kind)
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError as error:
@@ -95,7 +95,7 @@ def _version(kind: str) -> str:
         raise configuration_error(problem, field="models", remedy=remedy) from error
 
 
-def _read(file: Path) -> dict[str, Published]:
+def _read_cache(file: Path) -> dict[str, Published]:
     """Read the cached descriptions; a file that is damaged or of an older format is deleted."""
     try:
         entries = json.loads(file.read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def _read(file: Path) -> dict[str, Published]:
 
 
 def describe_timm(source: str) -> Published:
-    """Describe a pretrained model of timm."""
+    """Describe a pretrained model of timm: address of the weights, classes, transform."""
     timm = load_timm()
     if timm_name(source).startswith(HUB_PREFIX):
         return _describe_hub(source)
@@ -137,7 +137,7 @@ def describe_timm(source: str) -> Published:
 
 
 def _describe_hub(source: str) -> Published:
-    """Describe a model that somebody saved on the hub for timm."""
+    """Describe a model that somebody published on the Hugging Face hub for timm."""
     timm, name = load_timm(), timm_name(source).removeprefix(HUB_PREFIX)
     try:
         config = timm.models.load_model_config_from_hf(name)[0]
@@ -153,7 +153,7 @@ def _describe_hub(source: str) -> Published:
 
 
 def _timm_address(config: Any) -> tuple[str, str]:
-    """URL and suffix of a timm model's weights, preferably on the Hugging Face hub."""
+    """Return URL and suffix of a timm model's weights, preferably on the Hugging Face hub."""
     if config.hf_hub_id:
         repository, _, revision = config.hf_hub_id.partition("@")
         file = config.hf_hub_filename or "model.safetensors"
@@ -163,7 +163,7 @@ def _timm_address(config: Any) -> tuple[str, str]:
 
 
 def describe_torchvision(source: str) -> Published:
-    """Describe pretrained weights of torchvision."""
+    """Describe pretrained weights of torchvision: address, classes, transform."""
     import torchvision
     from torchvision import models
 
@@ -228,7 +228,7 @@ def describe_open_clip(source: str) -> Published:
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
-    """Compare a downloaded file with the digest in its published name."""
+    """Delete a downloaded file, and raise an error, if its name has another file's digest."""
     named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
     if named and not sha256.startswith(named[1]):
         path.unlink(missing_ok=True)

@@ -39,13 +39,13 @@ TEMPLATE_SETS = {"openai": "OPENAI_IMAGENET_TEMPLATES", "simple": "SIMPLE_IMAGEN
 """Names of open_clip's sets of templates: the 80 of Radford et al. (2021), and 7 of them."""
 
 
-def templates_of(prompts: str) -> list[str]:
-    """Return the templates of a cell that does not name a set of them."""
+def split_templates(prompts: str) -> list[str]:
+    """Split a cell of prompts into its templates, which are separated by `|`."""
     return [template.strip() for template in prompts.split("|")]
 
 
-def _are_prompts(prompts: str) -> str:
-    templates = templates_of(prompts)
+def _check_prompts(prompts: str) -> str:
+    templates = split_templates(prompts)
     wrong = [text for text in templates if not re.fullmatch(r"[^{}]*\{\}[^{}]*", text)]
     if prompts not in TEMPLATE_SETS and wrong:
         sets = ", ".join(TEMPLATE_SETS)
@@ -54,9 +54,9 @@ def _are_prompts(prompts: str) -> str:
 
 
 class _ClassTexts(Settings):
-    """The columns of a zero-shot classifier's row: what is said of the classes."""
+    """The columns of a zero-shot classifier's row: prompts, and the file of words for classes."""
 
-    prompts: Annotated[str, AfterValidator(_are_prompts)] = "a photo of a {}."
+    prompts: Annotated[str, AfterValidator(_check_prompts)] = "a photo of a {}."
     class_names: str = ""
 
 
@@ -78,7 +78,7 @@ _SOURCES = {
 
 @dataclass(frozen=True)
 class ModelSource:
-    """What a model is loaded from."""
+    """What a model is loaded from, by its row in the catalogue."""
 
     name: str
     kind: str
@@ -121,7 +121,7 @@ class ModelSource:
 
     @property
     def code_file(self) -> Path | None:
-        """The file of a callable's module, a package's weights or names of classes, or None."""
+        """The file of a callable's code, a package's weights or class names, if there is one."""
         if class_names := self.options.get("class_names"):
             if not Path(class_names).is_file():
                 problem, remedy = f"no such file: {class_names}", "Put it there, or say where it is"

@@ -19,7 +19,7 @@ _ANY = Sizes("at least 1", lambda *size: size[0] >= 1)
 
 @dataclass(frozen=True)
 class Architecture:
-    """Properties of an architecture that are known without building it.
+    """What is known of an architecture without building it: its family and possible sizes.
 
     The condition on widths is one of width, depth and groups.
     """
@@ -37,8 +37,8 @@ def _one_of(*depths: int) -> Sizes:
     return Sizes(" or ".join(map(str, depths)), depths.__contains__)
 
 
-def _per_block(layers: int, least: int, fixed: int = 2) -> Sizes:
-    """Depths `layers` × n + `fixed` of networks with three stages of n blocks each."""
+def _three_stages(layers: int, least: int, fixed: int = 2) -> Sizes:
+    """Return the depths `layers` × n + `fixed`, of networks with three stages of n blocks each."""
     return Sizes(
         f"{layers} n + {fixed}, at least {least}",
         lambda depth: depth >= least and (depth - fixed) % layers == 0,
@@ -49,12 +49,13 @@ def _multiple_of(factor: int) -> Sizes:
     return Sizes(f"a multiple of {factor}", lambda width, depth, groups: width % factor == 0)
 
 
-def _only(by_depth: Mapping[int, int]) -> Sizes:
-    text = " or ".join(f"{width} with depth {depth}" for depth, width in by_depth.items())
-    return Sizes(text, lambda width, depth, groups: width == by_depth[depth])
+def _only(width_by_depth: Mapping[int, int]) -> Sizes:
+    """Return the widths of an architecture with only one width for each depth."""
+    text = " or ".join(f"{width} with depth {depth}" for depth, width in width_by_depth.items())
+    return Sizes(text, lambda width, depth, groups: width == width_by_depth[depth])
 
 
-def _shuffled_width(width: int, depth: int, groups: int) -> bool:
+def _is_shufflenet_width(width: int, depth: int, groups: int) -> bool:
     # The units' inner channels are a quarter of their own, and the first unit has width − 24.
     return width > 24 and width % (4 * groups) == 24 % (4 * groups) == 0
 
@@ -71,31 +72,31 @@ SPECIFICATIONS = {
     "cnn": Architecture("small", "channels", _ANY),
     "resnet": Architecture("small", _CHANNELS, _ANY),
     "vgg": Architecture("VGG", _CHANNELS, _one_of(11, 13, 16, 19), min_side=32),
-    "resnet_a": Architecture("ResNet", _CHANNELS, _per_block(6, 8)),
+    "resnet_a": Architecture("ResNet", _CHANNELS, _three_stages(6, 8)),
     "resnet_imagenet": Architecture("ResNet", _CHANNELS, _STAGES),
-    "densenet": Architecture("DenseNet", "growth rate", _per_block(6, 10, 4), min_side=4),
+    "densenet": Architecture("DenseNet", "growth rate", _three_stages(6, 10, 4), min_side=4),
     "resnext": Architecture(
-        "ResNeXt", "channels of a group in the first stage", _per_block(9, 11), grouped=True
+        "ResNeXt", "channels of a group in the first stage", _three_stages(9, 11), grouped=True
     ),
-    "preact": Architecture("PreActResNet", _CHANNELS, _per_block(6, 8)),
-    "preact_bottleneck": Architecture("PreActResNet", _CHANNELS, _per_block(9, 11)),
+    "preact": Architecture("PreActResNet", _CHANNELS, _three_stages(6, 8)),
+    "preact_bottleneck": Architecture("PreActResNet", _CHANNELS, _three_stages(9, 11)),
     "preact_imagenet": Architecture("PreActResNet", _CHANNELS, _one_of(18, 34)),
     "shake_shake": Architecture(
-        "ShakeShake", "channels of a branch in the first stage", _per_block(6, 8)
+        "ShakeShake", "channels of a branch in the first stage", _three_stages(6, 8)
     ),
-    "pyramidnet": Architecture("PyramidNet", "channels added, α", _per_block(6, 8), min_side=4),
-    "seresnet_a": Architecture("SENet", _CHANNELS, _per_block(6, 8)),
+    "pyramidnet": Architecture("PyramidNet", "channels added, α", _three_stages(6, 8), min_side=4),
+    "seresnet_a": Architecture("SENet", _CHANNELS, _three_stages(6, 8)),
     "seresnet_imagenet": Architecture("SENet", _CHANNELS, _STAGES),
     "shufflenet": Architecture(
         "ShuffleNet", _CHANNELS, _one_of(50), grouped=True,
         widths=Sizes(
-            "a multiple of 4 × groups above 24, with 1, 2, 3 or 6 groups", _shuffled_width
+            "a multiple of 4 × groups above 24, with 1, 2, 3 or 6 groups", _is_shufflenet_width
         ),
     ),
     "shufflenet_v2": Architecture("ShuffleNet", _CHANNELS, _one_of(51), widths=_multiple_of(2)),
     "densenet_imagenet": Architecture("DenseNet", "growth rate", _one_of(121, 169), 8),
     "resnext_doubling": Architecture(
-        "ResNeXt", "channels of a group in the first stage", _per_block(9, 11), grouped=True
+        "ResNeXt", "channels of a group in the first stage", _three_stages(9, 11), grouped=True
     ),
     "preact_unnormed": Architecture("PreActResNet", _CHANNELS, _STAGES),
     "sepreact_unnormed": Architecture("SENet", _CHANNELS, _one_of(18)),
@@ -116,7 +117,7 @@ SPECIFICATIONS = {
     "pnasnet_b": Architecture("PNASNet", _CHANNELS, _one_of(42)),
     "regnet_x": Architecture("RegNet", _CHANNELS, _one_of(41, 68), widths=_only({41: 24, 68: 32})),
     "regnet_y": Architecture("RegNet", _CHANNELS, _one_of(41, 68), widths=_only({41: 24, 68: 32})),
-    "resnet_b": Architecture("ResNet", _CHANNELS, _per_block(6, 8)),
+    "resnet_b": Architecture("ResNet", _CHANNELS, _three_stages(6, 8)),
     "repvgg": Architecture("RepVGG", _CHANNELS, _one_of(23), widths=_multiple_of(3)),
     "vgg_three_linear": Architecture(
         "VGG", _CHANNELS, _one_of(11, 13, 16, 19), min_side=32, dropout=0.5
@@ -129,7 +130,7 @@ ARCHITECTURES = tuple(SPECIFICATIONS)
 
 
 def check_architecture(architecture: str, width: int, depth: int, groups: int = 1) -> None:
-    """Check that an architecture exists and can have a size."""
+    """Raise an error unless an architecture exists and can have a width, depth and groups."""
     if architecture not in SPECIFICATIONS:
         raise InputError(
             f"unknown architecture '{architecture}'", remedy=f"Known: {', '.join(ARCHITECTURES)}"
@@ -141,7 +142,7 @@ def check_architecture(architecture: str, width: int, depth: int, groups: int = 
 def _violations(
     architecture: str, width: int, depth: int, groups: int
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield field, problem and remedy of what an architecture cannot have."""
+    """Yield field, problem and remedy of each size that an architecture cannot have."""
     spec = SPECIFICATIONS[architecture]
     if architecture == "linear" and width != 0:
         yield "width", f"is {width}", "Give 0: linear has no width"

@@ -183,9 +183,9 @@ class Transform:
         words = [] if self.geometry.resize == "none" else [self.geometry.text]
         words.append(f"uint8 / {max_value}")
         if set(self.mean) != {0.0} or set(self.std) != {1.0}:
-            words.append(f"mean {_numbers(self.mean)}, std {_numbers(self.std)}")
+            words.append(f"mean {_format_numbers(self.mean)}, std {_format_numbers(self.std)}")
         return "; ".join(words)
 
 
-def _numbers(values: tuple[float, ...]) -> str:
+def _format_numbers(values: tuple[float, ...]) -> str:
     return "(" + ", ".join(f"{value:g}" for value in values) + ")"

@@ -87,33 +87,35 @@ _READ = {*COLUMNS, *_ROLES, *MATRICES, *KEYS, *OF_CLASS_1, *ACCURACIES}
 
 
 @lru_cache(maxsize=1 << 14)
-def plain(name: str) -> str:
-    """Return a name in lower case, with `_` between its words, without the groups of HDF5."""
+def snake_case(name: str) -> str:
+    """Return a name in snake case without HDF5's groups: `ground_truth` for `test/groundTruth`."""
     own = name.strip().rpartition("/")[2]
     return re.sub(r"[\W_]+", "_", _CAMEL.sub("_", own).casefold()).strip("_")
 
 
-def our_name(name: str) -> str:
-    """Return our name of a column by one of its names; another name is returned as it is."""
-    small = plain(name)
+def standard_name(name: str) -> str:
+    """Return our name of a column, such as `label` for `Ground Truth`; an unknown one as it is."""
+    small = snake_case(name)
     return small if small in COLUMNS else MATRICES.get(small) or _ROLES.get(small, name)
 
 
-def name_in_stem(stem: str) -> str | None:
-    """Return the longest part of a file's name that names its array: `logits` of `val_logits`."""
-    words = plain(stem).split("_")
+def array_name_in_stem(stem: str) -> str | None:
+    """Return the longest part of a file's stem that can name an array: `logits` of `val_logits`."""
+    words = snake_case(stem).split("_")
     spans = [(i, j) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
     spans.sort(key=lambda span: span[0] - span[1])
     parts = ("_".join(words[i:j]) for i, j in spans)
-    return next((part for part in parts if part in MATRICES or our_name(part) in COLUMNS), None)
+    return next(
+        (part for part in parts if part in MATRICES or standard_name(part) in COLUMNS), None
+    )
 
 
-def is_known(name: str) -> bool:
-    """Whether a column of this name may be read."""
-    return plain(name) in _READ or split_prefix(name) is not None
+def is_known_column(name: str) -> bool:
+    """Whether a column of this name can be of use in a prediction file."""
+    return snake_case(name) in _READ or split_prefix(name) is not None
 
 
 def split_prefix(name: str) -> tuple[str, str] | None:
-    """Split the name of a column of one class's scores, `prob_cat`, into `prob` and `cat`."""
+    """Split the name of a column with the scores of one class: `prob_cat` into `prob` and `cat`."""
     match = _PREFIXED.fullmatch(name.strip())
     return (match[1].casefold(), match[2]) if match else None

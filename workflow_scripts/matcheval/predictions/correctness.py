@@ -51,7 +51,7 @@ ACCURACIES = TableSchema(
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The accuracy of a model on a dataset."""
+    """A model's top-k accuracy on a dataset, with its counts."""
 
     model: str
     top: int
@@ -66,19 +66,19 @@ def dataset_accuracies(
     predictions: Sequence[str] = (),
     top_k_files: Sequence[str] = (),
 ) -> pa.Table:
-    """Count the datapoints of a dataset that every model predicts correctly."""
+    """Tabulate the accuracies of models on a dataset, also top-k where it is known."""
     if spec.kind == ACCURACIES_KIND:
         return accuracy_table(spec.name, list(_read_accuracies(spec, models)))
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
-        published = _published(spec, models)
+        published = _read_published_classes(spec, models)
         hits = {model: (len(labels), of_model) for model, labels, of_model, _ in published}
     else:
         top_k = dict(zip(models, top_k_files, strict=True)) if top_k_files else {}
 
-        def count(model: str, read: Predictions) -> tuple[int, list[int]]:
+        def count(model: str, checked: Predictions) -> tuple[int, list[int]]:
             if model in top_k:
-                return len(read), _top_k_hits(read, top_k[model])
-            return len(read), [int(read.correct.sum())]
+                return len(checked), _count_top_k_hits(checked, top_k[model])
+            return len(checked), [int(checked.correct.sum())]
 
         hits = dict(zip(models, _read_all(spec, models, predictions, count)[1], strict=True))
     return accuracy_table(
@@ -92,7 +92,7 @@ def dataset_accuracies(
 
 
 def accuracy_table(dataset: str, rows: Sequence[Accuracy]) -> pa.Table:
-    """Return the accuracies of models on a dataset as the table `ACCURACIES`."""
+    """Build the table `ACCURACIES` of a dataset, a row per model and k."""
     columns: dict[str, list[Any]] = {
         name: [getattr(row, name) for row in rows]
         for name in ("model", "top", "n_correct", "n", "accuracy")
@@ -100,8 +100,8 @@ def accuracy_table(dataset: str, rows: Sequence[Accuracy]) -> pa.Table:
     return ACCURACIES.table(columns | {"dataset": [dataset] * len(rows)})
 
 
-def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
-    """Count hits among the top-k classes, after checking them against the prediction file."""
+def _count_top_k_hits(predictions: Predictions, file: str) -> list[int]:
+    """Count labels in the top 1, ..., k of a top-k file, which must agree with the predictions."""
     labels, classes = read_top_k(file)
     if not np.array_equal(classes[:, 0], predictions.prediction):
         raise InputError(
@@ -113,7 +113,7 @@ def _top_k_hits(predictions: Predictions, file: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Correctness:
-    """Which datapoints of a dataset the models predict correctly (top-1)."""
+    """Which datapoints of a dataset each model predicts correctly (top-1)."""
 
     models: tuple[str, ...]
     index: npt.NDArray[np.int64]  # positions of the datapoints in the dataset
@@ -125,7 +125,7 @@ class Correctness:
         return len(self.labels)
 
     def rows_of(self, positions: Sequence[int], file: object = None) -> npt.NDArray[np.int64]:
-        """Find the rows of datapoints by their positions in the dataset, of which `file` tells."""
+        """Find the rows of datapoints by their positions in the dataset, which come from `file`."""
         row = {int(position): i for i, position in enumerate(self.index)}
         wrong = partial(InputError, file=file, field="index")
         if unknown := [position for position in positions if position not in row]:
@@ -140,26 +140,26 @@ def dataset_correctness(
     spec: DatasetSpec,
     models: Sequence[str],
     predictions: Sequence[str] = (),
-    is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda read: read.correct,
+    is_right: Callable[[Predictions], npt.NDArray[np.bool_]] = lambda checked: checked.correct,
     same_models: SameModels | None = None,
 ) -> Correctness:
-    """Determine which datapoints each model predicts correctly."""
+    """Determine which datapoints of a dataset each model predicts correctly."""
     if spec.kind == ACCURACIES_KIND:
         problem = "has accuracies only, no predictions of single datapoints"
         raise InputError(problem, file=spec.name, remedy="Remove it from the analysis")
     if not models:
         raise InputError("no models", field="models")
     if spec.kind in (LABELS_KIND, ARCHIVE_KIND):
-        _, of_models, _, right = zip(*_published(spec, models), strict=True)
+        _, of_models, _, right = zip(*_read_published_classes(spec, models), strict=True)
         labels = of_models[0].astype(np.int64)
         return Correctness(tuple(models), np.arange(len(labels)), labels, np.stack(right))
     same = same_models or SameModels()
 
-    def compare(model: str, read: Predictions) -> npt.NDArray[np.bool_]:
-        same.check(model, spec.name, read.metadata)
-        return np.asarray(is_right(read))
+    def check(model: str, checked: Predictions) -> npt.NDArray[np.bool_]:
+        same.check(model, spec.name, checked.metadata)
+        return np.asarray(is_right(checked))
 
-    first, rows = _read_all(spec, models, predictions, compare)
+    first, rows = _read_all(spec, models, predictions, check)
     index, labels = first.index.astype(np.int64), first.label.astype(np.int64)
     return Correctness(tuple(models), index, labels, np.stack(rows))
 
@@ -170,20 +170,20 @@ def _read_all(
     files: Sequence[str],
     use: Callable[[str, Predictions], Any],
 ) -> tuple[Predictions, list[Any]]:
-    """Read the predictions of all models; return the first one's, and what `use` gives of each."""
+    """Read all models' predictions; return the first's, and `use(model, predictions)` of each."""
     layout, errors, used = layout_of(spec), ErrorCollector(), list[Any]()
     same, right = SameScores(spec.name), list[npt.NDArray[np.bool_]]()
     first: tuple[str, Predictions] | None = None
     for model, file in zip(models, files, strict=True):
         with errors.collected():
-            read = read_predictions(file, layout=layout)
-            first = first or (model, read)
-            if read.datapoints_digest != first[1].datapoints_digest:
+            checked = read_predictions(file, layout=layout)
+            first = first or (model, checked)
+            if checked.datapoints_digest != first[1].datapoints_digest:
                 problem = f"model '{model}' has other indices or labels than model '{first[0]}'"
                 raise InputError(problem, file=file)
-            same.check(model, file, read)
-            right.append(read.correct)
-            used.append(use(model, read))
+            same.check(model, file, checked)
+            right.append(checked.correct)
+            used.append(use(model, checked))
     errors.raise_any()
     assert first is not None
     if spec.kind == PREDICTIONS_KIND:
@@ -194,17 +194,17 @@ def _read_all(
 # --- published classes
 
 
-def _published(
+def _read_published_classes(
     spec: DatasetSpec, models: Sequence[str]
 ) -> Iterator[tuple[str, Integers, list[int], npt.NDArray[np.bool_]]]:
-    """Read published classes: model, labels, hits by k, and which first classes are right."""
+    """Yield per model: name, labels, hits in the top 1, 2, ..., k, and where its top-1 is right."""
     errors, options = ErrorCollector(), spec.options
     if spec.kind == LABELS_KIND:
         labels = read_integers(Path(options["labels"]))
     else:
         path = Path(options["file"])
-        names, archive, labels = _read_archive(path, options)
-        positions = _positions_of(names, [spec.alias(model) for model in models], path)
+        names, archive, labels = _read_class_archive(path, options)
+        positions = _find_model_positions(names, [spec.alias(model) for model in models], path)
     for number, model in enumerate(models):
         with errors.collected():
             if spec.kind == LABELS_KIND:
@@ -228,7 +228,7 @@ def count_hits(
     n_classes: int | None = None,
     order_is_known: bool = False,
 ) -> list[int]:
-    """Check a model's classes, (n,) or (n, k), and count the labels in the top 1, 2, ..., k.
+    """Check a model's top-k classes, (n,) or (n, k), and count the labels in its top 1, 2, ..., k.
 
     The order of columns that the workflow wrote is not checked: that check would fail for datasets
     of images that models get wrong, whose labels they rank low.
@@ -264,22 +264,24 @@ def count_hits(
 
 
 def read_integers(path: Path) -> Integers:
-    """Read a JSON list or `.npy` array of classes or labels."""
+    """Read an array of classes or labels from a JSON or `.npy` file; refuse all but integers."""
     with readable(path, f"readable as {path.suffix}", *UNREADABLE), path.open("rb") as file:
         if path.suffix.lower() == ".json":
-            return _whole(np.asarray(json.load(file)), path)
-        return _whole(np.lib.format.read_array(file, allow_pickle=False), path)
+            return _check_integers(np.asarray(json.load(file)), path)
+        return _check_integers(np.lib.format.read_array(file, allow_pickle=False), path)
 
 
-def _read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], Integers, Integers]:
-    """Read the names of models, their classes and the labels from an `.npz` archive."""
+def _read_class_archive(
+    path: Path, options: Mapping[str, Any]
+) -> tuple[list[str], Integers, Integers]:
+    """Read model names, classes (a row per model) and labels from an `.npz` archive."""
     wanted = [options.get(key, key) for key in ("models", "predictions", "labels")]
     arrays = read_arrays(path, wanted)
     if missing := [name for name in wanted if name not in arrays]:
         there = ", ".join(array_names(path))
         raise InputError(f"no array {' and '.join(missing)}; there are {there}", file=path)
     names = [str(name) for name in arrays[wanted[0]].ravel()]
-    classes, labels = (_whole(arrays[name], path) for name in wanted[1:])
+    classes, labels = (_check_integers(arrays[name], path) for name in wanted[1:])
     if classes.shape[:2] == (len(labels), len(names)) and len(labels) != len(names):
         classes = np.swapaxes(classes, 0, 1)
     if classes.ndim not in (2, 3) or classes.shape[:2] != (len(names), len(labels)):
@@ -288,8 +290,8 @@ def _read_archive(path: Path, options: Mapping[str, Any]) -> tuple[list[str], In
     return names, classes, labels
 
 
-def _positions_of(names: list[str], wanted: Sequence[str], file: object) -> list[int]:
-    """Find the positions of models in a list of names."""
+def _find_model_positions(names: list[str], wanted: Sequence[str], file: object) -> list[int]:
+    """Find the positions of models in a list of names; refuse missing or repeated names."""
     if missing := [model for model in wanted if model not in names]:
         raise InputError(f"no model {', '.join(missing)}", file=file, field="models")
     if twice := [model for model in wanted if names.count(model) > 1]:
@@ -297,7 +299,7 @@ def _positions_of(names: list[str], wanted: Sequence[str], file: object) -> list
     return [names.index(model) for model in wanted]
 
 
-def _whole(values: npt.NDArray[Any], path: Path) -> Integers:
+def _check_integers(values: npt.NDArray[Any], path: Path) -> Integers:
     if values.dtype.kind not in "iu":
         remedy = "Give classes as whole numbers"
         raise InputError(f"values of type {values.dtype}", file=path, remedy=remedy)
@@ -310,39 +312,39 @@ _SINGLE_PRECISION = Decimal("1e-7")  # rounding of fractions that were computed 
 
 
 def _read_accuracies(spec: DatasetSpec, models: Sequence[str]) -> Iterator[Accuracy]:
-    """Read the accuracies of some models."""
+    """Read the published accuracies of models, top-1 and top-5, from a CSV file."""
     path, columns = Path(spec.options["file"]), spec.options["columns"]
     key = [columns["model"]] if isinstance(columns["model"], str) else list(columns["model"])
     values = {int(name[3:]): columns[name] for name in ("top1", "top5") if name in columns}
     rows = read_csv_rows(path, [*key, *values.values()])
     names = [spec.alias(model) for model in models]
-    at = _positions_of(["-".join(row[part] for part in key) for row in rows], names, path)
-    numbers = {top: [_number(row[column]) for row in rows] for top, column in values.items()}
-    last_digits = {top: last_digit(of_column) for top, of_column in numbers.items()}
+    at = _find_model_positions(["-".join(row[part] for part in key) for row in rows], names, path)
+    numbers = {top: [_parse_decimal(row[column]) for row in rows] for top, column in values.items()}
+    last_digits = {top: last_digit_exponent(of_column) for top, of_column in numbers.items()}
     for model, name, position in zip(models, names, at, strict=True):
         for top, column in values.items():
             place = {"file": f"{path}, model '{name}'", "field": column}
-            counts = counts_of(numbers[top][position], last_digits[top], spec.options, place)
+            counts = find_counts(numbers[top][position], last_digits[top], spec.options, place)
             yield Accuracy(model, top, *counts)
 
 
-def _number(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     try:
         return Decimal(text.strip())
     except InvalidOperation:
         return Decimal("nan")
 
 
-def last_digit(numbers: Iterable[Decimal]) -> int:
-    """Return the exponent of the last digit of a column: trailing zeros may have been dropped."""
+def last_digit_exponent(numbers: Iterable[Decimal]) -> int:
+    """Return the exponent of the last decimal place of a column: -2 if its longest cell is 0.97."""
     exponents = [int(n.as_tuple().exponent) for n in numbers if n.is_finite()]
     return min(exponents, default=0)
 
 
-def counts_of(
+def find_counts(
     number: Decimal, exponent: int, options: Mapping[str, Any], place: Mapping[str, str]
 ) -> tuple[float, int, int]:
-    """Return accuracy, number of correct datapoints and number of datapoints of a cell."""
+    """Return a published accuracy as a fraction, the number correct, and n: -1 and 0 if unknown."""
     unit, n = options.get("unit", "percent"), int(options.get("n", 0))
     whole = {"percent": 100, "fraction": 1, "correct": n}[unit]
     if not number.is_finite() or not 0 <= number <= whole:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from matcheval.errors import InputError
 from matcheval.io.user_files import read_csv_rows
-from matcheval.predictions.column_names import KEYS, plain
+from matcheval.predictions.column_names import KEYS, snake_case
 from matcheval.predictions.records import Predictions
 
 GROUP = "group"
@@ -31,7 +31,7 @@ _SATURATED = 0.999
 
 @dataclass
 class Alignment:
-    """Gives datapoints that files name by keys, as file names, the positions of the first file."""
+    """Aligns files that name their datapoints by keys, such as file names, with the first file."""
 
     _first: npt.NDArray[Any] | None = None
     _file: object = None
@@ -39,7 +39,7 @@ class Alignment:
     _names: list[str] = field(default_factory=list)
 
     def place(self, predictions: Predictions, file: object) -> Predictions:
-        """Return predictions with such positions as `index`, in increasing order."""
+        """Return predictions whose `index` holds their keys' positions in the first file."""
         keys = predictions.keys
         if keys is None:
             return predictions
@@ -51,13 +51,13 @@ class Alignment:
         if np.array_equal(keys, self._first):
             return placed
         if not self._names:
-            _check_unique(self._first, self._file)
-            self._names = key_texts(self._first)
-        _check_unique(keys, file)
-        fold, how = common_fold(self._names, key_texts(keys))
+            _check_unique_keys(self._first, self._file)
+            self._names = keys_as_texts(self._first)
+        _check_unique_keys(keys, file)
+        fold, how = choose_key_fold(self._names, keys_as_texts(keys))
         positions = {fold(key): row for row, key in enumerate(self._names)}
         index = list[int]()
-        for key in key_texts(keys):
+        for key in keys_as_texts(keys):
             if (name := fold(key)) not in positions:
                 positions[name] = len(positions)
                 self._names.append(key)
@@ -65,43 +65,44 @@ class Alignment:
         if how:
             notes = (*placed.notes, f"datapoints are joined by their names{how}")
             placed = replace(placed, notes=notes)
-        return _taken(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
+        return _select_rows(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
 
     def _is_shared(self, ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> bool:
-        """Whether both files have a key, by its usual name or by equal names and values."""
-        if plain(self._name) in KEYS and plain(name) in KEYS:
+        """Whether a file's keys are of the same kind as the first file's, by name or values."""
+        if snake_case(self._name) in KEYS and snake_case(name) in KEYS:
             return True
-        our_texts, their_texts = {*key_texts(ours)}, {*key_texts(theirs)}
+        our_texts, their_texts = {*keys_as_texts(ours)}, {*keys_as_texts(theirs)}
         n_least = min(len(our_texts), len(their_texts))
         return self._name == name and 2 * len(our_texts & their_texts) >= n_least
 
 
-def key_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
-    """Return keys as texts: 12.0, as numbers in a column with gaps are written, is 12."""
+def keys_as_texts(keys: npt.NDArray[Any] | Sequence[Any]) -> list[str]:
+    """Convert keys to texts; 12.0, as in a column of numbers with gaps, becomes 12."""
     values = keys.tolist() if isinstance(keys, np.ndarray) else keys
     return [str(int(v) if isinstance(v, float) and v.is_integer() else v) for v in values]
 
 
-def _base(key: str) -> str:
+def _file_name(key: str) -> str:
     return key.replace("\\", "/").rpartition("/")[2]
 
 
-def _stem(key: str) -> str:
-    stem, dot, suffix = _base(key).rpartition(".")
-    return (stem if dot and not suffix.isdecimal() else _base(key)).casefold()
+def _file_stem(key: str) -> str:
+    """Return a file name in lower case without its extension, which may not be a number."""
+    stem, dot, suffix = _file_name(key).rpartition(".")
+    return (stem if dot and not suffix.isdecimal() else _file_name(key)).casefold()
 
 
 _FOLDS: tuple[tuple[Callable[[str], str], str], ...] = (
     (str, ""),
     (lambda key: key.replace("\\", "/"), ", with / for \\"),
-    (_base, " without folders"),
-    (_stem, " without folders and extensions"),
-    (lambda key: _stem(key).lstrip("0") or "0", " without leading zeros"),
+    (_file_name, " without folders"),
+    (_file_stem, " without folders and extensions"),
+    (lambda key: _file_stem(key).lstrip("0") or "0", " without leading zeros"),
 )
 
 
-def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[str], str], str]:
-    """Return how keys are shortened so that most are in both files, and how that is said."""
+def choose_key_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[str], str], str]:
+    """Return the shortening of keys (e.g. to stems) that matches most, and what it leaves out."""
     best, most = _FOLDS[0], -1
     for fold, how in _FOLDS:
         our_folds, their_folds = ({*map(fold, keys)} for keys in (ours, theirs))
@@ -112,8 +113,8 @@ def common_fold(ours: Sequence[str], theirs: Sequence[str]) -> tuple[Callable[[s
     return best
 
 
-def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
-    counts = Counter(key_texts(keys))
+def _check_unique_keys(keys: npt.NDArray[Any], file: object) -> None:
+    counts = Counter(keys_as_texts(keys))
     key, n = counts.most_common(1)[0]
     if n > 1:
         raise InputError(
@@ -123,10 +124,8 @@ def _check_unique(keys: npt.NDArray[Any], file: object) -> None:
         )  # fmt: skip
 
 
-def shared_datapoints(
-    sets: Mapping[str, Predictions],
-) -> tuple[dict[str, Predictions], list[str]]:
-    """Keep the datapoints that all models, or sets, have, and say how many are left out."""
+def shared_datapoints(sets: Mapping[str, Predictions]) -> tuple[dict[str, Predictions], list[str]]:
+    """Keep only the datapoints that all models or sets have; also return how many are left out."""
     parts = list(sets.values())
     are_same = all(np.array_equal(part.index, parts[0].index) for part in parts[1:])
     if are_same or not all(part.is_identified for part in parts):
@@ -136,7 +135,7 @@ def shared_datapoints(
         common = np.intersect1d(common, part.index)
     if not len(common):
         return dict(sets), []  # which the caller refuses
-    kept = {name: _taken(part, np.isin(part.index, common)) for name, part in sets.items()}
+    kept = {name: _select_rows(part, np.isin(part.index, common)) for name, part in sets.items()}
     warnings = [
         f"{name}: {left:,} of {len(part):,} datapoints are left out, which not all files have"
         for name, part in sets.items()
@@ -146,12 +145,12 @@ def shared_datapoints(
 
 
 def datapoint_names(predictions: Predictions) -> list[str]:
-    """Return what datapoints are called, shape (n,): by their file, or by their index."""
-    return key_texts(predictions.index if predictions.keys is None else predictions.keys)
+    """Return the names of the datapoints, shape (n,): their keys in the file, or their indices."""
+    return keys_as_texts(predictions.index if predictions.keys is None else predictions.keys)
 
 
-def _taken(predictions: Predictions, rows: npt.NDArray[Any]) -> Predictions:
-    """Return some rows of predictions."""
+def _select_rows(predictions: Predictions, rows: npt.NDArray[Any]) -> Predictions:
+    """Return the predictions of some rows only."""
     arrays = ("index", "label", "prediction", "probability", "keys", "groups", "copies")
     whole: dict[str, Any] = {name: getattr(predictions, name) for name in arrays}
     some: dict[str, Any] = {n: None if v is None else v[rows] for n, v in whole.items()}
@@ -162,14 +161,14 @@ def _taken(predictions: Predictions, rows: npt.NDArray[Any]) -> Predictions:
 
 
 def groups_of(predictions: Predictions, file: object) -> Texts | None:
-    """Return the groups that a prediction file names, if it does, in order of its rows."""
-    return None if predictions.groups is None else _group_texts(list(predictions.groups), file)
+    """Return the group of each datapoint as text; None if the prediction file has no groups."""
+    return None if predictions.groups is None else _check_groups(list(predictions.groups), file)
 
 
 def read_group_file(
     path: Path, index: npt.NDArray[np.int32], names: Sequence[str] | None = None
 ) -> Texts:
-    """Read the groups of datapoints by `index`, or by `name` of the image, from a CSV file."""
+    """Read the group of each datapoint from a CSV file, by its `index` or its image's `name`."""
     rows = read_csv_rows(path, (GROUP,))
     key = "index" if rows and "index" in rows[0] else "name"
     if rows and key not in rows[0]:
@@ -193,12 +192,13 @@ def read_group_file(
             f"has no row of '{missing[0]}' (and {len(missing) - 1} more)", file=path, field=key,
             remedy="Give every datapoint a group; a datapoint alone is a group of its own",
         )  # fmt: skip
-    return _group_texts([groups[datapoint] for datapoint in wanted], path)
+    return _check_groups([groups[datapoint] for datapoint in wanted], path)
 
 
-def _group_texts(groups: Sequence[object], file: object) -> Texts:
+def _check_groups(groups: Sequence[object], file: object) -> Texts:
+    """Convert groups to texts; refuse empty ones."""
     filled = ["" if group is None or group != group else group for group in groups]
-    texts = [text.strip() for text in key_texts(filled)]
+    texts = [text.strip() for text in keys_as_texts(filled)]
     if not all(texts):
         raise InputError(f"row {texts.index('')} (from 0) is empty", file=file, field=GROUP)
     return np.array(texts)
@@ -208,7 +208,7 @@ def _group_texts(groups: Sequence[object], file: object) -> Texts:
 
 
 def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> Numbers | None:
-    """Return, for each row, the first row of the same scores; None if no scores are evidence.
+    """Return, for each row, the first row with the same scores; None if scores cannot tell copies.
 
     It is `~row` (negative) where scores may be equal by chance, as those that are rounded or
     saturated; everywhere if fewer than 1 % of the rows are copies.
@@ -232,7 +232,7 @@ def copied_rows(scores: npt.NDArray[Any], *, are_probabilities: bool) -> Numbers
 
 
 def copies_warning(copies: Numbers) -> list[str]:
-    """Say how many rows are copies by their scores."""
+    """Return a warning of how many rows have the scores of an earlier row; empty if none has."""
     n = int(((copies >= 0) & (copies != np.arange(len(copies)))).sum())
     return [
         f"{n:,} of {len(copies):,} rows have the scores of an earlier one, to the last bit: are "
@@ -242,7 +242,7 @@ def copies_warning(copies: Numbers) -> list[str]:
 
 
 def common_copies(models: Sequence[Predictions]) -> Numbers | None:
-    """Return, for each datapoint, the first one that it is a copy of: all models say the same.
+    """Return, for each datapoint, the first datapoint of which it is a copy for all models.
 
     The scores of one model at least have to be evidence; a model without any has to have the same
     prediction and confidence. None if there are no copies.

@@ -20,10 +20,15 @@ import pyarrow as pa
 from matcheval.errors import InputError, listed
 from matcheval.io.files import check_is_file
 from matcheval.names import NAMED_SUFFIXES, PREDICTION_SUFFIXES
-from matcheval.predictions.column_names import COLUMNS, KINDS, plain
-from matcheval.predictions.datapoints import common_fold, copied_rows, copies_warning, key_texts
+from matcheval.predictions.column_names import COLUMNS, KINDS, snake_case
+from matcheval.predictions.datapoints import (
+    choose_key_fold,
+    copied_rows,
+    copies_warning,
+    keys_as_texts,
+)
 from matcheval.predictions.formats import Column, InMemory, Source, load, stem_of, suffix_of
-from matcheval.predictions.layout import Layout, NamedColumn, as_numbers, names_in, one_vocabulary
+from matcheval.predictions.layout import Layout, NamedColumn, as_numbers, merge_spellings, names_in
 from matcheval.predictions.recognition import RawFile, recognise
 from matcheval.predictions.records import (
     PREDICTIONS,
@@ -37,7 +42,7 @@ from matcheval.predictions.scores import (
     ScoreMatrix,
     check_predicted,
     find_scores,
-    values_of,
+    read_values,
 )
 from matcheval.predictions.softmax import TIED, most_probable, n_tied
 from matcheval.predictions.suspicions import WARNINGS, repeats_warning
@@ -48,7 +53,7 @@ _DEFAULT = Layout()
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """What a prediction file holds, before checks of its columns."""
+    """The columns and scores of a prediction file, before their values are checked."""
 
     columns: dict[str, npt.NDArray[Any]]
     metadata: dict[str, str]
@@ -56,7 +61,7 @@ class Contents:
     raw: RawFile
 
     def checked(self) -> dict[str, Any]:
-        """Check the columns, and convert them to the types and the order of `Predictions`."""
+        """Check the columns, and convert them to the types and the row order of `Predictions`."""
         layout = self.raw.layout
         return check_columns(
             self.columns, file=self.raw.file, n_classes=layout.n_classes, metadata=self.metadata,
@@ -65,7 +70,7 @@ class Contents:
 
 
 def read_predictions(source: Source, layout: Layout = _DEFAULT) -> Predictions:
-    """Read and check a prediction file, or a table in memory."""
+    """Read and check the predictions in a file or in a table in memory."""
     contents = read_contents(source, layout)
     checked = Predictions(**contents.checked(), metadata=contents.metadata)
     _check_accuracy(checked, contents.raw)
@@ -79,11 +84,11 @@ def read_contents(
     scores: bool = False,
     labels: LabelRule = "required",
 ) -> Contents:
-    """Read a prediction file of any format; with `scores`, also those of all classes."""
+    """Read a prediction file of any format; with `scores`, also the scores of all classes."""
     raw = read_raw(source, layout, labels)
     if raw.either is not None and labels == "required":
-        raise _missing_error(["label"], raw)
-    columns = {name: values_of(raw, name) for name in PREDICTIONS.names if name in raw.columns}
+        raise _missing_columns_error(["label"], raw)
+    columns = {name: read_values(raw, name) for name in PREDICTIONS.names if name in raw.columns}
     metadata = dict(raw.metadata)
     if layout.classes is not None:
         _check_n_classes(metadata, len(layout.classes), "classes", raw)
@@ -95,7 +100,7 @@ def read_contents(
         _check_not_of_class_1(columns, raw)
     if matrix is not None:
         raw = replace(raw, notes=[n.replace("scores =", f"{matrix.kind} =", 1) for n in raw.notes])
-        _check_n_rows(columns.get("label"), matrix, raw)
+        _check_not_transposed(columns.get("label"), matrix, raw)
         _check_n_classes(metadata, matrix.values.shape[1], matrix.kind, raw)
         if not is_complete:
             if "prediction" in columns:
@@ -106,29 +111,29 @@ def read_contents(
             metadata[TIED] = str(n_tied(matrix.values))
     needed = [name for name in PREDICTIONS.names[1:] if name != "label" or labels == "required"]
     if missing := [name for name in needed if name not in columns]:
-        raise _missing_error(missing, raw)
-    return _with_warnings(_without_repeats(Contents(columns, metadata, matrix, raw)))
+        raise _missing_columns_error(missing, raw)
+    return _add_copies_and_warnings(_drop_repeated_rows(Contents(columns, metadata, matrix, raw)))
 
 
 def read_raw(source: Source, layout: Layout, labels: LabelRule = "required") -> RawFile:
-    """Recognise the columns of a file, with required labels from a file beside if need be."""
+    """Recognise the columns of a file; take labels from a file beside it if they are missing."""
     raw = recognise(load(source), layout)
     if isinstance(source, InMemory):
         return raw
     path = Path(source)
     if layout.labels_file is not None:
-        return _with_labels_of(raw, path, Path(layout.labels_file))
+        return _with_labels_from(raw, path, Path(layout.labels_file))
     is_empty = raw.classes is None and not {*raw.columns} - {"index"}
     if "label" in raw.columns or labels == "optional" or is_empty:
         return raw
-    file = _labels_file(path)
-    return raw if file is None else _with_labels_of(raw, path, file)
+    file = _find_labels_file(path)
+    return raw if file is None else _with_labels_from(raw, path, file)
 
 
 def with_keys(
     checked: Predictions, columns: Mapping[str, npt.NDArray[Any]], raw: RawFile
 ) -> Predictions:
-    """Return predictions with keys, groups and copies of their file, in order of the indices."""
+    """Add a file's keys, groups and copies to its checked predictions, in order of `index`."""
     is_identified = "index" in columns
     order = np.argsort(columns["index"], kind="stable") if is_identified else slice(None)
     copies = columns.get("copies")
@@ -158,13 +163,13 @@ _SCORES = re.compile(
 )
 
 
-def _labels_file(path: Path) -> Path | None:
-    """Return the file of the true classes of a prediction file; of two that fit, none is taken."""
-    stem = plain(stem_of(path))
+def _find_labels_file(path: Path) -> Path | None:
+    """Find the file beside a prediction file that has its true classes; refuse two candidates."""
+    stem = snake_case(stem_of(path))
     own = {f"{stem}_{truth}" for truth in _TRUTHS} | {_SCORES.sub(t, stem) for t in _TRUTHS}
     readable = {*PREDICTION_SUFFIXES, *NAMED_SUFFIXES}
     files = [file for file in sorted(path.parent.iterdir()) if suffix_of(file) in readable]
-    stems = {file: plain(stem_of(file)) for file in files if file.is_file() and file != path}
+    stems = {file: snake_case(stem_of(file)) for file in files if file.is_file() and file != path}
     for wanted in (own - {*_TRUTHS, stem}, {*_TRUTHS} - {stem}):
         matches = [file for file, name in stems.items() if name in wanted]
         if len(matches) > 1:
@@ -177,8 +182,8 @@ def _labels_file(path: Path) -> Path | None:
     return None
 
 
-def _with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
-    """Take the true classes from another file: by a key where both have one, or row by row."""
+def _with_labels_from(raw: RawFile, path: Path, file: Path) -> RawFile:
+    """Add the true classes of another file, matched by a key if both have one, else row by row."""
     loaded = load(file)
     truth = recognise(loaded, replace(raw.layout, columns={}))
     names = [name for name in loaded.names if truth.key is None or name != truth.key[0]]
@@ -194,7 +199,7 @@ def _with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
     columns = [*raw.columns.values(), *(raw.classes.columns.values() if raw.classes else ())]
     note = f"label = `{file.name}`"
     if raw.key is not None and truth.key is not None:
-        rows = np.array(_rows_of(raw.key[1], truth.key[1], file, truth.key[0]))
+        rows = np.array(_find_key_rows(raw.key[1], truth.key[1], file, truth.key[0]))
         note += f", by `{truth.key[0]}`"
         if (unused := len(label.values) - len({*rows.tolist()})) > 0:
             note += f" ({unused:,} further rows are not used)"
@@ -215,36 +220,36 @@ def _with_labels_of(raw: RawFile, path: Path, file: Path) -> RawFile:
     )  # fmt: skip
 
 
-def _rows_of(
-    wanted: npt.NDArray[Any], there: npt.NDArray[Any], file: Path, field: str
+def _find_key_rows(
+    wanted_keys: npt.NDArray[Any], file_keys: npt.NDArray[Any], file: Path, field: str
 ) -> list[int]:
-    """Return the row of each wanted key."""
-    keys, ours = key_texts(there), key_texts(wanted)
-    fold, _ = common_fold(ours, keys)
+    """Return the row of each wanted key in a file; refuse repeated and missing keys."""
+    keys, wanted = keys_as_texts(file_keys), keys_as_texts(wanted_keys)
+    fold, _ = choose_key_fold(wanted, keys)
     position = {fold(key): row for row, key in enumerate(keys)}
     if len(position) < len(keys):
         raise InputError(
             f"{len(keys) - len(position):,} rows repeat another's", file=file, field=field,
             remedy="Give each datapoint one row",
         )  # fmt: skip
-    if missing := [key for key in ours if fold(key) not in position]:
+    if missing := [key for key in wanted if fold(key) not in position]:
         problem = f"has no row of {listed([key[:100] for key in missing], 1)}"
         remedy = "Give every datapoint its true class"
         raise InputError(problem, file=file, field=field, remedy=remedy)
-    return [position[fold(key)] for key in ours]
+    return [position[fold(key)] for key in wanted]
 
 
 # --- rows that repeat others
 
 
-def _without_repeats(contents: Contents) -> Contents:
-    """Drop rows that repeat a datapoint with all that is predicted of it; refuse others."""
+def _drop_repeated_rows(contents: Contents) -> Contents:
+    """Drop rows that repeat another row's key and values; refuse a key with other values."""
     raw, scores = contents.raw, contents.scores
     if raw.key is None:
         return contents
     name, values = raw.key
     first: dict[str, int] = {}
-    rows = np.array([first.setdefault(key, row) for row, key in enumerate(key_texts(values))])
+    rows = np.array([first.setdefault(key, row) for row, key in enumerate(keys_as_texts(values))])
     whole = [*contents.columns.values(), *([scores.values] if scores else [])]
     n = len(rows)
     if len(first) == n or any(len(column) != n for column in whole):
@@ -273,8 +278,8 @@ def _without_repeats(contents: Contents) -> Contents:
     )  # fmt: skip
 
 
-def _with_warnings(contents: Contents) -> Contents:
-    """Find rows that are copies of others, and enter what looks wrong into the metadata."""
+def _add_copies_and_warnings(contents: Contents) -> Contents:
+    """Add a column of which rows are copies, and put warnings into the metadata."""
     raw, scores, columns = contents.raw, contents.scores, dict(contents.columns)
     warnings = [*raw.warnings]
     if scores is not None and raw.groups is None:
@@ -293,7 +298,7 @@ def _with_warnings(contents: Contents) -> Contents:
 
 
 def _check_n_classes(metadata: dict[str, str], n: int, field: str, raw: RawFile) -> None:
-    """Compare a number of classes with that of the metadata, or enter it there."""
+    """Check that a number of classes is that of the metadata; enter it there if there is none."""
     stated = metadata.setdefault("n_classes", str(n))
     if stated != str(n):
         what = f"{n} classes are given" if field == "classes" else f"has {n} columns"
@@ -302,12 +307,12 @@ def _check_n_classes(metadata: dict[str, str], n: int, field: str, raw: RawFile)
 
 
 def _check_class_order(raw: RawFile, *, scores: bool) -> None:
-    """Refuse names of classes beside numbers, or scores in order, if their order is not known."""
+    """Refuse names of classes beside numbers, or bare scores, if the classes' order is unknown."""
     if raw.layout.classes is None or raw.layout.order_is_known:
         return
     by_form = dict[bool, str]()  # what are names of classes, and what numbers
     for role in {"label", "prediction"} & raw.columns.keys():
-        is_named = _holds_names(raw.columns[role])
+        is_named = _holds_class_names(raw.columns[role])
         by_form[is_named] = f"{role} is {'names' if is_named else 'numbers'}"
     if scores and raw.classes is not None:
         is_named = not raw.classes.numbered
@@ -323,7 +328,9 @@ def _check_class_order(raw: RawFile, *, scores: bool) -> None:
         )
 
 
-def _check_n_rows(label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile) -> None:
+def _check_not_transposed(
+    label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawFile
+) -> None:
     n, width = scores.values.shape
     if label is not None and len(label) != n and label.size == width:
         raise InputError(
@@ -333,7 +340,7 @@ def _check_n_rows(label: npt.NDArray[Any] | None, scores: ScoreMatrix, raw: RawF
 
 
 def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) -> None:
-    """Refuse probabilities of class 1 of two, also where class 0 is predicted."""
+    """Refuse probabilities of class 1 of two where those of the predicted class are needed."""
     p, predicted = columns["probability"], columns["prediction"]
     if len(p) < MIN_ROWS or p.shape != predicted.shape or p.dtype.kind != "f":
         return
@@ -349,7 +356,7 @@ def _check_not_of_class_1(columns: dict[str, npt.NDArray[Any]], raw: RawFile) ->
 
 
 def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
-    """Compare the accuracy that a file states with that of its predictions: its rows may differ."""
+    """Refuse a file that states another accuracy than its predictions have."""
     if raw.accuracy is None:
         return
     (name, stated), counted = raw.accuracy, float(checked.correct.mean())
@@ -364,7 +371,7 @@ def _check_accuracy(checked: Predictions, raw: RawFile) -> None:
         )  # fmt: skip
 
 
-def _missing_error(missing: list[str], raw: RawFile) -> InputError:
+def _missing_columns_error(missing: list[str], raw: RawFile) -> InputError:
     say = raw.layout.say
     problem = f"column{'s' * (len(missing) > 1)} {', '.join(missing)} missing; found {raw.shown}"
     remedy = (
@@ -407,7 +414,7 @@ def _missing_error(missing: list[str], raw: RawFile) -> InputError:
 
 
 def _is_single(column: Column | None) -> bool:
-    """Whether an array is of one column of numbers that are not whole."""
+    """Whether an array is a single column of floats, (n, 1)."""
     values = np.empty(0) if column is None else column.values
     return values.shape[1:] == (1,) and values.dtype.kind == "f"
 
@@ -416,20 +423,20 @@ def _is_single(column: Column | None) -> bool:
 
 
 def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) -> Layout:
-    """Return the layout with the names of classes that occur in files to be compared, sorted."""
+    """Add to a layout, as its classes, all class names that occur in some files, sorted."""
     by_column, orders = list[NamedColumn](), list[list[str]]()
     for source in sources:
         if not isinstance(source, InMemory):
             path = Path(source)
             check_is_file(path)
-            if suffix_of(path) == ".parquet" and not _may_hold_names(path):
+            if suffix_of(path) == ".parquet" and not _may_hold_class_names(path):
                 continue
         try:
             raw = read_raw(source, layout)
         except InputError:  # where labels are required, reading it will say what is wrong
             raw = read_raw(source, layout, "optional")
         for role in {"label", "prediction"} & raw.columns.keys():
-            if _holds_names(raw.columns[role]):
+            if _holds_class_names(raw.columns[role]):
                 by_column.append(names_in(role, raw.columns[role].values, raw.file))
         # Other columns may begin alike where prediction and probability are there.
         if raw.classes and not raw.classes.numbered and "probability" not in raw.columns:
@@ -437,17 +444,17 @@ def with_shared_classes(sources: Sequence[Source], layout: Layout = _DEFAULT) ->
             by_column.append(NamedColumn("scores", frozenset(orders[-1]), 0, raw.file))
     if not by_column:
         return layout
-    classes, merged = one_vocabulary(by_column, layout.say("classes"))
+    classes, merged = merge_spellings(by_column, layout.say("classes"))
     is_known = bool(orders) and all(order == sorted(order) for order in orders)
     return replace(layout, classes=classes, merged=merged, order_is_known=is_known)
 
 
-def _holds_names(column: Column) -> bool:
+def _holds_class_names(column: Column) -> bool:
     return column.form == "text" and as_numbers(column.values).dtype == object
 
 
-def _may_hold_names(path: Path) -> bool:
-    """Whether a Parquet file has columns other than our numbers and lists of them; cheap."""
+def _may_hold_class_names(path: Path) -> bool:
+    """Whether a Parquet file's schema has columns other than standard numbers and score lists."""
     import pyarrow.parquet as pq
 
     try:

@@ -20,14 +20,14 @@ from matcheval.io.tables import read_parquet
 from matcheval.names import COMPRESSED, MODEL, NAMED_SUFFIXES, PREDICTION_SUFFIXES
 from matcheval.predictions import array_files
 from matcheval.predictions.array_files import Arrays
-from matcheval.predictions.column_names import ACCURACIES, is_known, plain
+from matcheval.predictions.column_names import ACCURACIES, is_known_column, snake_case
 
 Form = Literal["matrix", "float", "whole", "text", "other"]
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column or array of unchecked values."""
+    """The unchecked values of a column or array."""
 
     values: npt.NDArray[Any]  # NaN, or None among texts (objects), where a cell is empty
     form: Form
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class InMemory:
-    """A table or arrays in memory, with the name that messages have for it."""
+    """A table or arrays in memory, and the name by which messages call it."""
 
     name: str
     data: pa.Table | Arrays
@@ -51,7 +51,7 @@ Source: TypeAlias = str | os.PathLike[str] | InMemory
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """The columns or arrays of a file, by their own names; `read` returns some of them."""
+    """An opened file: names of its columns or arrays, and a function that reads some of them."""
 
     file: object
     names: Sequence[str]
@@ -62,35 +62,35 @@ class Loaded:
 
 
 def load(source: Source) -> Loaded:
-    """Open a prediction file of any format, or take the columns of a table in memory."""
+    """Open a prediction file of any format, or a table or arrays in memory."""
     if isinstance(source, InMemory):
         if isinstance(source.data, pa.Table):
-            return _of_table(source.data, source)
+            return _load_table(source.data, source)
         arrays = source.data
-        return _of_arrays(list(arrays), lambda _: arrays, source)
+        return _load_arrays(list(arrays), lambda _: arrays, source)
     path = Path(source)
     check_is_file(path)
     suffix = suffix_of(path)
     if suffix in array_files.READERS:
         names, read = array_files.READERS[suffix](path)
-        return _of_arrays(names, read, path)
+        return _load_arrays(names, read, path)
     for packed in COMPRESSED:
         suffix = suffix.removesuffix(packed)
     if suffix in _TEXT:
         table, notes = read_delimited(path)
         check_has_header(table, path)
-        return _of_table(table, path, notes)
+        return _load_table(table, path, notes)
     if suffix not in _READERS:
         known = ", ".join((*(s for s in PREDICTION_SUFFIXES if s.count(".") == 1), *NAMED_SUFFIXES))
         raise InputError(
             f"unknown format of prediction file '{suffix}'", file=path,
             remedy=f"Use {known}; text may be compressed ({', '.join(COMPRESSED)})",
         )  # fmt: skip
-    return _of_table(_READERS[suffix](path), path)
+    return _load_table(_READERS[suffix](path), path)
 
 
 def read_lists(source: Source, names: Sequence[str]) -> dict[str, list[Any]]:
-    """Read columns or arrays by their own names, as far as they are there, as lists of values."""
+    """Read those of the named columns that a file has, regardless of case, as lists."""
     loaded, lists = load(source), {}
     theirs = {name.casefold().strip(): name for name in reversed(loaded.names)}
     for name in [name for name in names if name in theirs]:
@@ -101,7 +101,7 @@ def read_lists(source: Source, names: Sequence[str]) -> dict[str, list[Any]]:
     return lists
 
 
-def _of_table(table: pa.Table, file: object, notes: Sequence[str] = ()) -> Loaded:
+def _load_table(table: pa.Table, file: object, notes: Sequence[str] = ()) -> Loaded:
     names = table.schema.names
     metadata = {
         key.decode(errors="replace"): value.decode(errors="replace")
@@ -111,24 +111,24 @@ def _of_table(table: pa.Table, file: object, notes: Sequence[str] = ()) -> Loade
     position = {name: at for at, name in reversed(list(enumerate(names)))}
 
     def read(wanted: Sequence[str]) -> Mapping[str, Column]:
-        return {name: _of_arrow(table.column(position[name])) for name in wanted}
+        return {name: _convert_arrow(table.column(position[name])) for name in wanted}
 
     return Loaded(file, names, read, metadata, notes=notes)
 
 
-def _of_arrays(names: list[str], read: Callable[[list[str]], Arrays], file: object) -> Loaded:
+def _load_arrays(names: list[str], read: Callable[[list[str]], Arrays], file: object) -> Loaded:
     def read_some(wanted: Sequence[str]) -> Mapping[str, Column]:
         arrays = read(list(wanted))
-        return {name: _of_numpy(arrays[name], name, file) for name in wanted}
+        return {name: _convert_numpy(arrays[name], name, file) for name in wanted}
 
     return Loaded(file, names, read_some, is_arrays=True)
 
 
-def _from_parquet(path: Path) -> pa.Table:
-    return _validated(read_parquet(path), path, "Parquet")
+def _read_parquet(path: Path) -> pa.Table:
+    return _validate(read_parquet(path), path, "Parquet")
 
 
-def _validated(table: pa.Table, path: Path, kind: str) -> pa.Table:
+def _validate(table: pa.Table, path: Path, kind: str) -> pa.Table:
     try:
         _ = table.schema.names
         table.validate(full=True)  # texts that are not UTF-8, positions beyond a dictionary
@@ -137,8 +137,8 @@ def _validated(table: pa.Table, path: Path, kind: str) -> pa.Table:
     return table
 
 
-def _from_arrow(path: Path) -> pa.Table:
-    """Read Feather, and Arrow's format of files or of streams, as of Hugging Face's datasets."""
+def _read_arrow(path: Path) -> pa.Table:
+    """Read Feather and Arrow files or streams, such as those of Hugging Face's datasets."""
     with readable(path, "a readable Arrow file", pa.ArrowException), pa.OSFile(str(path)) as file:
         is_stream = file.read(6) != b"ARROW1"
         file.seek(0)
@@ -150,15 +150,15 @@ def _from_arrow(path: Path) -> pa.Table:
             check_unpacked(path.stat().st_size, unpacked, path)
             batches.append(batch)
         table = pa.Table.from_batches(batches, reader.schema)
-    return _validated(table, path, "Arrow")
+    return _validate(table, path, "Arrow")
 
 
-def _from_xlsx(path: Path) -> pa.Table:
+def _read_xlsx(path: Path) -> pa.Table:
     import zipfile
 
     import pandas as pd
 
-    array_files.imported("openpyxl", "formats", path)
+    array_files.import_optional("openpyxl", "formats", path)
     with readable(path, "a readable .xlsx file", zipfile.BadZipFile):
         with zipfile.ZipFile(path) as archive:
             check_unpacked(path.stat().st_size, sum(m.file_size for m in archive.infolist()), path)
@@ -185,18 +185,18 @@ def _from_xlsx(path: Path) -> pa.Table:
 _Lists = dict[str, list[Any]]
 
 
-def _from_json(path: Path) -> pa.Table:
+def _read_json(path: Path) -> pa.Table:
     with readable(path, "a readable file", *BROKEN), open_text(path) as stream:
         content = stream.read()
         is_utf16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
-    columns = _with_class_columns(_json_columns(_parsed(text, path), path), path)
+    columns = _split_rankings(_json_columns(_parse_json(text, path), path), path)
     arrays = {}
     for name, values in columns.items():
         try:
             arrays[name] = pa.array(values)
         except (pa.ArrowException, OverflowError, TypeError) as error:
-            if not is_known(name):
+            if not is_known_column(name):
                 continue  # such as a model's prompt, which nothing here reads
             reason = str(error).splitlines()[0]
             problem = f"holds values of several types, or none of a table ({reason:.200})"
@@ -204,8 +204,8 @@ def _from_json(path: Path) -> pa.Table:
     return pa.table(arrays)
 
 
-def _parsed(text: str, path: Path) -> Any:
-    """Parse JSON, or JSON Lines, which files that end in `.json` may hold, too."""
+def _parse_json(text: str, path: Path) -> Any:
+    """Parse JSON or JSON Lines; a file that ends in `.json` may hold either."""
     if suffix_of(path).split(".")[1] == "json":
         with readable(path, "readable as JSON"):
             try:
@@ -222,9 +222,9 @@ def _parsed(text: str, path: Path) -> Any:
 
 
 def _json_columns(parsed: Any, path: Path) -> _Lists:
-    """Return the columns of one of the forms that docs/cli.md lists."""
+    """Convert parsed JSON to columns, from any of the forms that docs/cli.md lists."""
     if isinstance(parsed, list):
-        return _of_records(parsed, path)
+        return _from_records(parsed, path)
     if not isinstance(parsed, Mapping):
         raise InputError("holds neither records nor columns", file=path)
     names, rows = parsed.get("columns"), parsed.get("data")
@@ -234,19 +234,19 @@ def _json_columns(parsed: Any, path: Path) -> _Lists:
             raise InputError(problem, file=path, field="data")
         if len({*map(str, names)}) < len(names):
             raise InputError("names a column twice", file=path, field="columns")
-        return _flat({str(name): [row[at] for row in rows] for at, name in enumerate(names)})
+        return _flatten({str(name): [row[at] for row in rows] for at, name in enumerate(names)})
     lists = [values for values in parsed.values() if isinstance(values, list)]
     if len(lists) == 1 and lists[0] and all(isinstance(row, Mapping) for row in lists[0]):
-        return _of_records(lists[0], path)  # {"samples": [...]} of FiftyOne, {"data": } of pandas
+        return _from_records(lists[0], path)  # {"samples": [...]} of FiftyOne, {"data": } of pandas
     if len(parsed) > 1 and all(isinstance(values, Mapping) for values in parsed.values()):
         records = list(parsed.values())
         are_alike = all(row.keys() == records[0].keys() for row in records)
-        if are_alike and not any(map(is_known, parsed)):  # pandas, `index`
-            return {"key": list(parsed), **_of_records(records, path)}
-    return _by_column(parsed, path)
+        if are_alike and not any(map(is_known_column, parsed)):  # pandas, `index`
+            return {"key": list(parsed), **_from_records(records, path)}
+    return _from_mapping(parsed, path)
 
 
-def _of_records(records: Sequence[Any], path: Path) -> _Lists:
+def _from_records(records: Sequence[Any], path: Path) -> _Lists:
     if records and all(map(_is_ranking, records)):  # of pipelines of Hugging Face
         return {"scores": list(records)}
     for number, record in enumerate(records, 1):
@@ -257,11 +257,11 @@ def _of_records(records: Sequence[Any], path: Path) -> _Lists:
                 "0.9}",
             )  # fmt: skip
     names = dict.fromkeys(name for record in records for name in record)
-    return _flat({name: [record.get(name) for record in records] for name in names})
+    return _flatten({name: [record.get(name) for record in records] for name in names})
 
 
-def _flat(columns: _Lists, depth: int = 0) -> _Lists:
-    """Replace records in a column, such as `ground_truth: {label: ...}`, by columns."""
+def _flatten(columns: _Lists, depth: int = 0) -> _Lists:
+    """Split records in a column, such as `ground_truth: {label: ...}`, into columns."""
     flat: _Lists = {}
     for name, values in columns.items():
         records = [value for value in values if value is not None]
@@ -272,12 +272,12 @@ def _flat(columns: _Lists, depth: int = 0) -> _Lists:
             f"{name}.{key}": [None if value is None else value.get(key) for value in values]
             for key in dict.fromkeys(key for record in records for key in record)
         }
-        flat |= _flat(parts, depth + 1)
+        flat |= _flatten(parts, depth + 1)
     return flat
 
 
-def _by_column(columns: Mapping[str, Any], path: Path) -> _Lists:
-    """Take lists by column; where values are by row, all columns must have the same rows."""
+def _from_mapping(columns: Mapping[str, Any], path: Path) -> _Lists:
+    """Convert a mapping of columns, each a list or a mapping by row, and check their lengths."""
     rows = next((list(values) for values in columns.values() if isinstance(values, Mapping)), None)
     lists = {}
     for name, values in columns.items():
@@ -294,14 +294,14 @@ def _by_column(columns: Mapping[str, Any], path: Path) -> _Lists:
 
 
 def _is_ranking(value: Any) -> bool:
-    """Whether a value is a list of records of `label` and `score`, of one datapoint."""
+    """Whether a value is a non-empty list of records with `label` and `score`."""
     return bool(value) and isinstance(value, list) and all(
         isinstance(record, Mapping) and {"label", "score"} <= record.keys() for record in value
     )  # fmt: skip
 
 
-def _with_class_columns(columns: _Lists, path: Path) -> _Lists:
-    """Replace scores by class, as of Hugging Face's pipelines, by columns."""
+def _split_rankings(columns: _Lists, path: Path) -> _Lists:
+    """Replace a column of records of `label` and `score` by one per class, or by the best class."""
     name = next((name for name, values in columns.items() if any(map(_is_ranking, values))), None)
     if name is None:
         return columns
@@ -333,18 +333,18 @@ def _scores_by_class(ranking: Any, row: int, path: Path) -> dict[str, float]:
 
 _TEXT = (".csv", ".tsv", ".txt", ".psv")
 _READERS: Mapping[str, Callable[[Path], pa.Table]] = {
-    ".parquet": _from_parquet,
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), _from_json),
-    **dict.fromkeys((".feather", ".arrow", ".ipc"), _from_arrow),
-    ".xlsx": _from_xlsx,
+    ".parquet": _read_parquet,
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), _read_json),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), _read_arrow),
+    ".xlsx": _read_xlsx,
 }
 
 
 # --- values of columns
 
 
-def _of_arrow(column: pa.ChunkedArray) -> Column:
-    """Take over a column of a table."""
+def _convert_arrow(column: pa.ChunkedArray) -> Column:
+    """Convert an Arrow column to NumPy values."""
     name = {"double": "float64"}.get(str(column.type), str(column.type))
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -352,36 +352,36 @@ def _of_arrow(column: pa.ChunkedArray) -> Column:
         column = column.cast(pa.float64())
     kind = column.type
     if str(kind) in ("string", "large_string", "string_view"):
-        return Column(_objects(column), "text", "text")
+        return Column(_to_objects(column), "text", "text")
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        return Column(_numbers(column), "float" if pa.types.is_floating(kind) else "whole", name)
+        return Column(_to_numbers(column), "float" if pa.types.is_floating(kind) else "whole", name)
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         lists = column.combine_chunks()
         lengths = set(lists.value_lengths().to_pylist())
         inner = lists.flatten()
         if len(lengths) == 1 and None not in lengths and not pa.types.is_nested(inner.type):
-            values = _of_arrow(pa.chunked_array([inner])).values
+            values = _convert_arrow(pa.chunked_array([inner])).values
             return Column(values.reshape(len(lists), -1), "matrix", name)
-    values = _objects(column)
+    values = _to_objects(column)
     is_bool = pa.types.is_boolean(kind) and not column.null_count
     return Column(values.astype(np.bool_) if is_bool else values, "other", name)
 
 
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+def _to_numbers(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     if column.null_count:
         return np.array(column.to_pylist(), np.float64)
     return np.from_dlpack(column.combine_chunks())  # `to_numpy` would import pandas
 
 
-def _objects(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+def _to_objects(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     values = np.empty(len(column), object)
     values[:] = column.to_pylist()
     return values
 
 
-def _of_numpy(array: npt.NDArray[Any], name: str, file: object) -> Column:
-    """Take over an array."""
-    if array.ndim == 0 and plain(name) not in ACCURACIES:
+def _convert_numpy(array: npt.NDArray[Any], name: str, file: object) -> Column:
+    """Convert an array; decode bytes to text, refuse single values other than accuracies."""
+    if array.ndim == 0 and snake_case(name) not in ACCURACIES:
         raise InputError("is a single value, not an array", file=file, field=name)
     if array.dtype.kind == "S":
         with readable(str(file), "text in UTF-8"):
@@ -400,18 +400,18 @@ _FORMS: Mapping[str, Form] = {"f": "float", "i": "whole", "u": "whole", "U": "te
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that says a file's format, in lower case, such as `.csv.gz`."""
+    """Return the suffix that tells a file's format, lower-case, with compression: `.csv.gz`."""
     *_, before, last = ["", "", *path.suffixes]
     return (before + last if last.lower() in COMPRESSED else last).lower()
 
 
 def stem_of(path: Path) -> str:
-    """Return a file's name without this suffix."""
+    """Return a file's name without the suffix of `suffix_of`."""
     return path.name[: len(path.name) - len(suffix_of(path))]
 
 
 def files_by_model(pattern: str) -> dict[str, Path]:
-    """Return the files of a pattern by the names in the place of `{model}`."""
+    """Find the files that match a pattern with `{model}`; return them by the name of the model."""
     if pattern.count(MODEL) != 1:
         remedy = "Write it where the names of the files differ: 'old/{model}.parquet'"
         raise InputError(f"must hold {MODEL} once", file=pattern, remedy=remedy)
@@ -424,7 +424,7 @@ def files_by_model(pattern: str) -> dict[str, Path]:
 
 
 def set_names(original: str, replication: str) -> tuple[str, str] | None:
-    """Return what two sets are called by the last part of their patterns that tells them apart."""
+    """Name two sets by the last part in which their file patterns differ; None if none does."""
     parts = [
         [_without_model(part) for part in reversed(Path(pattern).parts)]
         for pattern in (original, replication)
@@ -434,7 +434,7 @@ def set_names(original: str, replication: str) -> tuple[str, str] | None:
 
 
 def _without_model(part: str) -> str:
-    """Return a part of a pattern without the model, its suffix and repeated separators."""
+    """Return a part of a file pattern without `{model}`, suffix and repeated separators."""
     path = Path(part)
     is_file = MODEL in part or suffix_of(path) in PREDICTION_SUFFIXES
     name = (stem_of(path) if is_file else part).replace(MODEL, "")

@@ -16,11 +16,11 @@ import pyarrow as pa
 from matcheval.datasets.label_spaces import LABEL_SPACES, resolve_classes
 from matcheval.downloads.hub import local_file
 from matcheval.errors import InputError, InputWarning
-from matcheval.predictions.column_names import COLUMNS, is_known
+from matcheval.predictions.column_names import COLUMNS, is_known_column
 from matcheval.predictions.datapoints import GROUP
 from matcheval.predictions.files import with_shared_classes
 from matcheval.predictions.formats import InMemory
-from matcheval.predictions.layout import Layout, columns_given
+from matcheval.predictions.layout import Layout, check_column_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ _ARRAYS = {*COLUMNS, "labels", GROUP, "features"}
 
 
 class Shown:
-    """A result that notebooks show as its claims, and a small table below them."""
+    """Base class of results, which notebooks show as text and a small table."""
 
     def _repr_html_(self) -> str:
         claims, table = self._in_notebook()
@@ -46,18 +46,18 @@ class Shown:
         return text + table.round(4).to_html(index=False, border=0, max_rows=_MAX_ROWS)
 
     def _in_notebook(self) -> "tuple[Sequence[str], pd.DataFrame | None]":
-        """Return the first paragraph of the text, a line each, and the table of the result."""
+        """Return what notebooks show: the lines of the first paragraph, and the table if any."""
         tables = getattr(self, "to_pandas", None)
         return str(self).partition("\n\n")[0].splitlines(), tables and tables()
 
 
-def columns_of(table: "pd.DataFrame", few: Sequence[str], *, every: bool) -> "pd.DataFrame":
-    """Return a copy of a table with few columns, or with all."""
-    return table.copy() if every else table[[*few]].copy()
+def columns_of(table: "pd.DataFrame", names: Sequence[str], *, every: bool) -> "pd.DataFrame":
+    """Return a copy of a table with the named columns only, or with all columns if `every`."""
+    return table.copy() if every else table[[*names]].copy()
 
 
 def warn_each(texts: Iterable[str]) -> None:
-    """Warn the caller of the function that calls this one."""
+    """Issue an `InputWarning` for each text, attributed to the caller's caller."""
     for text in texts:
         warnings.warn(text, InputWarning, stacklevel=3)
 
@@ -79,11 +79,11 @@ class Estimate:
     high: float
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]", name: str) -> "Estimate":
+    def _from_row(cls, row: "pd.Series[float]", name: str) -> "Estimate":
         return cls(*(float(row[name + end]) for end in ("", "_low", "_high")))
 
     def __str__(self) -> str:
-        """Return the value in percent or percentage points, with its interval."""
+        """Return the value times 100 with its interval: in percent or percentage points."""
         text = f"{100 * self.value + 0.0:.2f}"
         if self.low != self.low:  # NaN
             return text
@@ -95,7 +95,7 @@ GAP_PARTS = ("gap", "confidence_part", "conditional_part", "matched_gap")
 
 @dataclass(frozen=True)
 class GapEstimate(Shown):
-    """A matched gap under one matching criterion, of one model or of the mean over several models.
+    """A gap and matched gap under one matching criterion, for one model or as the mean of several.
 
     All quantities are fractions, not percent.
 
@@ -138,24 +138,24 @@ class GapEstimate(Shown):
         )
 
     @classmethod
-    def _of(cls, row: "pd.Series[float]") -> "GapEstimate":
+    def _from_row(cls, row: "pd.Series[float]") -> "GapEstimate":
         numbers = ("narrowing", "reference_narrowing", "fraction_unmatched")
-        values: dict[str, Any] = {name: Estimate._of(row, name) for name in GAP_PARTS}
+        values: dict[str, Any] = {name: Estimate._from_row(row, name) for name in GAP_PARTS}
         values |= {name: float(row[name]) for name in numbers}
         return cls(criterion=str(row["matching"]), remarks=str(row["remarks"]), **values)
 
 
 def source_of(data: object, name: str) -> Path | InMemory:
-    """Take over one model's predictions (`Data`) by a name, without looking at their values."""
+    """Return a path as a path, and a table or arrays as `InMemory`; `name` is for messages."""
     if isinstance(data, str | os.PathLike):
         return local_file(data)
     if isinstance(data, Mapping):
-        return InMemory(name, {str(key): _array(data, key, name) for key in data})
-    return InMemory(name, _table(data, name))
+        return InMemory(name, {str(key): _to_array(data, key, name) for key in data})
+    return InMemory(name, _to_arrow_table(data, name))
 
 
 def features_of(source: Path | InMemory, n: int) -> npt.NDArray[np.float32] | None:
-    """Return the features of all datapoints, shape (n, n_features), by index, if given."""
+    """Return the features given in a mapping, (n, n_features), in order of `index`, or None."""
     arrays = source.data if isinstance(source, InMemory) else None
     if not isinstance(arrays, Mapping) or "features" not in arrays:
         return None
@@ -171,8 +171,8 @@ def features_of(source: Path | InMemory, n: int) -> npt.NDArray[np.float32] | No
     return features.astype(np.float32)
 
 
-def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
-    """Convert an array-like of any library; tensors must be in the processor's memory."""
+def _to_array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
+    """Convert an array-like of any library to NumPy; refuse masked values and GPU tensors."""
     value: Any = None
     try:
         value = data[key]  # which an `.npz` file reads
@@ -188,7 +188,7 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
         remedy = "Give a NumPy array or a list; of a tensor, tensor.detach().cpu().numpy()"
         if isinstance(value, tuple):  # of a trainer: scores, hidden states
             remedy = f"Give one array of the {len(value)}: {key}[0], if scores come first"
-        problem = f"{type(value).__name__} is not an array ({_reason(error):.200})"
+        problem = f"{type(value).__name__} is not an array ({_first_line(error):.200})"
         raise InputError(problem, file=name, field=key, remedy=remedy) from error
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         problem = f"{int(np.ma.getmaskarray(value).sum())} values are masked"
@@ -197,12 +197,12 @@ def _array(data: Mapping[str, Any], key: str, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _reason(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _table(data: Any, name: str) -> pa.Table:
-    """Convert a DataFrame or Arrow table; refuse all else, and names that occur twice."""
+def _to_arrow_table(data: Any, name: str) -> pa.Table:
+    """Convert a data frame or table to Arrow; refuse anything else, and repeated column names."""
     import pandas as pd
 
     kind = type(data).__name__
@@ -216,9 +216,9 @@ def _table(data: Any, name: str) -> pa.Table:
             table = pa.Table.from_pandas(data, preserve_index=False)
         else:
             table = pa.table(data)
-        columns = [_decoded(column) for column in table.columns]
+        columns = [_decode_categories(column) for column in table.columns]
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        problem = f"this {kind} is not a table of plain columns ({_reason(error):.300})"
+        problem = f"this {kind} is not a table of plain columns ({_first_line(error):.300})"
         raise InputError(problem, file=name) from error
     names = table.schema.names
     if twice := [column for column in names if names.count(column) > 1]:
@@ -226,8 +226,8 @@ def _table(data: Any, name: str) -> pa.Table:
     return pa.table(columns, names).replace_schema_metadata(table.schema.metadata)
 
 
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return categories that are numbers as numbers; texts are resolved later."""
+def _decode_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Convert a categorical column of numbers to numbers; leave texts as they are."""
     if isinstance(column.type, pa.BaseExtensionType):
         raise TypeError(f"a column is of type {column.type}")
     if pa.types.is_dictionary(column.type) and not pa.types.is_string(column.type.value_type):
@@ -235,8 +235,8 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a mapping holds predictions of several models or sets, by name, and no arrays."""
+def holds_several(data: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether data map names to the predictions of several models or sets, and hold no arrays."""
     if not isinstance(data, Mapping) or not len(data):
         return False
     if any(isinstance(key, str) and key.casefold() in _ARRAYS for key in data):
@@ -247,7 +247,7 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
         for x in data.values()
     ]
     if any(is_table) and not all(is_table):
-        if any(isinstance(key, str) and is_known(key) for key in data):
+        if any(isinstance(key, str) and is_known_column(key) for key in data):
             return False
         raise InputError(
             "a mapping holds tables or files, and arrays",
@@ -257,7 +257,7 @@ def is_of_several(data: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def check_whole(name: str, value: object, least: int, most: int | None = None) -> None:
-    """Check that an argument is a whole number in a range."""
+    """Refuse an argument that is no integer from `least` to `most`."""
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not is_whole or value < least or value > (most or value):  # type: ignore[operator]
         some = f"{least}, {least + 1}, {least + 2}, ..."
@@ -266,7 +266,7 @@ def check_whole(name: str, value: object, least: int, most: int | None = None) -
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether an argument is a number."""
+    """Whether an argument is a real number and no bool."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
@@ -277,21 +277,21 @@ def layout_of(
     first_label: int = 0,
     labels_are_true: bool = False,
 ) -> Layout:
-    """Return how predictions are laid out; names of classes are by default those that occur."""
-    by_ours = columns_given(dict(columns or {}), "arguments", "columns")
+    """Check a caller's description of predictions; classes default to the names that occur."""
+    by_ours = check_column_names(dict(columns or {}), "arguments", "columns")
     if first_label not in (0, 1):
         raise InputError(f"first_label is {first_label!r:.40}", remedy="Give 0 or 1")
-    names, n_classes = _classes(classes)
+    names, n_classes = _check_classes(classes)
     layout = Layout(
         by_ours, names, int(first_label), labels_are_true=labels_are_true, n_classes=n_classes
     )
     return with_shared_classes(sources, layout) if names is None else layout
 
 
-def _classes(
+def _check_classes(
     classes: int | str | Sequence[str] | None,
 ) -> tuple[tuple[str, ...] | None, int | None]:
-    """Return the names of classes, or their number, if either is given."""
+    """Return the names of the classes, or None and their number; refuse anything else."""
     if isinstance(classes, str) and classes in LABEL_SPACES:
         return resolve_classes(classes), None
     if classes is None or (isinstance(classes, int | np.integer) and not isinstance(classes, bool)):

@@ -22,7 +22,7 @@ from matcheval.errors import CALLER, Caller, InputError, listed, suggest
 from matcheval.io.delimited_text import is_number
 from matcheval.io.files import readable
 from matcheval.names import PREDICTIONS_KIND
-from matcheval.predictions.column_names import COLUMNS, our_name
+from matcheval.predictions.column_names import COLUMNS, standard_name
 
 if TYPE_CHECKING:
     from matcheval.datasets.kinds import DatasetSpec
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a person says of a prediction file; the rest follows from its columns."""
+    """How a user describes a prediction file: its columns, classes and labels."""
 
     # Names of the file's columns by ours; with `*`, what those of all classes begin with.
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Layout:
 
     @property
     def notes(self) -> list[str]:
-        """What was recognised as classes that nobody named, in sentences."""
+        """Sentences on classes that were inferred from files, and on merged spellings."""
         notes = [
             f"classes: '{other}' is taken for another spelling of '{name}'"
             for other, name in self.merged.items()
@@ -61,7 +61,7 @@ class Layout:
         ]
 
     def say(self, option: str, **columns: str) -> str:
-        """Return how the caller gives an option such as `columns` or `classes`, for a message."""
+        """Write an option as the caller would (Python, command or study), for a message."""
         values = {"columns": columns, "classes": ["..."], "first_label": 1, "labels_are_true": True}
         value: Any = values[option]
         if self.caller == "python":
@@ -77,10 +77,10 @@ class Layout:
         return f"--{option.replace('_', '-')} {texts.get(option, value)}".rstrip()
 
     def labels(self, values: npt.NDArray[Any], file: object, field: str) -> npt.NDArray[Any]:
-        """Turn a column of class names, or of numbers counted from `first_label`, into labels."""
+        """Convert class names, or numbers counted from `first_label`, to labels from 0."""
         wrong = partial(InputError, file=file, field=field)
         classes, kind, first = self.classes, values.dtype.kind, self.first_label
-        if kind in "iu" and classes and all(map(_is_whole, classes)):
+        if kind in "iu" and classes and all(map(_is_integer, classes)):
             values, kind = values.astype(str), "U"
         if values.ndim != 1 or not len(values):
             return values
@@ -91,7 +91,7 @@ class Layout:
             return values.astype(np.float64 if kind == "f" else np.int64) - first
         if kind not in "OU":
             return values
-        texts = _filled(values, file, field)
+        texts = _stripped_texts(values, file, field)
         if classes is None:
             raise wrong(
                 f"has dtype object: it holds names such as '{texts[0]:.60}'",
@@ -114,18 +114,18 @@ class Layout:
 
 
 def class_name(layout: Layout, label: int) -> str:
-    """Return what the caller calls a class: its name, or its number from `first_label`."""
+    """Return the name of a label's class, or its number as the user counts it."""
     classes = layout.classes or ()
     return classes[label] if label < len(classes) else str(label + layout.first_label)
 
 
 def class_names(layout: Layout, labels: npt.NDArray[Any]) -> list[str]:
-    """Return what the caller calls the classes of labels."""
+    """Return `class_name` of each label."""
     return [class_name(layout, label) for label in labels.tolist()]
 
 
 def layout_of(spec: "DatasetSpec") -> Layout:
-    """Return how the prediction files of a dataset are laid out."""
+    """Return the layout of the prediction files of a study's dataset."""
     if spec.kind != PREDICTIONS_KIND:
         return Layout()
     return Layout(
@@ -138,9 +138,9 @@ def layout_of(spec: "DatasetSpec") -> Layout:
     )
 
 
-def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[str, str]:
-    """Check the names of columns that a person gave, and return them by ours."""
-    by_ours = {our_name(name): theirs for name, theirs in columns.items()}
+def check_column_names(columns: Mapping[str, str], file: object, field: str) -> dict[str, str]:
+    """Check a user's column names, and return them by our standard names."""
+    by_ours = {standard_name(name): theirs for name, theirs in columns.items()}
     unknown = [name for name in by_ours if name not in COLUMNS]
     if unknown or len(by_ours) < len(columns):
         twice = f"{', '.join(columns)} name a column twice"
@@ -154,8 +154,8 @@ def columns_given(columns: Mapping[str, str], file: object, field: str) -> dict[
 
 
 def read_classes(text: str) -> tuple[str, ...] | int | str:
-    """Read what a person gave as classes on a command line, as Python functions take it."""
-    if _is_whole(text):
+    """Parse the option `--classes`: a number, a known set of classes, or a file of names."""
+    if _is_integer(text):
         return int(text) if len(text) < 19 else np.iinfo(np.int64).max
     if text in LABEL_SPACES:
         return text
@@ -177,17 +177,17 @@ def read_classes(text: str) -> tuple[str, ...] | int | str:
     return tuple(map(str, names))
 
 
-def _is_whole(text: str) -> bool:
+def _is_integer(text: str) -> bool:
     return text.removeprefix("-").isdecimal() and text.isascii()
 
 
 def as_numbers(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return texts that are all whole numbers as numbers; others as they are."""
+    """Convert texts to integers if all are whole numbers, such as `3` or `LABEL_3`; else keep."""
     texts = [value if isinstance(value, str) else "" for value in values.tolist()]
     # Hugging Face's, of classes without names, and tensors that were printed.
     if all(matches := [re.fullmatch(r"LABEL_(\d+)|tensor\((\d+).*\)", text) for text in texts]):
         texts = [match[1] or match[2] for match in matches if match]
-    if not all(_is_whole(text) and len(text) < 19 and str(int(text)) == text for text in texts):
+    if not all(_is_integer(text) and len(text) < 19 and str(int(text)) == text for text in texts):
         return values
     return np.array(list(map(int, texts)), np.int64)
 
@@ -200,13 +200,13 @@ _MIN_ROWS = 20
 
 
 def folded(name: str) -> str:
-    """Return a name without what spellings differ in: accents' form, spaces, case, `_` and `-`."""
+    """Normalise a name's Unicode form, spaces, case, `_` and `-`, in which spellings differ."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", name))
     return " ".join(re.sub(r"(?<=\w)[_-]+(?=\w)|_", " ", text).split()).casefold() or name
 
 
 class Vocabulary:
-    """Positions of class names, however they are spelt: alike are names of equal `fold`."""
+    """Finds the positions of class names in a list of classes, whatever their spelling."""
 
     def __init__(self, classes: Iterable[str], fold: Callable[[str], str] = folded) -> None:
         names, self._fold = list(classes), fold
@@ -217,13 +217,13 @@ class Vocabulary:
         self._exact = {name: at for at, name in enumerate(names)}
 
     def position(self, name: str) -> int | None:
-        """Return the position of the class of a name; None if there is none."""
+        """Return the position of a class by its name in any spelling; None if unknown."""
         return self._exact.get(name, self._at.get(self._fold(name)))
 
 
 @dataclass(frozen=True)
 class NamedColumn:
-    """The class names in a column of labels or predictions, or those of columns of scores."""
+    """The class names in a column of labels or predictions, or in the names of score columns."""
 
     role: str
     names: frozenset[str]
@@ -232,8 +232,8 @@ class NamedColumn:
 
 
 def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedColumn:
-    """Return the names in a column, none of which may be empty or a number among names."""
-    texts = _filled(values, file, role)
+    """Collect the class names in a column; refuse empty cells, and numbers beside texts."""
+    texts = _stripped_texts(values, file, role)
     names = frozenset(_INVISIBLE.sub("", text).strip() for text in {*texts})
     numbers = sorted(filter(is_number, names))
     if numbers and len(numbers) < len(names):
@@ -245,8 +245,8 @@ def names_in(role: str, values: npt.NDArray[np.object_], file: object) -> NamedC
     return NamedColumn(role, names, len(texts), file)
 
 
-def _filled(values: npt.NDArray[Any], file: object, field: str) -> list[str]:
-    """Return the texts in a column, none of which may be empty."""
+def _stripped_texts(values: npt.NDArray[Any], file: object, field: str) -> list[str]:
+    """Return a column's texts without surrounding spaces; refuse empty ones."""
     texts = [(value or "").strip() for value in values.tolist()]
     if n_empty := sum(not _INVISIBLE.sub("", text).strip() for text in texts):
         problem = f"{n_empty:,} of {len(texts):,} cells are empty"
@@ -255,10 +255,10 @@ def _filled(values: npt.NDArray[Any], file: object, field: str) -> list[str]:
     return texts
 
 
-def one_vocabulary(
+def merge_spellings(
     columns: Sequence[NamedColumn], option: str
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return the classes that occur in columns, sorted, and those that are spelt in several ways.
+    """Return the classes that occur, sorted, and a mapping of other spellings to them.
 
     Refused is what may be one class or two; `option` is how the caller names all classes.
     """
@@ -293,7 +293,7 @@ def one_vocabulary(
     ]
     merged = dict[str, str]()
     # Where two spellings are two classes, such as letters, others are not taken for one.
-    for parts in [] if any(map(_are_classes, by_column)) else by_column:
+    for parts in [] if any(map(_are_distinct_classes, by_column)) else by_column:
         first, *others = sorted(set[str]().union(*(names for _, names in parts)))
         if both := [column for column, names in parts if len(names) > 1]:
             raise InputError(
@@ -303,9 +303,9 @@ def one_vocabulary(
             )  # fmt: skip
         merged |= dict.fromkeys(others, first)
     labels = {*map(folded, by_role["label"])}
-    bare = {_bare(name): name for name in by_role["prediction"] if folded(name) not in labels}
+    bare = {_compact(name): name for name in by_role["prediction"] if folded(name) not in labels}
     for name in sorted(by_role["label"]):
-        other = bare.get(_bare(name), name)
+        other = bare.get(_compact(name), name)
         if folded(name) not in predicted and folded(other) != folded(name):
             raise InputError(
                 f"'{name}' is a label only, and '{other}' a prediction only", field="label",
@@ -315,12 +315,13 @@ def one_vocabulary(
     return tuple(sorted(every - merged.keys())), merged
 
 
-def _bare(name: str) -> str:
+def _compact(name: str) -> str:
+    """Return a class name normalised, and without punctuation and spaces."""
     return re.sub(r"\W|_", "", folded(name))
 
 
-def _are_classes(parts: Sequence[tuple[NamedColumn, frozenset[str]]]) -> bool:
-    """Whether spellings are classes of their own: all columns have all, or columns of scores do."""
+def _are_distinct_classes(parts: Sequence[tuple[NamedColumn, frozenset[str]]]) -> bool:
+    """Whether spellings are distinct classes: all columns, or columns of scores, have each."""
     every = frozenset[str]().union(*(names for _, names in parts))
     has_scores = any(column.role == "scores" and names == every for column, names in parts)
     return has_scores or all(names == every for _, names in parts)

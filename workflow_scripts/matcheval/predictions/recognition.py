@@ -25,10 +25,10 @@ from matcheval.predictions.column_names import (
     PREFIXES,
     SYNONYMS,
     Kind,
-    is_known,
-    our_name,
-    plain,
+    is_known_column,
+    snake_case,
     split_prefix,
+    standard_name,
 )
 from matcheval.predictions.formats import Column, Form, Loaded
 from matcheval.predictions.layout import Layout, folded
@@ -39,7 +39,7 @@ _LEAST_DISTINCT = 0.2  # share of distinct values in a key; others name classes,
 
 @dataclass(frozen=True)
 class ClassColumns:
-    """Columns that hold the scores of one class each, by the number or name of the class."""
+    """Columns with the scores of one class each, by the number or name of the class."""
 
     kind: Kind | None  # None where values tell it
     prefix: str
@@ -47,13 +47,13 @@ class ClassColumns:
 
     @property
     def numbered(self) -> bool:
-        """Whether classes are numbers."""
+        """Whether all classes are named by numbers."""
         return all(key.isdecimal() for key in self.columns)
 
 
 @dataclass(frozen=True, eq=False)
 class RawFile:
-    """What a prediction file, or a table in memory, holds, by the names that columns have here."""
+    """The recognised but unchecked columns of a prediction file or table, by our standard names."""
 
     file: object
     layout: Layout
@@ -73,13 +73,13 @@ class RawFile:
 
 
 def recognise(loaded: Loaded, layout: Layout) -> RawFile:
-    """Find out which column of a prediction file is what."""
+    """Find out which columns of a file are labels, predictions, scores, keys and so on."""
     return _Recognition(loaded, layout).result()
 
 
 @dataclass
 class _Recognition:
-    """The columns of one file, and the roles that the rules have given them so far."""
+    """The columns of one file, and the roles that the rules have assigned to them so far."""
 
     loaded: Loaded
     layout: Layout
@@ -87,11 +87,11 @@ class _Recognition:
     columns: dict[str, Column] = field(default_factory=dict)
 
     def result(self) -> RawFile:
-        """Apply the rules in order."""
+        """Apply all rules in order, and return what they found."""
         names = self.loaded.names
         for ours, theirs in self.layout.columns.items():
             if not theirs.endswith("*"):
-                self.roles[ours] = self._named(theirs, ours)
+                self.roles[ours] = self._find_named(theirs, ours)
         wanted = [name for name in dict.fromkeys(names) if self._may_be_read(name)]
         if not wanted and len(names) <= _SHOWN:
             wanted = list(names)  # for the message that says what there is
@@ -104,24 +104,24 @@ class _Recognition:
         if not self._take_ranking():
             self._take_matrix()
             has_matrix = bool({*KINDS, "scores"} & {*self.roles})
-            classes = self._class_columns(has_matrix=has_matrix)
+            classes = self._find_class_columns(has_matrix=has_matrix)
             if classes is None and not has_matrix and "probability" not in self.roles:
                 self._take_probability_of_class_1()
-        either = self._take_either(has_scores=classes is not None)
-        key = self._key()
+        either = self._take_ambiguous_label(has_scores=classes is not None)
+        key = self._find_key()
         group = next((name for name in names if name.casefold().strip() == "group"), None)
         return RawFile(
             file=self.loaded.file, layout=self.layout,
             columns={ours: self.columns[theirs] for ours, theirs in self.roles.items()},
-            names=self.roles, shown=self._shown(), metadata=self.loaded.metadata, classes=classes,
-            key=None if key is None else (key, self.columns[key].values),
+            names=self.roles, shown=self._describe(), metadata=self.loaded.metadata,
+            classes=classes, key=None if key is None else (key, self.columns[key].values),
             groups=None if group is None else self.loaded.read([group])[group].values,
-            either=either, accuracy=self._accuracy(), notes=self._notes(classes, key),
-            warnings=self._pooled(),
+            either=either, accuracy=self._find_accuracy(), notes=self._notes(classes, key),
+            warnings=self._warn_of_pooled_rows(),
         )  # fmt: skip
 
-    def _named(self, theirs: str, ours: str) -> str:
-        """Return the column that a person named."""
+    def _find_named(self, theirs: str, ours: str) -> str:
+        """Find the column that the user named for a role, if need be whatever its case."""
         names = self.loaded.names
         same = [name for name in names if name.strip().casefold() == theirs.strip().casefold()]
         matches = [name for name in names if name == theirs] or same
@@ -135,19 +135,20 @@ class _Recognition:
     def _may_be_read(self, name: str) -> bool:
         if name in self.roles.values() or not self.loaded.is_arrays:
             return True
-        return is_known(name) or any(map(name.startswith, self._wildcards.values()))
+        return is_known_column(name) or any(map(name.startswith, self._wildcards.values()))
 
     @property
     def _wildcards(self) -> dict[Kind, str]:
-        """What columns of single classes begin with, as the person says, by kind."""
+        """Prefixes of score columns that the user gave, as `logit_*`, by kind of score."""
         named = {kind: self.layout.columns.get(kind, "") for kind in KINDS}
         return {kind: name.removesuffix("*") for kind, name in named.items() if name.endswith("*")}
 
-    def _free(self) -> list[str]:
+    def _unused(self) -> list[str]:
+        """Return the columns that have no role yet."""
         return [name for name in self.columns if name not in self.roles.values()]
 
-    def _fits(self, name: str, role: str) -> bool:
-        """Whether a column of a role's name can be it by its type."""
+    def _fits_role(self, name: str, role: str) -> bool:
+        """Whether a column's type and values allow a role."""
         values, form = self.columns[name].values, self.columns[name].form
         if role in (*KINDS, "scores"):
             return form == "matrix"
@@ -159,17 +160,17 @@ class _Recognition:
         return values.shape[1:] == (1,) or values.dtype.kind in kinds
 
     def _read_lists_in_text(self) -> None:
-        """Read scores of all classes in a cell, as pandas and NumPy write them: `[0.1, 0.9]`."""
+        """Parse score columns whose cells are lists as text, such as `[0.1, 0.9]`, to matrices."""
         for name, column in self.columns.items():
-            texts = column.values if column.form == "text" and plain(name) in MATRICES else ()
+            texts = column.values if column.form == "text" and snake_case(name) in MATRICES else ()
             if len(texts) and all(text is not None and text.startswith("[") for text in texts):
                 rows = [text.strip("[] ").replace(",", " ").split() for text in texts]
                 with contextlib.suppress(ValueError):  # which stay texts
                     self.columns[name] = Column(np.array(rows, np.float64), "matrix", "lists")
 
     def _split_rankings(self) -> None:
-        """Leave the first of lists of ranked classes, as of timm, whose probabilities fall."""
-        names = {plain(name): name for name in self._free()}
+        """Keep only the best of timm's lists of ranked classes and of their probabilities."""
+        names = {snake_case(name): name for name in self._unused()}
         lists = {key: name for key, name in names.items() if self._form(name) == "matrix"}
         best = lists.get("label", lists.get("index"))
         if best is None or not ("prob" in lists and {"filename", "key"} & names.keys()):
@@ -187,7 +188,7 @@ class _Recognition:
             self.columns[f"{name}[0]"] = Column(first, form, column.type)
 
     def _take_standard_names(self) -> None:
-        """Take columns by our own names, whatever their case."""
+        """Assign roles to columns that have our standard names, whatever their case."""
         for role in COLUMNS:
             if role in self.roles or role in self._wildcards:
                 continue
@@ -196,29 +197,29 @@ class _Recognition:
             if len(exact) > 1 or (not exact and len(alike) > 1):
                 raise InputError("occurs twice", file=self.loaded.file, field=role)
             name = next(iter(exact or alike), "")
-            if name in self._free() and (role == "logits" or self._fits(name, role)):
+            if name in self._unused() and (role == "logits" or self._fits_role(name, role)):
                 self.roles[role] = name
 
     def _take_other_names(self) -> None:
-        """Take columns by other names of a role."""
+        """Assign the remaining roles to columns that have synonyms of their names."""
         for role in SYNONYMS:
             if role not in self.roles and (names := self._candidates(role)):
-                self.roles[role] = self._only(names, role)
+                self.roles[role] = self._first_if_equal(names, role)
 
     def _candidates(self, role: str) -> list[str]:
-        """Return the columns that may be a role by their names; those that may be others last."""
-        free = [name for name in self._free() if self._fits(name, role)]
-        named = [name for synonym in SYNONYMS[role] for name in free if plain(name) == synonym]
-        return [name for name in named if plain(name) not in EITHER] or named[:1]
+        """Return columns that are synonyms of a role; an ambiguous one only if alone."""
+        free = [name for name in self._unused() if self._fits_role(name, role)]
+        named = [name for synonym in SYNONYMS[role] for name in free if snake_case(name) == synonym]
+        return [name for name in named if snake_case(name) not in EITHER] or named[:1]
 
-    def _only(self, names: Sequence[str], role: str) -> str:
-        """Return the first of columns that may be a role; refuse another one with other values."""
+    def _first_if_equal(self, names: Sequence[str], role: str) -> str:
+        """Return the first of columns for one role; refuse others with other values."""
         first, values = names[0], self.columns[names[0]].values
         others = (n for n in names[1:] if not np.array_equal(values, self.columns[n].values))
         if (other := next(others, None)) is not None:
             options = [self.layout.say("columns", **{role: name}) for name in (first, other)]
             raise InputError(
-                f"'{first}' and '{other}' may both be the {role}; found {self._shown()}",
+                f"'{first}' and '{other}' may both be the {role}; found {self._describe()}",
                 file=self.loaded.file, remedy=f"Say which: {options[0]} or {options[1]}",
             )  # fmt: skip
         return first
@@ -227,13 +228,13 @@ class _Recognition:
         return self.columns[name].form
 
     def _take_ranking(self) -> bool:
-        """Take the first of timm's ranked classes: `filename`, `label_0`, ..., `prob_0`, ....
+        """Use the first of timm's ranked classes as the prediction: `label_0` with `prob_0`.
 
         Where another column is the prediction, the first probability is not that of its class.
         """
         own = ("prediction", "probability")
         others = {name for role, name in self.roles.items() if role not in own}
-        names = {plain(name): name for name in self.columns if name not in others}
+        names = {snake_case(name): name for name in self.columns if name not in others}
         best = names.get("label_0", names.get("index_0"))
         if best is None or "prob_0" not in names or not {"filename", "key"} & names.keys():
             return False
@@ -244,34 +245,36 @@ class _Recognition:
         return True
 
     def _take_matrix(self) -> None:
-        """Take the lists or the array that hold the scores of all classes."""
+        """Assign the role of logits, probabilities or scores to a list or matrix column."""
         if {*KINDS} & {*self.roles} or self._wildcards:
             return
-        free = [name for name in self._free() if self._fits(name, "scores")]
+        free = [name for name in self._unused() if self._fits_role(name, "scores")]
         for kind in (*KINDS, None):
-            names = [n for m, of in MATRICES.items() for n in free if of == kind and plain(n) == m]
+            names = [
+                n for m, of in MATRICES.items() for n in free if of == kind and snake_case(n) == m
+            ]
             if names and (kind is not None or not {*KINDS} & {*self.roles}):
-                self.roles[kind or "scores"] = self._only(names, kind or "logits")
+                self.roles[kind or "scores"] = self._first_if_equal(names, kind or "logits")
 
-    def _class_columns(self, *, has_matrix: bool) -> ClassColumns | None:
-        """Find the columns that hold the scores of one class each."""
+    def _find_class_columns(self, *, has_matrix: bool) -> ClassColumns | None:
+        """Find the columns with the scores of one class each, by prefix or by class names."""
         if self._wildcards:
-            return self._by_wildcard(*next(iter(self._wildcards.items())))
+            return self._find_columns_by_wildcard(*next(iter(self._wildcards.items())))
         groups: dict[str, dict[str, str]] = {prefix: {} for prefix in PREFIXES}
-        for name in self._free():
+        for name in self._unused():
             split = split_prefix(name)
-            if split and plain(name) not in KEYS and our_name(name) not in SYNONYMS:
+            if split and snake_case(name) not in KEYS and standard_name(name) not in SYNONYMS:
                 groups[split[0]][split[1]] = name
-        classes, candidates = self._class_names(), list[ClassColumns]()
+        classes, candidates = self._known_class_names(), list[ClassColumns]()
         for prefix, keys in groups.items():
             kind = PREFIXES[prefix]
             is_sure = kind is not None and prefix != "p"
             named_so = bool(classes) and classes <= {*map(folded, keys)}
             numbers = {key: name for key, name in keys.items() if key.isdecimal()}
             if numbers and set(numbers) != set(self.layout.classes or ()):
-                candidates.append(self._of_classes(kind, f"{prefix}_", numbers))
+                candidates.append(self._make_class_columns(kind, f"{prefix}_", numbers))
             elif len(keys) > 1 and (is_sure or (named_so and not has_matrix)):
-                candidates.append(self._of_classes(kind, f"{prefix}_", keys))
+                candidates.append(self._make_class_columns(kind, f"{prefix}_", keys))
         if len(candidates) > 1 and "probability" not in self.roles:
             first, second = candidates[0].prefix, candidates[1].prefix
             option = {str(candidates[0].kind or KINDS[1]): f"{first}*"}
@@ -282,44 +285,45 @@ class _Recognition:
             )
         if candidates or has_matrix:
             return candidates[0] if candidates else None
-        return self._bare_columns(classes)
+        return self._find_columns_named_as_classes(classes)
 
-    def _by_wildcard(self, kind: Kind, prefix: str) -> ClassColumns:
-        """Find the columns of scores that begin as the person says."""
+    def _find_columns_by_wildcard(self, kind: Kind, prefix: str) -> ClassColumns:
+        """Find the score columns that begin with a prefix the user gave; refuse none."""
         names = {
             key: name
-            for name in self._free()
+            for name in self._unused()
             if name.startswith(prefix) and (key := name[len(prefix) :].lstrip("_-. "))
-            and self._form(name) not in ("text", "matrix") and plain(name) not in (*KEYS, *EITHER)
+            and self._form(name) not in ("text", "matrix")
+            and snake_case(name) not in (*KEYS, *EITHER)
         }  # fmt: skip
         numbers = {key: name for key, name in names.items() if key.isdecimal()}
         if not names:
             raise InputError(
                 f"no column begins with '{prefix}', which was named as '{kind}'; "
-                f"found {self._shown()}", file=self.loaded.file,
+                f"found {self._describe()}", file=self.loaded.file,
             )  # fmt: skip
-        return self._of_classes(kind, prefix, numbers or names)
+        return self._make_class_columns(kind, prefix, numbers or names)
 
-    def _bare_columns(self, classes: set[str]) -> ClassColumns | None:
-        """Find columns that are named by the numbers or names of classes alone."""
-        free = [n for n in self._free() if self._form(n) == "float" and not is_known(n)]
+    def _find_columns_named_as_classes(self, classes: set[str]) -> ClassColumns | None:
+        """Find score columns whose whole names are the numbers or names of classes."""
+        free = [n for n in self._unused() if self._form(n) == "float" and not is_known_column(n)]
         numbers = {name.strip(): name for name in free if name.strip().isdecimal()}
         if len(numbers) > 1:
-            return self._of_classes(None, "", numbers)
+            return self._make_class_columns(None, "", numbers)
         names = {name.strip(): name for name in free}
         of_classes = {key: name for key, name in names.items() if folded(key) in classes}
         for some in (of_classes, names):
             if len(some) < 2 or not classes <= {*map(folded, some)}:
                 continue
-            columns = self._of_classes(None, "", some)
+            columns = self._make_class_columns(None, "", some)
             is_given = self.layout.classes is not None and self.layout.order_is_known
             are_all = len(some) == len(of_classes) and (is_given or len(some) == len(names))
             if are_all or _sum_to_1(columns):
                 return columns
         return None
 
-    def _class_names(self) -> set[str]:
-        """Names of the classes, as given or as in the columns, without their spellings."""
+    def _known_class_names(self) -> set[str]:
+        """Return the normalised class names, as given or as in labels and predictions."""
         if self.layout.classes is not None and self.layout.order_is_known:
             return {*map(folded, self.layout.classes)}
         names: set[str] = set()
@@ -329,7 +333,10 @@ class _Recognition:
                 names |= {folded(text) for text in {*column.values} if text}
         return names
 
-    def _of_classes(self, kind: Kind | None, prefix: str, keys: Mapping[str, str]) -> ClassColumns:
+    def _make_class_columns(
+        self, kind: Kind | None, prefix: str, keys: Mapping[str, str]
+    ) -> ClassColumns:
+        """Return columns as `ClassColumns`, by the classes in `keys`; refuse repeated ones."""
         names = list(self.loaded.names)
         if twice := [name for name in keys.values() if names.count(name) > 1]:
             remedy = "Give the classes names that differ"
@@ -337,46 +344,47 @@ class _Recognition:
         return ClassColumns(kind, prefix, {key: self.columns[name] for key, name in keys.items()})
 
     def _take_probability_of_class_1(self) -> None:
-        for name in self._free():
-            if plain(name) in OF_CLASS_1 and self._form(name) in ("float", "whole"):
+        for name in self._unused():
+            if snake_case(name) in OF_CLASS_1 and self._form(name) in ("float", "whole"):
                 self.roles.setdefault("class_1", name)
 
-    def _take_either(self, *, has_scores: bool) -> str | None:
-        """Take a `label` beside a probability for the prediction, where nothing else is.
+    def _take_ambiguous_label(self, *, has_scores: bool) -> str | None:
+        """Use `label`, beside a probability, as the prediction if there is no other.
 
         So write timm and pipelines of Hugging Face, whose true classes are in another column, or in
         a file beside; without these, the name is needed to say that it may be the truth.
         """
         name = self.roles.get("label", "")
-        is_named = "label" in self.layout.columns or plain(name) not in EITHER
+        is_named = "label" in self.layout.columns or snake_case(name) not in EITHER
         needed = not has_scores and "prediction" not in self.roles and "probability" in self.roles
         if is_named or not needed or {*KINDS, "scores"} & {*self.roles}:
             return None
         self.roles["prediction"] = self.roles.pop("label")
-        if "index" in self.roles and any(plain(n) in KEYS for n in self._free()):
+        if "index" in self.roles and any(snake_case(n) in KEYS for n in self._unused()):
             del self.roles["index"]  # in the output of timm it is the number of the class
         truths = [synonym for synonym in SYNONYMS["label"] if synonym not in EITHER]
-        others = [n for synonym in truths for n in self._free() if plain(n) == synonym]
+        others = [n for synonym in truths for n in self._unused() if snake_case(n) == synonym]
         if not others:
             return name
         self.roles["label"] = others[0]
         return None
 
-    def _key(self) -> str | None:
-        """Return the column that tells datapoints apart, where there is no index."""
+    def _find_key(self) -> str | None:
+        """Find the column that identifies datapoints, such as file names, if there is no index."""
         if "index" in self.roles:
             return None
-        free = [name for name in self._free() if self._form(name) in ("text", "whole", "float")]
-        named = [name for key in KEYS for name in free if plain(name) == key]
+        free = [name for name in self._unused() if self._form(name) in ("text", "whole", "float")]
+        named = [name for key in KEYS for name in free if snake_case(name) == key]
         others = [name for name in free if self._form(name) == "text" and name not in named]
         for name in (*named, *others):
-            if self._distinct(name) == 1:
+            if self._distinctness(name) == 1:
                 return name
-        best = max(named, key=self._distinct, default=None)  # in which some rows may be repeated
-        return best if best is not None and self._distinct(best) >= _LEAST_DISTINCT else None
+        # In it, some rows may be repeated.
+        best = max(named, key=self._distinctness, default=None)
+        return best if best is not None and self._distinctness(best) >= _LEAST_DISTINCT else None
 
-    def _distinct(self, name: str) -> float:
-        """Return the share of rows with values of their own; 0 of numbers that are not whole."""
+    def _distinctness(self, name: str) -> float:
+        """Return the share of distinct values in a column; 0 with gaps or fractions."""
         values = self.columns[name].values.tolist()
         if len(values) < 2 or any(value in (None, "") for value in values):
             return 0.0
@@ -384,18 +392,20 @@ class _Recognition:
             return 0.0
         return len(set(values)) / len(values)
 
-    def _accuracy(self) -> tuple[str, float] | None:
-        """Return the accuracy that an array of one number says, with its name."""
+    def _find_accuracy(self) -> tuple[str, float] | None:
+        """Return the name and value of an array that states the accuracy as one number."""
         for name, column in self.columns.items() if self.loaded.is_arrays else ():
             is_single = column.form == "float" and column.values.size == 1
-            if is_single and plain(name) in ACCURACIES:
+            if is_single and snake_case(name) in ACCURACIES:
                 return name, float(column.values.item())
         return None
 
-    def _pooled(self) -> list[str]:
-        """Say which columns have rows of several models, parts or epochs."""
+    def _warn_of_pooled_rows(self) -> list[str]:
+        """Warn of columns that suggest rows of several models, parts or epochs."""
         warnings = []
-        for name in (n for n in self._free() if plain(n) in POOLED and self._form(n) != "matrix"):
+        for name in (
+            n for n in self._unused() if snake_case(n) in POOLED and self._form(n) != "matrix"
+        ):
             values = {*map(str, self.columns[name].values.tolist())}
             if 1 < len(values) <= 0.5 * len(self.columns[name].values):
                 shown = f"{', '.join(sorted(values)[:3])}{', ...' * (len(values) > 3)}"
@@ -405,7 +415,8 @@ class _Recognition:
                 )
         return warnings
 
-    def _shown(self) -> str:
+    def _describe(self) -> str:
+        """List the first columns of the file with their types, for messages."""
         parts = [
             f"{name} ({self.columns[name].type})" if name in self.columns else name
             for name in self.loaded.names
@@ -413,7 +424,7 @@ class _Recognition:
         return listed(parts, _SHOWN) or "none"
 
     def _notes(self, classes: ClassColumns | None, key: str | None) -> list[str]:
-        """Say what was recognised by other than the standard names."""
+        """Say which columns were recognised by other than our standard names."""
         notes = []
         for ours in (*COLUMNS, "scores", "class_1"):
             theirs = self.roles.get(ours, ours)
@@ -434,7 +445,7 @@ def _sum_to_1(columns: ClassColumns) -> bool:
 
 
 def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
-    """Say which rows of (n, n_classes) are probabilities, up to rounding of their sum."""
+    """Return for each row, (n, n_classes), if it is a probability distribution up to rounding."""
     totals = matrix.sum(axis=1, dtype=np.float64)
     inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
     return np.asarray(inside & (abs(totals - 1) <= rounding))

@@ -23,10 +23,7 @@ PREDICTIONS = TableSchema(
     Column("label", pa.int16(), "1", "ground truth class"),
     Column("prediction", pa.int16(), "1", "predicted class, argmax of the softmax"),
     Column(
-        "probability",
-        pa.float32(),
-        "1",
-        "confidence, maximum of the softmax, computed in float64",
+        "probability", pa.float32(), "1", "confidence, maximum of the softmax, computed in float64"
     ),
 )
 
@@ -66,7 +63,7 @@ class Predictions:
 
     @property
     def datapoints_digest(self) -> str:
-        """SHA-256 of indices and labels; models run on the same datapoints have the same digest."""
+        """SHA-256 of indices and labels; equal for models that were run on the same datapoints."""
         return hashlib.sha256(self.index.tobytes() + self.label.tobytes()).hexdigest()
 
     @cached_property
@@ -82,7 +79,7 @@ def check_predictions(
     n_classes: int | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> Predictions:
-    """Check raw columns and convert them to the declared types and order."""
+    """Check raw columns, and convert them to `Predictions`, sorted by index."""
     arrays = check_columns(columns, file=file, n_classes=n_classes, metadata=metadata)
     return Predictions(**arrays, metadata=dict(metadata or {}))
 
@@ -95,7 +92,7 @@ def check_columns(
     metadata: Mapping[str, str] | None = None,
     first_label: str = "",
 ) -> dict[str, Any]:
-    """Check raw columns, of which `label` may be missing, and convert them as `check_predictions`.
+    """Check raw columns, `label` perhaps missing, and convert them to the fields of `Predictions`.
 
     `first_label` is how the caller gives the first label, for a message about labels from 1.
     """
@@ -105,7 +102,7 @@ def check_columns(
         raise InputError(f"columns of unequal lengths {lengths}", file=file)
     if n == 0:
         raise InputError("no datapoints", file=file, remedy="An empty set cannot be compared")
-    largest = _count_classes(n_classes, metadata or {}, file) - 1
+    largest = _resolve_n_classes(n_classes, metadata or {}, file) - 1
     index = checked_integers(columns.get("index", np.arange(n)), "index", _MAX_INDEX, file)
     order = np.argsort(index, kind="stable")
     index = index[order].astype(np.int32)
@@ -121,11 +118,11 @@ def check_columns(
         if name in columns:
             classes = checked_integers(columns[name], name, largest, file, first_label)
             checked[name] = classes[order].astype(np.int16)
-    return checked | {"probability": _fractions(columns["probability"], file)[order]}
+    return checked | {"probability": _check_probabilities(columns["probability"], file)[order]}
 
 
-def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
-    """Return the number of classes: as given, as in the metadata, or as many as int16 can hold."""
+def _resolve_n_classes(n_classes: int | None, metadata: Mapping[str, str], file: object) -> int:
+    """Return the number of classes: as given, else of the metadata, else what int16 can hold."""
     text = str(metadata.get("n_classes", MAX_CLASSES) if n_classes is None else n_classes)
     is_short = len(text) <= _MAX_DIGITS and text.isascii() and text.isdecimal()
     if not is_short or not 1 <= int(text) <= MAX_CLASSES:
@@ -136,7 +133,7 @@ def _count_classes(n_classes: int | None, metadata: Mapping[str, str], file: obj
 
 
 def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) -> None:
-    """Write a prediction file atomically."""
+    """Write a prediction file atomically, as Parquet or CSV."""
     columns = {name: getattr(predictions, name) for name in PREDICTIONS.names}
     write_table(PREDICTIONS.table(columns, predictions.metadata), path)
 
@@ -144,9 +141,9 @@ def write_predictions(predictions: Predictions, path: str | os.PathLike[str]) ->
 def checked_integers(
     values: npt.NDArray[Any], name: str, largest: int, file: object, first_label: str = ""
 ) -> npt.NDArray[np.int64]:
-    """Check whole numbers in 0..largest; whole floats are accepted, since CSV may contain them."""
-    values = _checked_numbers(values, name, "Give classes as whole numbers, 0, 1, ...", file)
-    wrong = partial(_check_rows, values=values, name=name, file=file)
+    """Convert whole numbers in 0..largest to int64, also whole floats, as in CSV; refuse others."""
+    values = _check_numbers(values, name, "Give classes as whole numbers, 0, 1, ...", file)
+    wrong = partial(_refuse_first_bad_row, values=values, name=name, file=file)
     if values.dtype.kind == "f":
         wrong(~np.isfinite(values) | (values != np.floor(values)), why="is not a whole number")
     remedy, is_label = "", name != "index"
@@ -164,10 +161,10 @@ def checked_integers(
     return values.astype(np.int64)
 
 
-def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32]:
-    """Check probabilities; of a CSV file, a column with only 0 and 1 is read as integers."""
-    values = _checked_numbers(values, "probability", "Give floats", file)
-    wrong = partial(_check_rows, values=values, name="probability", file=file)
+def _check_probabilities(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32]:
+    """Convert probabilities to float32; refuse values outside [0, 1] beyond rounding."""
+    values = _check_numbers(values, "probability", "Give floats", file)
+    wrong = partial(_refuse_first_bad_row, values=values, name="probability", file=file)
     wrong(~np.isfinite(values), why="is not a finite number")
     remedy = "Give the probability of the predicted class, or the scores of all classes. "
     if values.min(initial=0) >= 0 and 50 < values.max(initial=0) <= _PERCENT:
@@ -177,10 +174,10 @@ def _fractions(values: npt.NDArray[Any], file: object) -> npt.NDArray[np.float32
     return np.minimum(values.astype(np.float32), np.float32(1))
 
 
-def _checked_numbers(
+def _check_numbers(
     values: npt.NDArray[Any], name: str, remedy: str, file: object
 ) -> npt.NDArray[Any]:  # fmt: skip
-    """Check that an array is of numbers and of one dimension."""
+    """Return values as an array; refuse it unless it is one-dimensional and of numbers."""
     values = np.asarray(values)
     if values.ndim != 1:
         raise InputError(f"has {values.ndim} dimensions, not 1", file=file, field=name)
@@ -194,11 +191,11 @@ def _checked_numbers(
     return values
 
 
-def _check_rows(
+def _refuse_first_bad_row(
     bad: npt.NDArray[np.bool_], values: npt.NDArray[Any], why: str, name: str, file: object,
     remedy: str = "",
 ) -> None:  # fmt: skip
-    """Raise an error that names the first bad row and its value, if there is one."""
+    """Raise an error that names the first bad row and its value, if any row is bad."""
     if bad.any():
         row = int(bad.argmax())
         more = f" (and {bad.sum() - 1} more)" if bad.sum() > 1 else ""

@@ -23,14 +23,14 @@ ROUNDING = 1e-2
 
 @dataclass(frozen=True, eq=False)
 class ScoreMatrix:
-    """Checked scores of all classes for every datapoint, in the order of the file."""
+    """Checked logits or probabilities of all classes for every datapoint, in the file's order."""
 
     kind: Kind  # finite logits, or probabilities, whose rows sum to 1 up to rounding
     values: npt.NDArray[Any]  # shape (n, n_classes), of the precision of the file
 
 
 def find_scores(raw: RawFile) -> ScoreMatrix | None:
-    """Find the scores in a file: one column of lists, an array, or one column per class."""
+    """Find and check the scores of all classes in a file; None if it has none."""
     names = [name for name in (*KINDS, "scores") if name in raw.columns]
     if raw.classes is not None and names:
         raise InputError(
@@ -38,8 +38,8 @@ def find_scores(raw: RawFile) -> ScoreMatrix | None:
             f"({raw.classes.prefix}...)", file=raw.file, remedy="Leave one of them out",
         )  # fmt: skip
     if raw.classes is not None:
-        return _of_class_columns(raw.classes, raw)
-    matrices = [_matrix_of(name, raw) for name in names]
+        return _from_class_columns(raw.classes, raw)
+    matrices = [_read_matrix(name, raw) for name in names]
     if len(matrices) > 1:
         logits, other = (matrix.values for matrix in matrices)
         if logits.shape != other.shape or abs(softmax(logits) - other).max(initial=0) > ROUNDING:
@@ -50,21 +50,21 @@ def find_scores(raw: RawFile) -> ScoreMatrix | None:
                 "other one",
             )  # fmt: skip
     if not matrices and "class_1" in raw.columns:
-        return _of_class_1(values_of(raw, "class_1"), raw)
+        return _from_class_1(read_values(raw, "class_1"), raw)
     return matrices[0] if matrices else None
 
 
-def _matrix_of(name: str, raw: RawFile) -> ScoreMatrix:
+def _read_matrix(name: str, raw: RawFile) -> ScoreMatrix:
     column = raw.columns[name]
     is_single = column.values.shape[1:] == (1,) or column.form in ("float", "whole")
     if is_single and name == "probabilities" and name in raw.layout.columns:
-        return _of_class_1(values_of(raw, name), raw)
+        return _from_class_1(read_values(raw, name), raw)
     kind = next((kind for kind in KINDS if kind == name), None)
-    return _checked_scores(kind, column.values, raw, name)
+    return _check_scores(kind, column.values, raw, name)
 
 
-def _of_class_1(values: npt.NDArray[Any], raw: RawFile) -> ScoreMatrix:
-    """Return the probabilities of two classes, of which that of class 1 is given."""
+def _from_class_1(values: npt.NDArray[Any], raw: RawFile) -> ScoreMatrix:
+    """Return the probabilities of both classes, (n, 2), from those of class 1."""
     if values.dtype.kind not in "iuf" or not ((values >= 0) & (values <= 1)).all():
         raise InputError(
             "single scores that are not probabilities of class 1, in [0, 1]", file=raw.file,
@@ -74,17 +74,17 @@ def _of_class_1(values: npt.NDArray[Any], raw: RawFile) -> ScoreMatrix:
     return ScoreMatrix("probabilities", np.stack([1 - wide, wide], axis=1))
 
 
-def _of_class_columns(classes: ClassColumns, raw: RawFile) -> ScoreMatrix:
-    """Put the columns of single classes into the order of the labels."""
-    kind, columns = classes.kind, [classes.columns[key] for key in _in_order(classes, raw)]
+def _from_class_columns(classes: ClassColumns, raw: RawFile) -> ScoreMatrix:
+    """Stack the columns of single classes in order of their labels, and check them."""
+    kind, columns = classes.kind, [classes.columns[key] for key in _order_by_label(classes, raw)]
     values = np.stack([column.values for column in columns], axis=1)
     # A column of a CSV file with only whole numbers is read as integers.
     values = values.astype(np.float64) if values.dtype.kind in "iu" else values
-    return _checked_scores(kind, values, raw, kind or f"{classes.prefix}...")
+    return _check_scores(kind, values, raw, kind or f"{classes.prefix}...")
 
 
-def _in_order(classes: ClassColumns, raw: RawFile) -> list[str]:
-    """Return the keys of the columns of single classes in order of the labels."""
+def _order_by_label(classes: ClassColumns, raw: RawFile) -> list[str]:
+    """Return the keys of the columns of single classes in order of the labels; refuse gaps."""
     first, keys, prefix = raw.layout.first_label, list(classes.columns), classes.prefix
     names = raw.layout.classes
     if classes.numbered and not set(keys) <= set(names or ()):
@@ -115,10 +115,10 @@ def _in_order(classes: ClassColumns, raw: RawFile) -> list[str]:
     raise InputError(problem, file=raw.file, remedy=remedy)
 
 
-def _checked_scores(
+def _check_scores(
     kind: Kind | None, matrix: npt.NDArray[Any], raw: RawFile, name: str
 ) -> ScoreMatrix:  # fmt: skip
-    """Check shape, type and values of scores; find out their kind if it is None."""
+    """Check shape, type and values of a score matrix; infer its kind if that is None."""
     wrong = partial(InputError, file=raw.file, field=name)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.floating) or not matrix.shape[1]:
         shape = f"has shape {matrix.shape} and dtype {matrix.dtype}"
@@ -129,7 +129,7 @@ def _checked_scores(
     if matrix.shape[1] > MAX_CLASSES:
         raise wrong(f"has {matrix.shape[1]} columns; the maximum is {MAX_CLASSES} classes")
     if kind is None:
-        kind = _kind_of(matrix, raw, name)
+        kind = _infer_kind(matrix, raw, name)
     if kind == "logits":
         if not np.isfinite(matrix).all():
             row = int((~np.isfinite(matrix)).any(axis=1).argmax())
@@ -152,8 +152,8 @@ def _checked_scores(
     return ScoreMatrix(kind, matrix)
 
 
-def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
-    """Tell the kind of scores by their values, if they can be of one only."""
+def _infer_kind(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
+    """Tell from their values whether scores are probabilities or logits; refuse ambiguous ones."""
     if are_distributions(matrix).all():
         return "probabilities"
     if not np.isfinite(matrix).all() or matrix.min() < 0:
@@ -169,14 +169,14 @@ def _kind_of(matrix: npt.NDArray[Any], raw: RawFile, name: str) -> Kind:
 
 
 def are_softmaxed(logits: npt.NDArray[Any]) -> bool:
-    """Whether logits are probabilities already: all rows, at least ten, are distributions."""
+    """Whether logits are probabilities already: at least ten rows, and all are distributions."""
     if len(logits) < MIN_ROWS or logits.shape[1] < 2 or not (logits.min() >= 0):
         return False
     return bool(are_distributions(logits, rounding=1e-3).all())
 
 
 def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: object) -> None:
-    """Check that predicted classes have the highest scores, up to rounding."""
+    """Refuse predicted classes that do not have the highest score, up to rounding."""
     n, width = scores.values.shape
     if predicted.shape != (n,) or predicted.dtype.kind not in "iuf":
         return  # which checks of the columns refuse
@@ -194,8 +194,8 @@ def check_predicted(predicted: npt.NDArray[Any], scores: ScoreMatrix, file: obje
             )  # fmt: skip
 
 
-def values_of(raw: RawFile, name: str) -> npt.NDArray[Any]:
-    """Return a column as numbers, without nulls; names of classes and first labels are resolved."""
+def read_values(raw: RawFile, name: str) -> npt.NDArray[Any]:
+    """Return a column's values, class names converted to labels; refuse empty cells."""
     column = raw.columns[name]
     values = column.values
     if values.ndim == 2 and values.shape[1] == 1:

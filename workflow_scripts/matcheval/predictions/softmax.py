@@ -20,7 +20,7 @@ def softmax(logits: npt.NDArray[Any], temperature: float = 1.0) -> npt.NDArray[n
 
 
 def _exponentials(logits: npt.NDArray[Any], temperature: float = 1.0) -> npt.NDArray[np.float64]:
-    """Exponentiate logits so that the largest value of a row is 1; rows lie one after the other."""
+    """Return exp((logits - their maximum) / temperature) over the last axis, in row-major order."""
     wide: npt.NDArray[np.float64] = np.array(logits, np.float64, order="C")
     with np.errstate(over="ignore"):  # overflow to -inf is fine: its exponential is 0
         wide -= wide.max(axis=-1, keepdims=True)
@@ -35,7 +35,7 @@ TIED = "n_tied"  # in the metadata of a prediction file: rows whose two highest 
 def most_probable(
     scores: npt.NDArray[Any], *, logits: bool
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float32]]:
-    """Find the predicted class and its probability, from scores of shape (n, n_classes).
+    """Return the predicted classes and their probabilities, both (n,), of scores (n, n_classes).
 
     Ties go to the lowest class; the probability is that of the softmax in float64, rounded once.
     """
@@ -60,7 +60,7 @@ Classes = npt.NDArray[np.int16]
 
 
 def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
-    """Return the classes with the highest scores, (n, min(k, n_classes)), the highest first."""
+    """Return the k classes with the highest scores, (n, min(k, n_classes)), highest first."""
     # A few searches for the maximum are faster than sorting rows, and resolve ties as argmax does.
     rest, rows = logits.copy(), np.arange(len(logits))
     columns = []
@@ -72,7 +72,7 @@ def top_k_classes(logits: npt.NDArray[Any], k: int) -> Classes:
 
 
 def top_k_schema(k: int) -> TableSchema:
-    """Declare the columns of a file of top-k classes."""
+    """Return the schema of a file of top-k classes."""
     return TableSchema(
         "top-k classes",
         Column("index", pa.int32(), "1", "position of the datapoint in its dataset, from 0"),
@@ -84,7 +84,7 @@ def top_k_schema(k: int) -> TableSchema:
 def write_top_k(
     labels: Classes, classes: Classes, path: str | os.PathLike[str], metadata: Mapping[str, str]
 ) -> None:
-    """Write the labels, (n,), and the top-k classes, (n, k), of all datapoints of a dataset."""
+    """Write a file of the labels, (n,), and top-k classes, (n, k), of a dataset."""
     n, k = classes.shape
     lists = pa.FixedSizeListArray.from_arrays(pa.array(classes.ravel()), k)
     columns = {"index": np.arange(n, dtype=np.int32), "label": labels, "classes": lists}
@@ -92,7 +92,7 @@ def write_top_k(
 
 
 def read_top_k(path: str | os.PathLike[str]) -> tuple[Classes, Classes]:
-    """Read labels, (n,), and top-k classes, (n, k), as `write_top_k` writes them."""
+    """Read the labels, (n,), and top-k classes, (n, k), of a file by `write_top_k`."""
     table = read_parquet(path)
     kind = table.schema.field("classes").type if "classes" in table.schema.names else pa.null()
     if not pa.types.is_fixed_size_list(kind):

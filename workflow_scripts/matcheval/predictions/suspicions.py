@@ -33,7 +33,7 @@ _PIXEL_RANGE = re.compile(r"uint8 / \d+")  # that of a dataset, which may differ
 def check_same_model(
     ours: Mapping[str, str], theirs: Mapping[str, str], names: tuple[str, str], file: object
 ) -> None:
-    """Check that two files are of one model, run in the same way, where both tell."""
+    """Refuse two files whose metadata differ in the model or how it was run, where both say it."""
     for key in (key for key in _KEYS if key in ours and key in theirs):
         first, second = (_PIXEL_RANGE.sub("uint8", metadata[key]) for metadata in (ours, theirs))
         if first != second:
@@ -47,12 +47,12 @@ def check_same_model(
 
 @dataclass
 class SameModels:
-    """Checks that the files of every model, on several datasets, are of one model."""
+    """Checks that the files named after a model, on several datasets, are of the same model."""
 
     _first: dict[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
 
     def check(self, model: str, dataset: str, metadata: Mapping[str, str]) -> None:
-        """Compare a file of a model with the first one that was checked."""
+        """Compare a file's metadata with those of the first file of this model."""
         first, theirs = self._first.setdefault(model, (dataset, metadata))
         names = (f"the predictions on {first}", f"those on {dataset}")
         check_same_model(theirs, metadata, names, model)
@@ -60,13 +60,13 @@ class SameModels:
 
 @dataclass
 class SameScores:
-    """Checks that no two models have the same scores on a dataset, as a file and its copy do."""
+    """Checks that no two models have the same predictions on a dataset, as copied files would."""
 
     dataset: str
     _first: dict[str, str] = field(default_factory=dict)
 
     def check(self, model: str, file: object, predictions: Predictions) -> None:
-        """Compare a model's predictions with those of the models before it."""
+        """Refuse predictions that equal those of another model checked before."""
         p = predictions.probability
         if len(np.unique(p[p < 1])) < _MIN_ROWS:
             return  # rounded or saturated scores may agree by chance
@@ -95,7 +95,7 @@ _LIKELY = 5  # datapoints that a class has to be expected with, to be missed
 def check_truth(
     right: Sequence[npt.NDArray[np.bool_]], layout: Layout, file: object
 ) -> list[str]:  # fmt: skip
-    """Refuse labels that are the predicted classes in all rows of all files; of few rows, warn."""
+    """Refuse labels that equal the predictions everywhere; return warnings if this is less sure."""
     n = max(map(len, right))
     if layout.labels_are_true or n < _FEW_ROWS:
         return []
@@ -122,14 +122,14 @@ def suspicions(
     confidences: npt.NDArray[np.floating],
     metadata: Mapping[str, str],
 ) -> list[str]:
-    """Return a file's own warnings, and what looks wrong about its predictions.
+    """Return warnings of what looks wrong about a file's predictions, and those in its metadata.
 
     For fewer than 50 datapoints, or without labels, only what its metadata says: its warnings, and
     how many rows have equal highest scores.
     """
     n = len(predicted)
     warnings = [line for line in metadata.get(WARNINGS, "").split("\n") if line]
-    ties, n_tied = [], _count(metadata, TIED)
+    ties, n_tied = [], _read_count(metadata, TIED)
     if 0 < n_tied <= n:
         ties = [
             f"{n_tied:,} of {n:,} row{'s have' if n > 1 else ' has'} two equal highest scores; the "
@@ -137,29 +137,29 @@ def suspicions(
         ]
     if n < _MIN_ROWS or labels is None:
         return warnings + ties
-    n_classes = _count(metadata, "n_classes")
+    n_classes = _read_count(metadata, "n_classes")
     if n_classes < 2:  # those that occur: of many, the model may have others
         occurring = len(np.union1d(labels, predicted))
         n_classes = occurring if occurring <= max(_FEW_CLASSES, n / _MANY_EACH) else 0
     warnings += (
-        [*_one_off(labels, predicted)]
-        or [*_renumbered(labels, predicted)]
-        or [*_as_by_chance(labels, predicted)]
+        [*_labels_shifted_by_one(labels, predicted)]
+        or [*_renumbered_classes(labels, predicted)]
+        or [*_no_better_than_chance(labels, predicted)]
     )
-    warnings += _wrong_way(labels == predicted, confidences)
+    warnings += _inverted_confidences(labels == predicted, confidences)
     if n_classes > 1:
-        warnings += _no_confidence(labels, predicted, confidences, n_classes)
+        warnings += _unlike_confidences(labels, predicted, confidences, n_classes)
     return warnings + ties
 
 
-def _count(metadata: Mapping[str, str], key: str) -> int:
-    """Return a count of the metadata; 0 where there is none."""
+def _read_count(metadata: Mapping[str, str], key: str) -> int:
+    """Return a count in the metadata; 0 if it is missing or invalid."""
     text = metadata.get(key, "")
     return int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else 0
 
 
 def repeats_warning(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
-    """Say so if all rows of a file are there several times, by confidences that are not rounded."""
+    """Warn if all rows occur 2, 3 or 5 times, unless confidences are rounded."""
     p, names = columns["probability"], ("label", "prediction", "probability")
     if len(p) < _MIN_ROWS or p.dtype.kind != "f":
         return []
@@ -177,10 +177,10 @@ def repeats_warning(columns: Mapping[str, npt.NDArray[Any]]) -> list[str]:
     return []
 
 
-def _no_confidence(
+def _unlike_confidences(
     labels: Integers, predicted: Integers, confidences: npt.NDArray[np.floating], n_classes: int
 ) -> Iterator[str]:
-    """Say by what sign a confidence is not the probability of the predicted class."""
+    """Warn if confidences cannot be the probabilities of the predicted classes."""
     right, highest = labels == predicted, float(confidences.max())
     steps = [d for d in (1, 2, 3, 4) if abs(confidences - confidences.round(d)).max() < 1e-6]
     rounding = 0.6 * 10.0 ** -steps[0] if steps else 0.005 / n_classes  # of 16 bits
@@ -206,10 +206,10 @@ def _no_confidence(
         )
 
 
-def _wrong_way(
+def _inverted_confidences(
     right: npt.NDArray[np.bool_], confidences: npt.NDArray[np.floating]
 ) -> Iterator[str]:
-    """Say so if wrong predictions are the more confident ones, or never above one half."""
+    """Warn if wrong predictions are more confident than right ones, or none exceeds one half."""
     sure, unsure = (confidences[rows].astype(np.float64) for rows in (right, ~right))
     if min(len(sure), len(unsure)) < _FEW_ROWS:
         return
@@ -220,8 +220,8 @@ def _wrong_way(
         yield "no wrong prediction has more than 0.5: is it the probability of the true class?"
 
 
-def _as_by_chance(labels: Integers, predicted: Integers) -> Iterator[str]:
-    """Say so if predictions are constant, or right no more often than in a random order."""
+def _no_better_than_chance(labels: Integers, predicted: Integers) -> Iterator[str]:
+    """Warn if predictions are constant, or no more often right than in a random order."""
     n, n_right = len(labels), int((labels == predicted).sum())
     if (predicted == predicted[0]).all() and (labels != labels[0]).any():
         yield f"all predictions are class {predicted[0]}: are scores sorted by size, not by class?"
@@ -241,15 +241,15 @@ def _as_by_chance(labels: Integers, predicted: Integers) -> Iterator[str]:
         )
 
 
-def _one_off(labels: Integers, predicted: Integers) -> Iterator[str]:
-    """Say so if many labels are one more, or one less, than the prediction."""
+def _labels_shifted_by_one(labels: Integers, predicted: Integers) -> Iterator[str]:
+    """Warn if many labels are one more, or one less, than the predicted class."""
     difference, accuracy = labels - predicted.astype(np.int64), float(np.mean(labels == predicted))
     for step, later, other in ((1, "labels", "predictions"), (-1, "predictions", "labels")):
         share = float(np.mean(difference == step))
         if share >= _SHIFTED and share > 3 * accuracy:
-            best = _best_numbering(labels, predicted)
+            best = _best_renumbering(labels, predicted)
             if best is not None and best[0] > share + 0.1:
-                return  # more than a shift: see `_renumbered`
+                return  # more than a shift: see `_renumbered_classes`
             yield (
                 f"{100 * share:.3g} % of the labels are the prediction {'+-'[step < 0]} 1, and "
                 f"{100 * accuracy:.2g} % the prediction: are {later} counted from 1, and {other} "
@@ -258,10 +258,10 @@ def _one_off(labels: Integers, predicted: Integers) -> Iterator[str]:
             return
 
 
-def _best_numbering(
+def _best_renumbering(
     labels: Integers, predicted: Integers
 ) -> tuple[float, list[tuple[int, int]]] | None:
-    """Return the share of rows with the most frequent prediction of their label, if one-to-one."""
+    """Return the accuracy after the best renumbering of classes, and its changes, or None."""
     _, which, counts = np.unique(labels, return_inverse=True, return_counts=True)
     often = counts[which] >= 3  # a label that occurs once has one prediction anyway
     if often.sum() < max(_MIN_ROWS, 0.5 * len(labels)):
@@ -279,14 +279,14 @@ def _best_numbering(
 
 
 def _is_another(predicted: Integers, label: int) -> bool:
-    """Whether most rows of a class are predicted as one other class, and hardly any rightly."""
+    """Whether rows of a class are mostly predicted as one other class, and rarely rightly."""
     most, own = int(np.bincount(predicted).max()), int((predicted == label).sum())
     return len(predicted) >= 2 * _FEW_ROWS and most > max(len(predicted) / 2, 4 * own)
 
 
-def _renumbered(labels: Integers, predicted: Integers) -> Iterator[str]:
-    """Say so if another numbering makes most predictions right, or right those of a few classes."""
-    best, accuracy = _best_numbering(labels, predicted), float(np.mean(labels == predicted))
+def _renumbered_classes(labels: Integers, predicted: Integers) -> Iterator[str]:
+    """Warn if another numbering of all or some classes would make predictions right."""
+    best, accuracy = _best_renumbering(labels, predicted), float(np.mean(labels == predicted))
     if best is None or len(best[1]) < 2 or not len(np.intersect1d(labels, predicted)):
         return  # or names of two vocabularies
     share, moved = best
@@ -313,7 +313,7 @@ def _renumbered(labels: Integers, predicted: Integers) -> Iterator[str]:
 def suspicions_of_sets(
     first: Predictions, second: Predictions, names: Sequence[str]
 ) -> list[str]:  # fmt: skip
-    """Say what looks wrong about the classes of two sets, each by itself plausible."""
+    """Warn if two sets differ in how classes are counted, or if one lacks classes of the other."""
     if min(len(first), len(second)) < _MIN_ROWS:
         return []
     (low, high), (other_low, other_high) = (
@@ -325,10 +325,10 @@ def suspicions_of_sets(
                 f"{min(low, other_low)} in {earlier}: are they the same classes?"]  # fmt: skip
     warnings = []
     sides = ((first, second, names[0], names[1]), (second, first, names[1], names[0]))
-    for here, there, other_name, name in sides:
-        share = np.bincount(here.label) / len(here)
-        has = np.bincount(there.label, minlength=len(share))[: len(share)] > 0
-        absent = np.flatnonzero(~has & (share * len(there) >= _LIKELY))
+    for other, part, other_name, name in sides:
+        share = np.bincount(other.label) / len(other)
+        has = np.bincount(part.label, minlength=len(share))[: len(share)] > 0
+        absent = np.flatnonzero(~has & (share * len(part) >= _LIKELY))
         if len(absent):
             warnings.append(
                 f"{name} has no images of {len(absent)} of the {int((share > 0).sum())} classes of "

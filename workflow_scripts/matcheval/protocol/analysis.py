@@ -22,7 +22,7 @@ from matcheval.protocol.reliability import plot_reliability
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MatchingSettings, matching_label
 from matcheval.protocol.verdicts import StudyVerdicts
-from matcheval.protocol.words import write_summary
+from matcheval.protocol.words import summary_page
 from matcheval.report.sections import Section
 from matcheval.settings import ModelNames, Name, Need, Ref, Settings, UniqueTuple
 from matcheval.statistics.intervals import at_level
@@ -47,10 +47,10 @@ def write_study_summary(
     gaps: Sequence[Path],
     outputs: Sequence[Path],
 ) -> None:
-    """Write the summary page of a study in Markdown."""
+    """Write a study's summary page in Markdown: the verdicts on its pairs, and tables of gaps."""
     data = {"means": means, "tables": tables, "gaps": gaps}
     read = StudyVerdicts.read(data, places, margin, confidence)
-    text = write_summary(
+    text = summary_page(
         f"Study `{study}`", read.means, titles, read.verdicts, read.suspicions, confidence
     )
     with atomic_file(outputs[0]) as partial:
@@ -67,24 +67,24 @@ def draw_matched_accuracy(
     *, table: Path, gaps: Path, title: str, confidence: float, outputs: Sequence[Path]
 ) -> None:
     """Plot each model's accuracies and gap on a pair, before and after matching."""
-    models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
-    save_figure(plot_matched_accuracy(models, of_models, title, confidence), *outputs)
+    models, model_gaps = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
+    save_figure(plot_matched_accuracy(models, model_gaps, title, confidence), *outputs)
 
 
 def draw_gaps(
     *, table: Path, gaps: Path, means: Path, matching: str, title: str, confidence: float,
     outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Plot what the gaps of one pair and matching consist of."""
-    models, of_models = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
+    """Plot the gaps of a pair's models, their parts, and the matched gaps by one matching."""
+    models, model_gaps = MODEL_TABLE.read(table).to_pandas(), GAPS.read(gaps).to_pandas()
     mean = MEAN_GAPS.read(means).to_pandas().set_index("matching", drop=False).loc[matching]
-    save_figure(plot_gaps(models, of_models, mean, title, confidence), *outputs)
+    save_figure(plot_gaps(models, model_gaps, mean, title, confidence), *outputs)
 
 
 def draw_reliability(
     *, files: PairFiles, matching: str, bins: int, outputs: Sequence[Path]
 ) -> None:
-    """Plot the reliability diagram of one model: whole sets, matched and unmatched subsets."""
+    """Match one model, and plot its reliability on both sets, matched and unmatched subsets."""
     (comparison,) = files.comparisons()
     matched = MatchedModel.of(comparison, files.matchings[matching], files.seeds, matching)
     save_figure(plot_reliability(matched, bins), *outputs)
@@ -136,7 +136,7 @@ markers are bins with fewer than 10 datapoints (per seed), which are not joined 
 
 
 class Matching(Analysis):
-    """Matches the predictions of all models on all pairs whose sets have probabilities."""
+    """The analysis that matches all models' predictions on the pairs that have probabilities."""
 
     name: ClassVar[str] = "matching"
     Settings: ClassVar[type[MatchingSettings]] = MatchingSettings
@@ -157,24 +157,24 @@ class Matching(Analysis):
         entry = ReportEntry("Summary", captions["Summary"])
         self.summary = Artifact(f"{own}/summary", (".md",), entry, (".md",))
 
-        def figure(category: str, stem: str) -> Artifact:
+        def figure_artifact(category: str, stem: str) -> Artifact:
             path = f"{own}/figures/{{pair}}/{stem}"
             labels = {name: f"{{{name}}}" for name in re.findall(r"{(\w+)}", path)}
             entry = ReportEntry(category, captions[category], labels)
             return Artifact(path, formats, entry, formats)
 
-        self.confidence_plot = figure("Accuracy and confidence", "confidence")
-        self.accuracy_plot = figure("Matched accuracy", "{matching}/matched_accuracy")
-        self.gaps_plot = figure("Gaps", "{matching}/gaps")
-        self.reliability_plot = figure("Reliability", "{matching}/reliability/{model}")
+        self.confidence_plot = figure_artifact("Accuracy and confidence", "confidence")
+        self.accuracy_plot = figure_artifact("Matched accuracy", "{matching}/matched_accuracy")
+        self.gaps_plot = figure_artifact("Gaps", "{matching}/gaps")
+        self.reliability_plot = figure_artifact("Reliability", "{matching}/reliability/{model}")
 
     @classmethod
     def title(cls) -> str:
-        """Its name for a reader."""
+        """The name of the analysis for readers."""
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Check that there are pairs to match, where models of them are named."""
+        """Raise an error if models to draw or to save are named, but no pair can be matched."""
         for key in ("reliability_models", "save_pairs"):
             if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
@@ -184,7 +184,7 @@ class Matching(Analysis):
                 )
 
     def check_can_be_matched(self, pair: str) -> None:
-        """Check that both sets of a pair have probabilities."""
+        """Raise an error unless both sets of a pair have probabilities."""
         if pair not in self.pairs:
             raise configuration_error(
                 f"pair '{pair}' cannot be matched: one of its sets has no probabilities",
@@ -204,7 +204,7 @@ class Matching(Analysis):
 
     @property
     def expected_runs(self) -> dict[str, Any]:
-        """What its runs must have, for `snakemake check`."""
+        """Which pairs, models, values of ε and seeds `snakemake check` must find in the runs."""
         return {
             "pairs": {name: list(self.study.pairs[name].datasets.values()) for name in self.pairs},
             "models": list(self.study.models),
@@ -214,23 +214,23 @@ class Matching(Analysis):
 
     @property
     def titles(self) -> dict[str, str]:
-        """What readers call the matchings, by name."""
+        """Titles of the matchings for readers, by the name that the study gives each."""
         return {name: method.title(name) for name, method in self.settings.methods.items()}
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the wildcards of a file, a matching by the name that readers know."""
+        """Return a file's wildcards, with a matching's name replaced by its label for readers."""
         return {k: matching_label(v) if k == "matching" else v for k, v in wildcards.items()}
 
     @property
     def batches(self) -> dict[str, list[str]]:
-        """Names of the models that are matched in one job, by the name of the batch."""
+        """The models' names in batches that are matched in one job each, by the batch's name."""
         names, size = list(self.study.models), self.settings.models_per_job
         starts = range(0, len(names), size)
         return {f"{start // size:03d}": names[start : start + size] for start in starts}
 
     @property
     def saved_models(self) -> list[str]:
-        """Models whose matched pairs are written: for reading them, or for a diagram."""
+        """Names of the models whose matched pairs are written: on request, or for a diagram."""
         saved = {*self.settings.save_pairs, *self.settings.reliability_models}
         return [model for model in self.study.models if model in saved]
 
@@ -238,13 +238,13 @@ class Matching(Analysis):
 
     @property
     def warnings(self) -> list[str]:
-        """What looks wrong about the settings."""
+        """A warning if the largest ε lets datapoints of rather different confidence match."""
         epsilons = [m.epsilon for m in self.settings.methods.values()] if self.study.pairs else []
         return epsilon_warnings(max(epsilons, default=0.0))
 
     @property
     def targets(self) -> list[str]:
-        """Runs and matched pairs, tables and the summary, figures."""
+        """All files that the analysis makes: runs, matched pairs, tables, summary and figures."""
         pair, matching = {"pair": self.pairs}, {"matching": self.matchings}
         return [
             *self.runs.expand(**pair, **matching, batch=self.batches),
@@ -264,7 +264,7 @@ class Matching(Analysis):
 
     @property
     def report_section(self) -> Section:
-        """Gaps of all pairs, matchings and models, besides the figures."""
+        """The report's section on gaps, with the tables behind its charts; empty without pairs."""
         if not self.pairs:
             return self.section()
         # Charts of the page show what these figures do.
@@ -273,12 +273,12 @@ class Matching(Analysis):
 
     @property
     def _summary_inputs(self) -> dict[str, list[str]]:
-        """Tables of mean gaps, one per pair, of gaps by model, and of accuracies and warnings."""
+        """Paths of the tables that the summary is made from, in lists by kind."""
         places = [*product(self.pairs, self.matchings)]
-        of_pairs = {"means": self.means, "calibration": self.calibration}
+        pair_tables = {"means": self.means, "calibration": self.calibration}
         return {
             k: [kind.file(".parquet", pair=pair) for pair in self.pairs]
-            for k, kind in of_pairs.items()
+            for k, kind in pair_tables.items()
         } | {
             name: [kind.file(".parquet", pair=pair, matching=matching) for pair, matching in places]
             for name, kind in (("tables", self.result), ("gaps", self.gaps))
@@ -286,7 +286,7 @@ class Matching(Analysis):
 
     @property
     def _summary_values(self) -> dict[str, Any]:
-        """How these tables are read."""
+        """What a summary needs beside tables: titles, pairs with matchings, margin and level."""
         return {
             "titles": self.titles,
             "places": [[*place] for place in product(self.pairs, self.matchings)],
@@ -297,7 +297,7 @@ class Matching(Analysis):
     # --- inputs and arguments of jobs
 
     def inputs_with_groups(self, pair: str, models: Iterable[str]) -> list[str]:
-        """Return what a job waits for that reads predictions on a pair, and groups of datapoints.
+        """Return all inputs of a job that reads predictions and groups of a pair's datapoints.
 
         The last file says that both sets have the same classes, if they are compared late.
         """
@@ -311,80 +311,81 @@ class Matching(Analysis):
         ]
 
     def group_inputs(self, pair: str) -> list[str]:
-        """Return the files that name the groups of a pair's datapoints: of datasets, the user's."""
+        """Return the files that name groups of a pair's datapoints, of datasets and of the user."""
         study, names = self.study, self.study.pairs[pair].datasets.values()
-        datapoints = [study.description_inputs(n)[-1] for n in names if self._datapoints(n)]
+        datapoints = [study.description_inputs(n)[-1] for n in names if self._datapoints_file(n)]
         return [*datapoints, *study.group_files.get(pair, {}).values()]
 
-    def _datapoints(self, dataset: str) -> str | None:
+    def _datapoints_file(self, dataset: str) -> str | None:
+        """Return the file that lists a dataset's datapoints; None if it consists of no images."""
         spec = self.study.datasets.get(dataset)
         if spec is not None and not spec.has_images:
             return None
         return self.study.description_files(dataset)[1]
 
     def files(self, pair: str, models: Sequence[str], *, groups: bool = True) -> dict[str, Any]:
-        """Return the `PairFiles` of models, with what belongs together unless it is of no account.
+        """Return the fields of `PairFiles`; without `groups`, datapoints count as independent.
 
-        Without it and the level, jobs are not repeated when a study says anew what these are.
+        Without groups and level, jobs are not repeated when a study says anew what these are.
         """
-        study, of_pair = self.study, self.study.pairs[pair]
-        plain = Pair(pair, of_pair.original, of_pair.replication, of_pair.source)
+        study, spec = self.study, self.study.pairs[pair]
+        plain = Pair(pair, spec.original, spec.replication, spec.source)
         custom, methods = study.group_files.get(pair, {}), self.settings.methods.items()
         return {
-            "pair": vars(of_pair if groups else plain),
+            "pair": vars(spec if groups else plain),
             "models": models,
             "matchings": {name: method.model_dump(mode="json") for name, method in methods},
             "seeds": self.seeds,
             "layouts": {
                 origin: asdict(layout_of(study.datasets[dataset]))
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
             },
             **{
                 origin: [study.predictions_file(dataset, model) for model in models]
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
             },
             "groups": {
                 origin: {
                     "file": custom.get(dataset),
                     "kind": study.datasets[dataset].kind,
-                    "datapoints": self._datapoints(dataset),
+                    "datapoints": self._datapoints_file(dataset),
                 }
-                for origin, dataset in of_pair.datasets.items()
+                for origin, dataset in spec.datasets.items()
                 if groups
             },
         }
 
-    def images(self, pair: str) -> int:
+    def larger_set_size(self, pair: str) -> int:
         """Return the size of the larger set of a pair."""
         datasets = self.study.pairs[pair].datasets.values()
         return max(dataset_size(self.study, name).images for name in datasets)
 
-    # --- inputs and arguments of jobs
-
     @property
     def gap_threads(self) -> int:
-        """Jobs of several pairs run side by side; few models take no longer than a start."""
+        """Number of threads of the job that estimates a pair's gaps: 1 or 2."""
+        # Jobs of several pairs run side by side; few models take no longer than a start.
         return 2 if len(self.study.models) >= _MANY_MODELS and len(self.pairs) == 1 else 1
 
     @property
     def summary_arguments(self) -> dict[str, Any]:
-        """The arguments of `write_study_summary`."""
+        """The arguments of `write_study_summary` besides files."""
         return {"study": self.study.name, **self._summary_values}
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the calls that draw all figures of a pair."""
+        """Return the calls, one per figure, that draw all figures of a pair in one job."""
         pair, parquet = wildcards.pair, ".parquet"
         first = self.result.file(parquet, pair=pair, matching=self.matchings[0])
         outputs = self.confidence_plot.expand(pair=pair)
         calls = [call(draw_confidence, table=first, outputs=outputs)]
         for name in self.matchings:
-            of = {"pair": pair, "matching": name}
+            place = {"pair": pair, "matching": name}
             shown = {
-                "table": self.result.file(parquet, **of), "gaps": self.gaps.file(parquet, **of),
+                "table": self.result.file(parquet, **place),
+                "gaps": self.gaps.file(parquet, **place),
                 "title": self.titles[name], "confidence": self.study.confidence,
             }  # fmt: skip
             means = {"means": self.means.file(parquet, pair=pair), "matching": name}
-            plots = self.accuracy_plot.expand(**of), self.gaps_plot.expand(**of)
+            plots = self.accuracy_plot.expand(**place), self.gaps_plot.expand(**place)
             calls += [
                 call(draw_matched_accuracy, **shown, outputs=plots[0]),
                 call(draw_gaps, **shown, **means, outputs=plots[1]),
@@ -393,7 +394,7 @@ class Matching(Analysis):
                 arguments = {
                     "files": self.files(pair, [model], groups=False), "matching": name,
                     "bins": self.settings.reliability_bins,
-                    "outputs": self.reliability_plot.expand(**of, model=model),
+                    "outputs": self.reliability_plot.expand(**place, model=model),
                 }  # fmt: skip
                 calls.append(call(draw_reliability, **arguments))
         return {"calls": calls}
@@ -406,7 +407,7 @@ _MatchedPair = Annotated[Name, Ref("pair", Need.PROBABILITIES)]
 
 
 class PairTableSettings(Settings):
-    """The pairs that tables are made for, and the models in these tables."""
+    """For which pairs tables are made, and which models are left out of them."""
 
     pairs: UniqueTuple[_MatchedPair] = Field(
         (), description="Pairs of datasets that a table is made for"
@@ -415,7 +416,7 @@ class PairTableSettings(Settings):
 
 
 def read_pair(*, files: PairFiles) -> tuple[ComparedModels]:
-    """Read the predictions of all models on both sets."""
+    """Read all models' predictions on a pair; return them as the arguments of `tabulate`."""
     return (files.read(),)
 
 
@@ -433,16 +434,16 @@ class PairTableAnalysis(TableAnalysis):
 
     @property
     def matching(self) -> Matching:
-        """The analysis that names matchings and seeds."""
+        """The study's analysis `matching`, whose matchings and seeds are used."""
         return self.study.analysis(Matching)
 
     @property
     def runs_per_seed(self) -> int:
-        """How often a model is matched for each run of the protocol, for estimates of time."""
+        """How often the table matches a model per matching and seed, for estimates of time."""
         return 1
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a pair's table is made from."""
+        """Return the files that the table of a pair is made from."""
         return self.matching.inputs_with_groups(wildcards.pair, self.models)
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:

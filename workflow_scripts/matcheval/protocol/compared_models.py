@@ -51,39 +51,41 @@ MATCHED_MODEL = (
 )
 
 
-def _measured(
+def _measure_runs(
     source: Predictions, target: Predictions, matches: Iterable[Rows]
 ) -> Iterator[dict[str, float]]:
-    """Measure all columns of `schemas.RUN_COLUMNS` but the seed; NaN for an empty subset."""
+    """Yield the columns of each run (`schemas.RUN_COLUMNS`, no seed); NaN for an empty subset."""
     sizes = {"n_source": len(source), "n_target": len(target)}
     whole = slice(None)
-    of_sets = _part("source", source, whole) | _part("target", target, whole)
+    set_columns = _averages("source", source, whole) | _averages("target", target, whole)
     for row in matches:
         is_matched = row != UNMATCHED
         n_matched = int(np.count_nonzero(is_matched))
         yield {
             **sizes, "n_matched": n_matched,
             "fraction_unmatched": (len(target) - n_matched) / len(target),
-            **of_sets,
-            **_part("source", source, row[is_matched], "matched_"),
-            **_part("target", target, np.flatnonzero(is_matched), "matched_"),
-            **_part("target", target, np.flatnonzero(~is_matched), "unmatched_"),
+            **set_columns,
+            **_averages("source", source, row[is_matched], "matched_"),
+            **_averages("target", target, np.flatnonzero(is_matched), "matched_"),
+            **_averages("target", target, np.flatnonzero(~is_matched), "unmatched_"),
         }  # fmt: skip
 
 
-def _part(role: str, side: Predictions, rows: slice | Rows, part: str = "") -> dict[str, float]:
-    """Return accuracy and mean confidence of some rows by column."""
-    correct, p = side.correct[rows], side.probability[rows]
+def _averages(
+    role: str, predictions: Predictions, rows: slice | Rows, prefix: str = ""
+) -> dict[str, float]:
+    """Return accuracy and mean confidence of some rows, by the names of their columns."""
+    correct, p = predictions.correct[rows], predictions.probability[rows]
     n, nan = len(correct), float("nan")
     return {
-        f"{part}accuracy_{role}": int(np.count_nonzero(correct)) / n if n else nan,
-        f"{part}confidence_{role}": float(p.mean(dtype=np.float64)) if n else nan,
+        f"{prefix}accuracy_{role}": int(np.count_nonzero(correct)) / n if n else nan,
+        f"{prefix}confidence_{role}": float(p.mean(dtype=np.float64)) if n else nan,
     }
 
 
 @dataclass(frozen=True)
 class MatchedModel:
-    """One model, matched by one method, once per seed."""
+    """One model's predictions on a pair, matched by one method, once per seed."""
 
     comparison: Comparison
     name: str
@@ -99,7 +101,7 @@ class MatchedModel:
         name: str = "",
         plan: MatchingPlan | None = None,
     ) -> Self:
-        """Match a model's two sets once per seed; a `plan` computed before saves planning again."""
+        """Match a model's predictions on both sets once per seed, by `plan` if it is known."""
         if plan is None:
             plan = matching.plan_matching(comparison.source, comparison.target, method)
         names: Any = {
@@ -113,7 +115,7 @@ class MatchedModel:
 
     @property
     def identity(self) -> dict[str, str | float]:
-        """Values of the columns `MATCHED_MODEL`, and of `schemas.IDENTITY_COLUMNS`."""
+        """Names of model, pair, sets and matching, criterion and ε, by name of the column."""
         pair = self.comparison.pair
         return {
             "model": self.comparison.model, "pair": pair.name, "matching": self.name,
@@ -124,9 +126,9 @@ class MatchedModel:
 
     @cached_property
     def measured(self) -> dict[str, list[float]]:
-        """Values of all seeds, by column of `schemas.RUN_COLUMNS`."""
+        """Sizes, accuracies and confidences per seed, by column of `schemas.RUN_COLUMNS`."""
         source, target = self.comparison.source, self.comparison.target
-        measured = zip(self.rows, _measured(source, target, self.rows.values()), strict=True)
+        measured = zip(self.rows, _measure_runs(source, target, self.rows.values()), strict=True)
         runs = [{"seed": seed} | run for seed, run in measured]
         return {name: [run[name] for run in runs] for name in RUNS.names}
 
@@ -155,7 +157,7 @@ class MatchedModel:
 
     @property
     def matched_gaps(self) -> Floats:
-        """Matched gap of each seed, original minus replication; NaN without a matched pair."""
+        """Matched gap for each seed, original minus replication; NaN without a matched pair."""
         roles = ("source", "target")
         source, target = (np.array(self.measured[f"matched_accuracy_{role}"]) for role in roles)
         gaps: Floats = source - target
@@ -163,24 +165,24 @@ class MatchedModel:
 
     @property
     def fractions_unmatched(self) -> Floats:
-        """Share of unmatched targets of each seed."""
+        """Share of the targets that are not matched, for each seed."""
         return np.array(self.measured["fraction_unmatched"])
 
     @property
     def n_matched(self) -> float:
-        """Number of matched pairs, mean over seeds."""
+        """Mean number of matched pairs over the seeds."""
         return float(np.mean(self.measured["n_matched"]))
 
     @cached_property
-    def errors(self) -> ErrorTerms:
+    def error_terms(self) -> ErrorTerms:
         """Contribution of each datapoint to the sampling error of the mean matched gap."""
         return error_terms(*scored(self.comparison), self.rows)
 
 
-def matched_by(
+def match_by_all(
     comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Sequence[int]
 ) -> Iterator[MatchedModel]:
-    """Yield a model matched by each of several methods, for which both sets are sorted once."""
+    """Match a model by one method after the other, with both sets sorted only once."""
     source, target = comparison.source, comparison.target
     orders = order_by_score(source.probability), order_by_score(target.probability)
     for name, method in methods.items():
@@ -190,7 +192,7 @@ def matched_by(
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """A prediction file, and how it is laid out."""
+    """The path of a prediction file, and the layout of its columns."""
 
     path: Path
     layout: Layout = field(default_factory=Layout)
@@ -198,7 +200,7 @@ class PredictionFile:
 
 @dataclass(frozen=True)
 class ComparedModels:
-    """Models on the same datapoints of a pair, and how they are matched.
+    """The predictions of several models on the same datapoints of a pair, and how to match them.
 
     It is what an analysis with a table per pair is given. There is at least one model; `blocks` are
     groups or paired images, and None where datapoints are by themselves; `files` are each model's
@@ -216,55 +218,56 @@ class ComparedModels:
     layout: Layout = field(default_factory=Layout)  # what a caller calls classes, for texts
 
     def __post_init__(self) -> None:
-        """Check that all models are of the same datapoints."""
+        """Check that there is a model, and that all have the same datapoints."""
         if not self.comparisons:
             raise InputError("no models to compare", field="models")
-        for _ in of_same_datapoints(self.comparisons):
+        for _ in check_same_datapoints(self.comparisons):
             pass
 
     @property
     def sign(self) -> int:
-        """1 if the original is the source, else -1: source minus target times it is a gap."""
+        """1 or -1: the sign that turns source minus target into original minus replication."""
         return 1 if self.comparisons[0].source_is_original else -1
 
     def matched(self) -> Iterator[MatchedModel]:
-        """Match every model by every method: models in their order, and of each all matchings."""
+        """Match every model by every method; yield all matches of one model before the next."""
         for comparison in self.comparisons:
-            yield from matched_by(comparison, self.methods, self.seeds)
+            yield from match_by_all(comparison, self.methods, self.seeds)
 
 
-def of_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
-    """Check, one by one, that models have the datapoints of the first one."""
+def check_same_datapoints(comparisons: Iterable[Comparison]) -> Iterator[Comparison]:
+    """Yield models unchanged; raise an error for one with other datapoints than the first."""
     first = None
     for comparison in comparisons:
         first = first or comparison
         for origin, dataset in comparison.pair.datasets.items():
-            ours, theirs = getattr(comparison, origin), getattr(first, origin)
-            if ours is not theirs and ours.datapoints_digest != theirs.datapoints_digest:
+            own, expected = getattr(comparison, origin), getattr(first, origin)
+            if own is not expected and own.datapoints_digest != expected.datapoints_digest:
                 raise InputError(
                     f"model '{comparison.model}' has other indices or labels on '{dataset}' than "
-                    f"model '{first.model}': {differing(ours, theirs)}",
+                    f"model '{first.model}': {describe_other_datapoints(own, expected)}",
                     remedy="Predict the same datapoints with all models; without a column "
                     "`index`, in the same order",
                 )
         yield comparison
 
 
-def differing(ours: Predictions, theirs: Predictions) -> str:
-    """Say what the datapoints of two models differ in."""
-    if len(ours) != len(theirs):
-        return f"{len(ours):,} datapoints, not {len(theirs):,}"
-    (rows,) = np.nonzero(ours.index != theirs.index)
+def describe_other_datapoints(predictions: Predictions, expected: Predictions) -> str:
+    """Say how datapoints differ from those expected: in their number, an index or labels."""
+    if len(predictions) != len(expected):
+        return f"{len(predictions):,} datapoints, not {len(expected):,}"
+    (rows,) = np.nonzero(predictions.index != expected.index)
     if len(rows):
-        return f"index {ours.index[rows[0]]} in place of {theirs.index[rows[0]]}"
-    (rows,) = np.nonzero(ours.label != theirs.label)
+        return f"index {predictions.index[rows[0]]} in place of {expected.index[rows[0]]}"
+    (rows,) = np.nonzero(predictions.label != expected.label)
     row, more = rows[0], f" (and {len(rows) - 1:,} more)" if len(rows) > 1 else ""
-    return f"index {ours.index[row]} has label {ours.label[row]}, not {theirs.label[row]}{more}"
+    label = f"label {predictions.label[row]}, not {expected.label[row]}"
+    return f"index {predictions.index[row]} has {label}{more}"
 
 
 @dataclass(frozen=True)
 class PairFiles:
-    """The prediction files of models on a pair, how they are read, and how they are matched."""
+    """The prediction files of models on a pair, how to read them, and how to match them."""
 
     pair: Pair
     models: Sequence[str]
@@ -276,7 +279,7 @@ class PairFiles:
     groups: Mapping[str, GroupSource] = field(default_factory=dict)  # by origin; none: no account
 
     def comparisons(self) -> Iterator[Comparison]:
-        """Read models one by one; after a bad file, only look for others, and raise one error."""
+        """Read models one by one; after a bad file, only check the others, and raise one error."""
         problems = ErrorCollector()
         for model, *files in zip(self.models, self.original, self.replication, strict=True):
             with problems.collected():
@@ -290,28 +293,28 @@ class PairFiles:
         problems.raise_any()
 
     def streamed(self) -> tuple[Iterator[Comparison], Blocks | None]:
-        """Return models that are read one by one, and what belongs together."""
-        comparisons = of_same_datapoints(self.comparisons())
+        """Return an iterator that reads model after model, and the blocks of their datapoints."""
+        comparisons = check_same_datapoints(self.comparisons())
         first = next(comparisons)
         return chain([first], comparisons), self._blocks(first)
 
     def read(self) -> ComparedModels:
-        """Read all models."""
+        """Read the predictions of all models into memory."""
         comparisons = tuple(self.comparisons())
-        of_models = tuple(
-            {o: PredictionFile(of_set[i], self.layouts[o]) for o, of_set in self._paths.items()}
+        files = tuple(
+            {o: PredictionFile(paths[i], self.layouts[o]) for o, paths in self._paths.items()}
             for i in range(len(comparisons))
         )
         return ComparedModels(
             self.pair, comparisons, self.matchings, tuple(self.seeds),
-            self._blocks(comparisons[0]), of_models, layout=self.layouts["original"],
+            self._blocks(comparisons[0]), files, layout=self.layouts["original"],
         )  # fmt: skip
 
     def _blocks(self, first: Comparison) -> Blocks | None:
-        """Return what of the datapoints belongs together, given the first model."""
+        """Return the blocks of the datapoints, by the first model; None if all are independent."""
         groups = {
-            origin: self.groups[origin].read(getattr(first, origin), of_set, self.layouts[origin])
-            for origin, of_set in self._paths.items()
+            origin: self.groups[origin].read(getattr(first, origin), paths, self.layouts[origin])
+            for origin, paths in self._paths.items()
         }
         return blocks_of_pair(first, groups)
 
@@ -321,25 +324,25 @@ class PairFiles:
 
 
 def mean_of_defined(values: npt.ArrayLike) -> float:
-    """Return the mean of values without those that are NaN; NaN if all are."""
-    numbers = _defined(values)
+    """Return the mean of the values that are not NaN; NaN if all are."""
+    numbers = _without_nan(values)
     return float(numbers.mean()) if len(numbers) else float("nan")
 
 
 def std_of_defined(values: npt.ArrayLike) -> float:
-    """Return the standard deviation (ddof = 1) of values that are not NaN; NaN below two."""
-    numbers = _defined(values)
+    """Return the standard deviation (ddof = 1) of the values that are not NaN; NaN below two."""
+    numbers = _without_nan(values)
     return float(numbers.std(ddof=1)) if len(numbers) > 1 else float("nan")
 
 
-def _defined(values: npt.ArrayLike) -> Floats:
+def _without_nan(values: npt.ArrayLike) -> Floats:
     numbers = np.asarray(values, np.float64)
     return numbers[~np.isnan(numbers)]
 
 
 @dataclass(frozen=True)
 class MatchedError:
-    """How certain a matched gap is, by column, or in words why it has no standard error."""
+    """A matched gap with standard error and interval; NaN, and the reason, where there is none."""
 
     matched_gap: float
     matched_gap_se: float
@@ -356,7 +359,7 @@ def matched_error(
     blocks: Blocks | None,
     level: float,
 ) -> MatchedError:
-    """Compute the standard error of a matched gap and its interval, if there is one."""
+    """Compute a matched gap's standard error and interval, or say why they are not defined."""
     reason = ""
     if gap != gap:
         reason = "no matched gap: no target is matched in any run"
@@ -376,14 +379,14 @@ def matched_error(
 def error_of_model(
     matched: MatchedModel, blocks: Blocks | None, terms: ErrorTerms | None = None
 ) -> MatchedError:
-    """Return one model's matched gap with its error."""
-    terms = matched.errors if terms is None else terms
+    """Return one model's matched gap, a mean over seeds, with its standard error and interval."""
+    terms = matched.error_terms if terms is None else terms
     gap, level = mean_of_defined(matched.matched_gaps), matched.comparison.pair.confidence
     return matched_error(gap, matched.n_matched, matched.comparison.one_sided, terms, blocks, level)
 
 
 class ErrorOfMean:
-    """The mean matched gap of models with its error, added up model by model.
+    """Adds up models one by one for their mean matched gap and its standard error.
 
     Models without a matched pair do not count.
     """
@@ -394,23 +397,23 @@ class ErrorOfMean:
         self._one_sided = list[set[str]]()
 
     def add(self, matched: MatchedModel, terms: ErrorTerms | None = None) -> None:
-        """Add a model."""
+        """Add a model, if it has a matched pair."""
         self._level = matched.comparison.pair.confidence
         if matched.n_matched:
             self._gaps.append(mean_of_defined(matched.matched_gaps))
             self._n_matched.append(matched.n_matched)
             self._one_sided.append(set(matched.comparison.one_sided))
-            self._terms.add(matched.errors if terms is None else terms)
+            self._terms.add(matched.error_terms if terms is None else terms)
 
     def result(self, blocks: Blocks | None) -> MatchedError:
-        """Return the error of the models that were added."""
-        of_all = sorted(set.intersection(*self._one_sided)) if self._one_sided else []
+        """Return the mean matched gap of the models added so far, with its standard error."""
+        one_sided = sorted(set.intersection(*self._one_sided)) if self._one_sided else []
         gap, n_matched = mean_of_defined(self._gaps), mean_of_defined(self._n_matched)
-        return matched_error(gap, n_matched, of_all, self._terms.mean, blocks, self._level)
+        return matched_error(gap, n_matched, one_sided, self._terms.mean, blocks, self._level)
 
 
 def error_of_mean(models: Iterable[MatchedModel], blocks: Blocks | None) -> MatchedError:
-    """Return the mean matched gap with its error, of the models that have a matched pair."""
+    """Return the mean matched gap, with its error, of those models that have a matched pair."""
     total = ErrorOfMean()
     for model in models:
         total.add(model)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from matcheval.datasets.folders import DATAPOINTS_SCHEMA
 from matcheval.datasets.suites import Pair
 from matcheval.errors import InputError, configuration_error
+from matcheval.names import ORIGINS
 from matcheval.predictions.datapoints import (
     GROUP,
     Numbers,
@@ -32,7 +33,7 @@ from matcheval.predictions.suspicions import check_same_model, suspicions, suspi
 
 @dataclass(frozen=True)
 class Comparison:
-    """One model's predictions on both sets of a pair, which says which set is the source."""
+    """One model's predictions on both sets of a pair: one is the source, the other the target."""
 
     model: str
     pair: Pair
@@ -40,7 +41,7 @@ class Comparison:
     replication: Predictions
 
     def __post_init__(self) -> None:
-        """Check that the predictions can be compared."""
+        """Check that the pair's source is one of its sets, and that one model predicts both."""
         _ = self.source_is_original
         check_same_model(
             self.original.metadata,
@@ -81,7 +82,7 @@ class Comparison:
 
     @property
     def one_sided(self) -> tuple[str, ...]:
-        """Names of the sets on which all predictions are right, or all wrong; source first."""
+        """Names of the sets on which all predictions are right or all are wrong; source first."""
         sets = {self.source_name: self.source.correct, self.target_name: self.target.correct}
         return tuple(name for name, right in sets.items() if right.all() or not right.any())
 
@@ -112,7 +113,7 @@ def suspicions_of(comparison: Comparison) -> list[str]:
 
 
 def with_suspicions(table: pa.Table, suspicious: Iterable[tuple[str, str]]) -> pa.Table:
-    """Return a table that keeps what looks wrong in its metadata; without any, the same table."""
+    """Return a table with suspicions, (model, sentence) each, in its metadata, if there are any."""
     listed = list(dict.fromkeys(suspicious))
     if not listed:
         return table
@@ -121,7 +122,7 @@ def with_suspicions(table: pa.Table, suspicious: Iterable[tuple[str, str]]) -> p
 
 
 def suspicions_in(tables: Iterable[pa.Table]) -> list[tuple[str, str]]:
-    """Return what looks wrong according to the metadata of tables."""
+    """Read suspicions, (model, sentence) each, from the metadata of tables, without repeats."""
     suspicious: list[tuple[str, str]] = []
     for table in tables:
         text = (table.schema.metadata or {}).get(_KEY.encode(), b"[]")
@@ -140,7 +141,10 @@ Draws = npt.NDArray[np.uint8]  # how often each block is drawn: shape (n_blocks,
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The blocks of two sets, numbered from 0 on each side, or over both sides if joint."""
+    """The block of every datapoint of two sets; datapoints of a block are resampled together.
+
+    Blocks are numbered from 0 on each side, or over both sides if joint.
+    """
 
     source: npt.NDArray[np.int64]
     target: npt.NDArray[np.int64]
@@ -151,31 +155,31 @@ class Blocks:
 
     @property
     def n(self) -> int:
-        """Number of blocks of the side that has fewer."""
+        """Number of blocks in the set that has fewer."""
         return min(self.n_source, self.n_target)
 
     @property
-    def in_one(self) -> bool:
+    def is_grouped_on_one_side(self) -> bool:
         """Whether only one of the sets has groups."""
         alone = self.n_source == len(self.source), self.n_target == len(self.target)
         return self.grouped and not self.joint and alone[0] != alone[1]
 
     def resamples(self, n: int, generator: np.random.Generator) -> Iterator[tuple[Draws, Draws]]:
-        """Draw as many blocks as there are, with replacement; some resamples at a time."""
+        """Draw `n` bootstrap resamples in chunks; yield how often each block is in each of them."""
         step = max(1, _CHUNK // max(self.n_source, self.n_target))
         for start in range(0, n, step):
-            some = min(step, n - start)
-            source = _draw(some, self.n_source, generator)
-            yield source, source if self.joint else _draw(some, self.n_target, generator)
+            size = min(step, n - start)
+            source = _draw_blocks(size, self.n_source, generator)
+            yield source, source if self.joint else _draw_blocks(size, self.n_target, generator)
 
 
 def datapoints(n_source: int, n_target: int) -> Blocks:
-    """Return the blocks of two sets of independent datapoints: each datapoint is a block."""
+    """Make a block of every single datapoint, for two sets of independent datapoints."""
     return Blocks(np.arange(n_source), np.arange(n_target), n_source, n_target, joint=False)
 
 
 def paired_images(source: Predictions, target: Predictions) -> Blocks:
-    """Return the blocks of two sets that show the same images: a row of both is a block."""
+    """Make a block of each row, for two sets that show the same images in the same order."""
     if source.datapoints_digest != target.datapoints_digest:
         raise InputError(
             f"sets of {len(source)} and {len(target)} datapoints differ in size, indices or labels",
@@ -188,20 +192,20 @@ def paired_images(source: Predictions, target: Predictions) -> Blocks:
 def groups(
     source: npt.ArrayLike, target: npt.ArrayLike, *, shared: bool = False
 ) -> Blocks:  # fmt: skip
-    """Return the blocks of grouped sets: all datapoints of a group (a writer, a video) form one."""
+    """Make a block of each group (a writer, a video); if `shared`, sets have groups in common."""
     source, target = np.asarray(source), np.asarray(target)
     if shared:
         names, block = np.unique(np.concatenate([source, target]), return_inverse=True)
-        of_source, of_target = np.split(block, [len(source)])
-        return Blocks(of_source, of_target, len(names), len(names), joint=True, grouped=True)
-    of_source, source_block = np.unique(source, return_inverse=True)
-    of_target, target_block = np.unique(target, return_inverse=True)
-    sizes = len(of_source), len(of_target)
+        source_block, target_block = np.split(block, [len(source)])
+        return Blocks(source_block, target_block, len(names), len(names), joint=True, grouped=True)
+    source_names, source_block = np.unique(source, return_inverse=True)
+    target_names, target_block = np.unique(target, return_inverse=True)
+    sizes = len(source_names), len(target_names)
     return Blocks(source_block, target_block, *sizes, joint=False, grouped=True)
 
 
-def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
-    """Draw `n` bootstrap samples of the blocks, and count each block: shape (n_blocks, n)."""
+def _draw_blocks(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
+    """Draw `n` bootstrap samples of blocks; return how often each block is in each of them."""
     from matcheval.protocol.kernel import count_draws
 
     # A byte is enough: to draw one of 256 blocks or more 256 times has odds below 1 / 256!.
@@ -212,14 +216,14 @@ def _draw(n: int, n_blocks: int, generator: np.random.Generator) -> Draws:
 
 @dataclass(frozen=True)
 class GroupSource:
-    """Where the groups of a set are found: the first of these that there is."""
+    """Where the groups of a set are found: in a file, in names of datapoints, or in predictions."""
 
     file: Path | None = None
     kind: str = ""
     datapoints: Path | None = None
 
     def read(self, predictions: Predictions, files: Sequence[Path], layout: Layout) -> Groups:
-        """Read the groups."""
+        """Return each datapoint's group, from the first of these that exists; None without any."""
         names = None
         if self.datapoints is not None:
             names = DATAPOINTS_SCHEMA.read(self.datapoints)["name"].to_pylist()
@@ -231,13 +235,13 @@ class GroupSource:
             from matcheval.datasets.published import writers
 
             return np.array(writers([names[i] for i in predictions.index]))
-        if not any(map(_tells_groups, files)):
+        if not any(map(_may_tell_groups, files)):
             return None
         return groups_of_models([read_predictions(file, layout=layout) for file in files], files)
 
 
-def _tells_groups(file: Path) -> bool:
-    """Whether a file may name groups or hold scores that show copies; reads its schema only."""
+def _may_tell_groups(file: Path) -> bool:
+    """Whether a prediction file may hold groups, or scores that reveal copies; reads no rows."""
     import pyarrow.parquet as pq
 
     if file.suffix != ".parquet":
@@ -246,29 +250,29 @@ def _tells_groups(file: Path) -> bool:
     return GROUP in names or not {"prediction", "probability"} <= names
 
 
-def groups_of_models(models: Collection[Predictions], places: Sequence[object]) -> Groups:
-    """Return the groups of a set's datapoints: those that files name, or else copies."""
-    first, *others = map(groups_of, models, places)
-    for other, place in zip(others, places[1:], strict=True):
+def groups_of_models(predictions: Collection[Predictions], sources: Sequence[object]) -> Groups:
+    """Return the groups that all models' files name alike or, if none does, groups of copies."""
+    first, *others = map(groups_of, predictions, sources)
+    for other, source in zip(others, sources[1:], strict=True):
         if first is None and other is not None:
-            problem = f"names groups; {places[0]} names none"
+            problem = f"names groups; {sources[0]} names none"
         elif first is not None and (other is None or not np.array_equal(first, other)):
-            problem = f"names other groups than {places[0]}, or none"
+            problem = f"names other groups than {sources[0]}, or none"
         else:
             continue
         raise InputError(
-            problem, file=place, field="group",
+            problem, file=source, field="group",
             remedy="All models are tested on the same datapoints, of the same groups",
         )  # fmt: skip
-    return common_copies([*models]) if first is None else first
+    return common_copies([*predictions]) if first is None else first
 
 
-def blocks_of_pair(comparison: Comparison, names: Mapping[str, Groups]) -> Blocks | None:
-    """Return what of a pair's datapoints belongs together, given the groups of both origins."""
+def blocks_of_pair(comparison: Comparison, groups_by_origin: Mapping[str, Groups]) -> Blocks | None:
+    """Make blocks of a pair's groups or images; None if all datapoints are independent."""
     pair = comparison.pair
-    origins = ("original", "replication")
-    source, target = (names[o] for o in origins[:: 1 if comparison.source_is_original else -1])
-    is_given = [of_set is not None and of_set.dtype.kind != "i" for of_set in (source, target)]
+    order = 1 if comparison.source_is_original else -1
+    source, target = (groups_by_origin[origin] for origin in ORIGINS[::order])
+    is_given = [names is not None and names.dtype.kind != "i" for names in (source, target)]
     if pair.groups_shared and not all(is_given):
         raise configuration_error(
             "groups are shared, but not known of both sets", field=f"pairs.{pair.name}",

@@ -26,24 +26,24 @@ class Criterion(StrEnum):
 
     @property
     def label(self) -> str:
-        """The paper's number of the criterion."""
+        """A short name by the paper's number, such as `criterion 1`."""
         return f"criterion {list(Criterion).index(self) + 1}"
 
     @property
     def matched_on(self) -> str:
-        """What matched datapoints have in common, for the row of a table."""
+        """What matched datapoints have in common: `label and confidence`, or `confidence`."""
         is_first = self is Criterion.LABEL_PROBABILITY
         return f"{'label and ' * is_first}confidence"
 
     @property
     def description(self) -> str:
-        """The paper's number of the criterion, and what must agree."""
+        """The paper's number and what must agree, such as `criterion 2 (probability)`."""
         is_first = self is Criterion.LABEL_PROBABILITY
         return f"{self.label} ({'predicted label and ' * is_first}probability)"
 
 
 def check_epsilon(epsilon: float) -> None:
-    """Check that ε lies in (0, 1]."""
+    """Raise an error unless ε lies in (0, 1]."""
     if not 0 < epsilon <= 1:
         raise InputError(
             f"epsilon is {epsilon}", remedy="Give a number above 0 and at most 1, usually 0.005"
@@ -51,7 +51,7 @@ def check_epsilon(epsilon: float) -> None:
 
 
 def epsilon_warnings(epsilon: float) -> list[str]:
-    """Warn of an ε that matches datapoints of different confidence."""
+    """Return a warning if ε is so large that it matches datapoints of different confidence."""
     if epsilon <= _LARGE_EPSILON:
         return []
     return [
@@ -61,5 +61,5 @@ def epsilon_warnings(epsilon: float) -> list[str]:
 
 
 def matching_label(name: str) -> str:
-    """Return what readers call a matching where there is little room."""
+    """Return a short label of a matching, such as `criterion 1`; other names stay as they are."""
     return Criterion(name).label if name in list(Criterion) else name

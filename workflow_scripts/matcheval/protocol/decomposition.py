@@ -46,25 +46,25 @@ class Scored:
 
 
 def scored(comparison: Comparison) -> tuple[Scored, Scored]:
-    """Return confidences and correctness of the source and of the target."""
+    """Return a model's confidence and correctness on the source and on the target."""
     source, target = comparison.source, comparison.target
     return Scored(source.probability, source.correct), Scored(target.probability, target.correct)
 
 
 # Datapoints and correct predictions in each bin, of the source and then of the target; for
 # resamples of models, of shape (n_resamples, n_models, n_bins).
-Counts = tuple[Floats, Floats, Floats, Floats]
+BinCounts = tuple[Floats, Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Both sets in bins of confidence, those without a datapoint left out."""
+    """The datapoints of two sets in common bins of confidence, without empty bins."""
 
     edges: Floats  # highest confidences of the bins, but for the last one
     # Of source and target, twice the bin of each datapoint, plus 1 if it is correct: a byte each
     # with 128 bins or fewer, since those of all models are held.
     cells: tuple[npt.NDArray[np.unsignedinteger], npt.NDArray[np.unsignedinteger]]
-    counts: Counts
+    counts: BinCounts
     # Whether most datapoints of a bin have one confidence, so that more bins do not divide it.
     tied: npt.NDArray[np.bool_]
 
@@ -86,22 +86,22 @@ class Parts:
 
 
 def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
-    """Put the datapoints of both sets into bins that hold about equally many confidences."""
-    of_sides = [side.confidence[side.order].astype(np.float64) for side in (source, target)]
-    both = np.sort(np.concatenate(of_sides), kind="stable")  # merges what is sorted
+    """Put the datapoints of both sets into common bins of about equally many datapoints."""
+    confidences = [side.confidence[side.order].astype(np.float64) for side in (source, target)]
+    both = np.sort(np.concatenate(confidences), kind="stable")  # merges what is sorted
     ranks = (len(both) * np.arange(1, n_bins) + n_bins - 1) // n_bins
     edges = np.unique(both[ranks - 1])
     # Every edge is a value of the data, so that only the bin above the last one can be empty.
     n = int(np.searchsorted(edges, both[-1])) + 1
     cells, counts = [], []
-    for side, confidences in zip((source, target), of_sides, strict=True):
-        ends = np.append(np.searchsorted(confidences, edges[: n - 1], side="right"), len(side))
+    for side, p in zip((source, target), confidences, strict=True):
+        ends = np.append(np.searchsorted(p, edges[: n - 1], side="right"), len(side))
         size = np.diff(ends, prepend=0)
         right = side.correct[side.order]
-        of_side = np.empty(len(side), np.min_scalar_type(2 * n - 1))
-        of_side[side.order] = np.repeat(2 * np.arange(n), size) + right
+        side_cells = np.empty(len(side), np.min_scalar_type(2 * n - 1))
+        side_cells[side.order] = np.repeat(2 * np.arange(n), size) + right
         n_right = np.diff(np.append(0, np.cumsum(right))[ends], prepend=0)
-        cells.append(of_side)
+        cells.append(side_cells)
         counts += [size.astype(np.float64), n_right.astype(np.float64)]
     ends = np.append(np.searchsorted(both, edges[: n - 1], side="right"), len(both))
     n_last = ends - np.searchsorted(both, both[ends - 1])
@@ -112,7 +112,7 @@ def bin_sets(source: Scored, target: Scored, n_bins: int = N_BINS) -> Bins:
 def parts_of_bins(
     n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
 ) -> Parts:
-    """Decompose a gap, given the datapoints in each bin."""
+    """Decompose a gap, given the numbers of datapoints and of correct ones in each bin."""
     with np.errstate(invalid="ignore", divide="ignore"):
         w = n_source / n_source.sum(axis=-1, keepdims=True)
         v = n_target / n_target.sum(axis=-1, keepdims=True)
@@ -138,7 +138,7 @@ def resampled_gaps(
     by_cells: bool = False,
     threads: int = 1,
 ) -> Floats:
-    """Resample the datapoints, and decompose the gaps of all models anew in every resample.
+    """Return gap and both parts in `n` resamples of the datapoints: shape (n, n_models, 3).
 
     Models on the same datapoints share the resamples, which a model has alone, too. Cells of one
     model's datapoints are drawn faster, but have no counterpart among several models.
@@ -150,59 +150,59 @@ def resampled_gaps(
         # A resample of datapoints draws their (bin, correct) cells from a multinomial distribution.
         generator = np.random.default_rng(seed)
         n_source, correct_source, n_target, correct_target = binned[0].counts
-        source = _draw_cells(n_source, correct_source, n, generator)
-        return _stacked(*source, *_draw_cells(n_target, correct_target, n, generator))
+        source = _draw_bin_counts(n_source, correct_source, n, generator)
+        return _stacked_parts(*source, *_draw_bin_counts(n_target, correct_target, n, generator))
     chosen, width = blocks or datapoints(*sizes), max(bins.n for bins in binned)
     gaps, done = np.empty((n, len(binned), 3)), 0
-    rows = [of_side.astype(np.uint32) for of_side in (chosen.source, chosen.target)]
+    block_numbers = [side.astype(np.uint32) for side in (chosen.source, chosen.target)]
 
-    def decompose_some(some: slice, drawn: Sequence[Draws], first: int) -> None:
+    def fill_gaps(resamples: slice, drawn: Sequence[Draws], first: int) -> None:
+        """Decompose some models' gaps, from the one with number `first`, in some resamples."""
         models = slice(first, first + _MODELS)
-        of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
+        cells_of_sides = zip(*(bins.cells for bins in binned[models]), strict=True)
         counts = [
-            _added_up(cells, block, times, width)
-            for cells, block, times in zip(of_sides, rows, drawn, strict=True)
+            _count_in_bins(cells, block, times, width)
+            for cells, block, times in zip(cells_of_sides, block_numbers, drawn, strict=True)
         ]
-        gaps[some, models] = _stacked(*counts[0], *counts[1])
+        gaps[resamples, models] = _stacked_parts(*counts[0], *counts[1])
 
     with ThreadPoolExecutor(threads) as pool:
         for drawn in chosen.resamples(n, np.random.default_rng(seed)):
-            some = slice(done, done := done + drawn[0].shape[1])
-            of_group = partial(decompose_some, some, drawn)
-            list(pool.map(of_group, range(0, len(binned), _MODELS)))
+            resamples = slice(done, done := done + drawn[0].shape[1])
+            list(pool.map(partial(fill_gaps, resamples, drawn), range(0, len(binned), _MODELS)))
     return gaps
 
 
-def _stacked(
+def _stacked_parts(
     n_source: Floats, correct_source: Floats, n_target: Floats, correct_target: Floats
 ) -> Floats:
-    """Stack gap, confidence part and conditional part, shape (n_resamples, n_models, 3)."""
+    """Decompose gaps; stack gap, confidence and conditional part: (n_resamples, n_models, 3)."""
     p = parts_of_bins(n_source, correct_source, n_target, correct_target)
     return np.stack([p.gap, p.confidence, p.conditional], axis=-1)
 
 
-def _draw_cells(
+def _draw_bin_counts(
     size: Floats, correct: Floats, n: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Draw the numbers of datapoints and of correct predictions in the bins of one model."""
+    """Draw `n` resamples of one model's datapoints: numbers of all and of correct ones in bins."""
     cells = np.concatenate([correct, size - correct])
     drawn = generator.multinomial(int(size.sum()), cells / size.sum(), size=n).astype(np.float64)
     right, wrong = np.split(drawn, 2, axis=1)
     return (right + wrong)[:, None], right[:, None]
 
 
-def _added_up(
+def _count_in_bins(
     cells: Sequence[npt.NDArray[np.unsignedinteger]],
     block: npt.NDArray[np.uint32],
     drawn: Draws,
     width: int,
 ) -> tuple[Floats, Floats]:
-    """Count the datapoints, and the correct ones, in every model's bins in every resample."""
+    """Count all datapoints, and the correct ones, by resample, model and bin."""
     from matcheval.protocol.kernel import add_draws
 
     counts = np.zeros((len(cells), 2 * width, drawn.shape[1]), np.int32)
-    for of_model, of_resamples in zip(cells, counts, strict=True):
-        add_draws(of_model, block, drawn, of_resamples)
+    for model_cells, model_counts in zip(cells, counts, strict=True):
+        add_draws(model_cells, block, drawn, model_counts)
     # Resamples stay next to each other in memory: sums over bins add in another order otherwise.
     by_cell = counts.astype(np.float64).transpose(2, 0, 1)
     wrong, right = by_cell[..., ::2], by_cell[..., 1::2]
@@ -210,7 +210,7 @@ def _added_up(
 
 
 def binning_bound(part: float, part_10: float, part_50: float) -> float:
-    """Bound what a part may still change without bins, given it with 20, 10 and 50 bins.
+    """Bound the error that bins cause in a part, given the part with 20, 10 and 50 bins.
 
     The bias of bins falls with their number K by 1/K or faster: what is left at 20 is then at most
     the change from 10 to 20, and at most the change from 20 to 50 over 1 - 20/50.
@@ -219,7 +219,7 @@ def binning_bound(part: float, part_10: float, part_50: float) -> float:
 
 
 def unshared_bound(bins: Bins) -> float:
-    """Bound what a part may change if accuracies in bins that one set lacks were known."""
+    """Bound a part's error from bins that only one set fills: the other's accuracy is unknown."""
     n_source, correct_source, n_target, correct_target = bins.counts
     return sum(
         float(np.maximum(right, n - right)[other == 0].sum() / n.sum() / 2)
@@ -230,7 +230,7 @@ def unshared_bound(bins: Bins) -> float:
 
 
 def tied_part(bins: Bins) -> float:
-    """Return what of the conditional part may be a shift within confidences that are equal.
+    """Return how much of the conditional part may be a shift that tied confidences hide.
 
     Had they more digits, accuracy would go from that of the bin below to that of the bin above, of
     both sets together; and from 0, or to 1, beyond the first and the last bin.
@@ -246,13 +246,13 @@ def tied_part(bins: Bins) -> float:
 
 
 def tied_share(bins: Bins) -> float:
-    """Return the share of confidences that more bins do not divide, of the set with more."""
+    """Return the share of datapoints in bins of mostly equal confidences, the larger of both."""
     return max(float(n[bins.tied].sum() / n.sum()) for n in (bins.counts[0], bins.counts[2]))
 
 
 @dataclass(frozen=True)
 class Decomposition:
-    """The decomposition of one gap, signed as original minus replication, by name of column."""
+    """A gap, original minus replication, and its parts, with intervals; fields are columns."""
 
     n_bins: int
     source_only: float
@@ -274,7 +274,7 @@ class Decomposition:
 
     @property
     def parts(self) -> dict[str, float]:
-        """Both parts with their bounds, by the shorter names of some tables: `confidence_low`."""
+        """Both parts with their bounds, by shorter names of columns, such as `confidence_low`."""
         return {k.replace("_part_", "_"): v for k, v in vars(self).items() if "_part" in k}
 
 
@@ -287,7 +287,7 @@ def decompose(
     seed: int | np.random.SeedSequence = 0,
     level: float = LEVEL,
 ) -> Decomposition:
-    """Decompose a gap that is always measured by itself, whatever other models there are."""
+    """Decompose one model's gap, with resamples that do not depend on other models."""
     return decompose_models(
         [bin_sets(source, target)], source_is_original=source_is_original, blocks=blocks, seed=seed,
         by_cells=True, level=level,
@@ -305,21 +305,21 @@ def decompose_models(
     level: float = LEVEL,
     threads: int = 1,
 ) -> tuple[list[Decomposition], Decomposition]:
-    """Decompose the gaps of several models whose datapoints are in bins, and their mean."""
+    """Decompose the gaps of several models on the same datapoints, and then their mean."""
     sign = np.array([1 if source_is_original else -1] * 3)
     values = np.array([astuple(parts_of_bins(*bins.counts)) for bins in binned])
     values[:, :3] *= sign
     resampled = sign * resampled_gaps(
         binned, blocks, n_resamples, seed, by_cells=by_cells, threads=threads
     )
-    n_found = [bins.n for bins in binned]
-    of_models = zip(n_found, values, np.moveaxis(resampled, 1, 0), strict=True)
-    mean = _summarise(min(n_found), values.mean(axis=0), resampled.mean(axis=1), level)
-    return [_summarise(*of_model, level) for of_model in of_models], mean
+    n_bins = [bins.n for bins in binned]
+    by_model = zip(n_bins, values, np.moveaxis(resampled, 1, 0), strict=True)
+    mean = _summarise(min(n_bins), values.mean(axis=0), resampled.mean(axis=1), level)
+    return [_summarise(*parts, level) for parts in by_model], mean
 
 
 def _summarise(n_bins: int, values: Floats, resampled: Floats, level: float) -> Decomposition:
-    """Add intervals to gap, parts and masses; `resampled` is of shape (n_resamples, 3)."""
+    """Add intervals to the `values` of `Parts`, from resampled gaps and parts: (n_resamples, 3)."""
     defined = resampled[~np.isnan(resampled[:, 0])]
     gap, confidence, conditional, source_only, target_only = values.tolist()
     nan, reason = float("nan"), ""

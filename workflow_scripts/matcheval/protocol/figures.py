@@ -36,49 +36,49 @@ _PARTS = (
 )
 
 
-def target_of(table: pd.DataFrame) -> str:
-    """Return the origin of the target: `original` or `replication`."""
+def target_origin(table: pd.DataFrame) -> str:
+    """Return the origin of the target set: `original` or `replication`."""
     first = table.iloc[0]
     return "replication" if first["source"] == first["original"] else "original"
 
 
 def set_name(table: pd.DataFrame, origin: str, *, role: bool = False) -> str:
-    """Return the name of a set, shortened, and its role in the matching if asked for."""
+    """Return the shortened name of a set; with `role`, also whether it is source or target."""
     name = style.shortened(str(table[origin].iloc[0]), _MAX_SET_CHARACTERS)
-    return f"{name} ({'target' if origin == target_of(table) else 'source'})" if role else name
+    return f"{name} ({'target' if origin == target_origin(table) else 'source'})" if role else name
 
 
-def matched_counts(table: pd.DataFrame) -> str:
-    """Format the size of a matched subset: mean over seeds, range over models."""
-    matched = table[f"n_{target_of(table)}"] * (1 - table["fraction_unmatched_mean"])
+def matched_size(table: pd.DataFrame) -> str:
+    """Format the size of the matched subsets: mean over seeds, as a range over models."""
+    matched = table[f"n_{target_origin(table)}"] * (1 - table["fraction_unmatched_mean"])
     low, high = count(matched.min()), count(matched.max())
     return f"n = {low}" if low == high else f"n = {low} to {high}"
 
 
-def title_of(table: pd.DataFrame, matching: str) -> str:
-    """Return the title: sets, matching, ε, and numbers of models and seeds."""
-    first, models = table.iloc[0], name_or_number(table["model"])
-    return f"{sets_of(first)}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds(table)}"
+def figure_title(table: pd.DataFrame, matching: str) -> str:
+    """Return a figure's title: sets, matching, ε, and numbers of models and seeds."""
+    first, models = table.iloc[0], model_name_or_number(table["model"])
+    return f"{sets_of(first)}, {matching}\nε = {first['epsilon']:g}, {models}, {_seeds_text(table)}"
 
 
 def sets_of(row: pd.Series) -> str:
-    """Return the names of the original set and its replication, for a title."""
+    """Return the names of the original set and its replication with an arrow between."""
     return " → ".join(style.shortened(str(row[origin])) for origin in SETS)
 
 
-def name_or_number(models: pd.Series) -> str:
-    """Return the name of the only model, or how many there are."""
+def model_name_or_number(models: pd.Series) -> str:
+    """Return the name of the only model or, of several, their number."""
     return str(models.iloc[0]) if len(models) == 1 else counted(len(models), "model")
 
 
-def _seeds(table: pd.DataFrame) -> str:
+def _seeds_text(table: pd.DataFrame) -> str:
     least, most = int(table["n_seeds"].min()), int(table["n_seeds"].max())
     number = f"{least}" if least == most else f"{least} to {most}"
     return f"{number} seed{'s' * (most != 1)}"
 
 
-def note_of(table: pd.DataFrame, level: float) -> str:
-    """Explain points, lines and faint bars, and name models without matched pairs."""
+def figure_note(table: pd.DataFrame, level: float) -> str:
+    """Explain a figure's points, lines and bars, and name models without matched pairs."""
     notes = []
     if len(table) > FEW_MODELS:
         notes.append(
@@ -89,7 +89,7 @@ def note_of(table: pd.DataFrame, level: float) -> str:
         notes.append(f"Bars of accuracies on all datapoints: {level_text(level)} intervals.")
     if table["n_seeds"].max() > 1:
         notes.append(
-            f"Bars of matched accuracies and of shares: ±1 SD over the {_seeds(table)} of the "
+            f"Bars of matched accuracies and of shares: ±1 SD over the {_seeds_text(table)} of the "
             "matching; they do not include the sampling error of the test sets."
         )
     undefined = table.loc[table["matched_gap_mean"].isna(), "model"].tolist()
@@ -102,13 +102,13 @@ def note_of(table: pd.DataFrame, level: float) -> str:
     return "\n".join(notes)
 
 
-def by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
+def sort_by_accuracy(table: pd.DataFrame) -> pd.DataFrame:
     """Sort models from least to most accurate on the original set, as the paper's figures do."""
     return table.sort_values(["accuracy_original", "model"], ignore_index=True)
 
 
 def sampling_range(table: pd.DataFrame, level: float = LEVEL) -> Floats:
-    """Compute half the width of the sampling range of a gap between equally hard sets."""
+    """Return, per model, how far from 0 chance alone puts a gap between equally hard sets."""
     variance = np.zeros(len(table))
     for origin in SETS:
         accuracy = table[f"accuracy_{origin}"].to_numpy(dtype=np.float64)
@@ -126,13 +126,14 @@ _ROW = 0.17  # inches of a model by itself
 def plot_matched_accuracy(
     table: pd.DataFrame, gaps: pd.DataFrame, title: str, level: float = LEVEL
 ) -> "Figure":
-    """Plot accuracy and matched accuracy of both sets over models, and of many the gaps."""
+    """Plot models' accuracies and matched accuracies on both sets and, of many models, gaps."""
     bounds = gaps[["model", "matched_gap_low", "matched_gap_high"]]
-    table = _with_bounds(by_accuracy(table.merge(bounds, on="model", validate="one_to_one")), level)
-    note, few = note_of(table, level), len(table) <= FEW_MODELS
+    table = sort_by_accuracy(table.merge(bounds, on="model", validate="one_to_one"))
+    table = _with_bounds(table, level)
+    note, few = figure_note(table, level), len(table) <= FEW_MODELS
     lines = 1 + style.fit_text(note, 2 * COLUMN_WIDTH).count("\n")
     height = _ROW * max(len(table), 2) if few else sum(_RIGHT_HEIGHTS)
-    heading = f"{_message(table)}\n" * (few and len(table) > 1) + title_of(table, title)
+    heading = f"{_headline(table)}\n" * (few and len(table) > 1) + figure_title(table, title)
     size = 2 * COLUMN_WIDTH, height + _AROUND_PANELS + _INCHES_PER_LINE * lines
     with drawing(*size, heading, note) as figure:
         if few:
@@ -143,7 +144,7 @@ def plot_matched_accuracy(
 
 
 def _with_bounds(table: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Add the bars of accuracies: intervals, and of what depends on seeds one deviation."""
+    """Add the ends of error bars: intervals of accuracies; ±1 SD over seeds of matched ones."""
     columns: dict[str, Any] = {"matched_gap": table["matched_gap_mean"]}
     names = [f"matched_accuracy_{origin}" for origin in SETS]
     for name in (*names, "fraction_unmatched"):
@@ -151,13 +152,13 @@ def _with_bounds(table: pd.DataFrame, level: float) -> pd.DataFrame:
         columns |= {name: mean, f"{name}_low": mean - deviation, f"{name}_high": mean + deviation}
     for origin in SETS:
         n = table[f"n_{origin}"]
-        of_set = clopper_pearson((table[f"accuracy_{origin}"] * n).round(), n, level)
-        columns |= {f"accuracy_{origin}_low": of_set.low, f"accuracy_{origin}_high": of_set.high}
+        bounds = clopper_pearson((table[f"accuracy_{origin}"] * n).round(), n, level)
+        columns |= {f"accuracy_{origin}_low": bounds.low, f"accuracy_{origin}_high": bounds.high}
     return table.assign(**columns)
 
 
-def _message(table: pd.DataFrame) -> str:
-    """Say how many models are less accurate on the replication."""
+def _headline(table: pd.DataFrame) -> str:
+    """Say how many models are less accurate on the replication, before and after matching."""
     whole, matched = (int((table[name] > 0).sum()) for name in ("gap", "matched_gap"))
     return (
         f"{whole} of {len(table)} models are less accurate on {set_name(table, 'replication')}, "
@@ -166,7 +167,7 @@ def _message(table: pd.DataFrame) -> str:
 
 
 def _draw_few(figure: "Figure", table: pd.DataFrame) -> None:
-    """Draw a model in each row: both accuracies, of all datapoints and of matched ones."""
+    """Draw a row per model: accuracies on both sets, matched accuracies and unmatched targets."""
     whole, matched, unmatched = figure.subplots(1, 3, sharey=True, width_ratios=(3, 3, 1.3))
     look: dict[str, Any] = {"markersize": 4, "alpha": 0.9}
     for axes, name, width, heading in (
@@ -190,32 +191,33 @@ def _draw_few(figure: "Figure", table: pd.DataFrame) -> None:
 
 
 def _draw_many(figure: "Figure", table: pd.DataFrame, level: float) -> None:
-    """Draw points of models, and running medians of their accuracies, gaps and unmatched shares."""
+    """Draw accuracies, gaps and unmatched targets as a point per model and running medians."""
     accuracies, gaps, unmatched = figure.subplot_mosaic(
         [["accuracies", "gaps"], ["accuracies", "unmatched"]], height_ratios=_RIGHT_HEIGHTS
     ).values()
     for origin, (whole, matched) in SETS.items():
         name, n = set_name(table, origin, role=True), count(table[f"n_{origin}"].iloc[0])
-        label = f"{name}, matched ({matched_counts(table)})"
-        _draw(
+        label = f"{name}, matched ({matched_size(table)})"
+        _draw_models(
             accuracies, table,
             Series(f"accuracy_{origin}", whole, f"{name}, all (n = {n})", "none"),
             Series(f"matched_accuracy_{origin}", matched, label),
         )  # fmt: skip
-    _finish(accuracies, "Accuracy (%)", 6)
+    _finish_panel(accuracies, "Accuracy (%)", 6)
     label = f"matched points, {level_text(level)} intervals"
     plain = Series("gap", GAP, "all points", "none")
-    _draw(gaps, table, plain, Series("matched_gap", MATCHED_GAP, label))
+    _draw_models(gaps, table, plain, Series("matched_gap", MATCHED_GAP, label))
     _draw_sampling_range(gaps, table, level)
     title = f"Accuracy on {set_name(table, 'original')} − on {set_name(table, 'replication')}"
     label = "Difference\n(percentage points)"
-    _finish(gaps, label, title=title, alignment="left", title_fontsize=6.5)
-    target = target_of(table)
+    _finish_panel(gaps, label, title=title, alignment="left", title_fontsize=6.5)
+    target = target_origin(table)
     label = f"unmatched of {set_name(table, target)} (n = {count(table[f'n_{target}'].iloc[0])})"
-    _draw(unmatched, table, Series("fraction_unmatched", replace(style.UNMATCHED, line="-"), label))
+    share = Series("fraction_unmatched", replace(style.UNMATCHED, line="-"), label)
+    _draw_models(unmatched, table, share)
     highest = table["fraction_unmatched_high"].fillna(table["fraction_unmatched"]).max()
     unmatched.set_ylim(0, 110 * max(highest, 0.01))
-    _finish(unmatched, "Unmatched\ntargets (%)")
+    _finish_panel(unmatched, "Unmatched\ntargets (%)")
     for panel in (accuracies, gaps, unmatched):
         _number_models(panel, len(table))
         panel.set_xlabel(f"Model, by increasing accuracy on {set_name(table, 'original')}")
@@ -224,8 +226,8 @@ def _draw_many(figure: "Figure", table: pd.DataFrame, level: float) -> None:
     figure.align_ylabels([gaps, unmatched])
 
 
-def _draw(axes: "Axes", table: pd.DataFrame, *series: Series) -> None:
-    """Draw running medians over points of models."""
+def _draw_models(axes: "Axes", table: pd.DataFrame, *series: Series) -> None:
+    """Draw a point per model, and running medians as lines."""
     options = {"markersize": 1.6, "alpha": 0.55}
     intervals(axes, table, series, spread=0, upright=True, medians=len(table), **options)
 
@@ -252,11 +254,11 @@ def _number_models(axes: "Axes", n: int, *, mean: bool = False) -> None:
     axes.set_xlim(-0.5 - 0.01 * n, n - 0.5 + 0.01 * n + mean)
 
 
-def _finish(axes: "Axes", ylabel: str, most: int = 5, **legend: Any) -> None:
-    """Add label, legend and ticks; with fewer intervals, only two ticks could be visible."""
+def _finish_panel(axes: "Axes", ylabel: str, max_tick_intervals: int = 5, **legend: Any) -> None:
+    """Add the label of the y axis, its ticks and a legend to a panel."""
     axes.set_ylabel(ylabel)
     style.legend_above(axes, **legend)
-    style.set_round_ticks(axes, most)
+    style.set_round_ticks(axes, max_tick_intervals)  # of fewer, only two might be visible
 
 
 _PANEL_HEIGHT = 1.45  # inches
@@ -266,12 +268,12 @@ _AROUND = 1.3
 def plot_gaps(
     table: pd.DataFrame, gaps: pd.DataFrame, mean: pd.Series, title: str, level: float = LEVEL
 ) -> "Figure":
-    """Plot gap and matched gap, the parts of the gap, and narrowings, for models and their mean."""
-    order, n = by_accuracy(table[["model", "accuracy_original"]])["model"], len(gaps)
+    """Plot gaps, matched gaps, parts of the gaps, and narrowings, of models and their mean."""
+    order, n = sort_by_accuracy(table[["model", "accuracy_original"]])["model"], len(gaps)
     shown, many = gaps.set_index("model").loc[order].reset_index(), n > FEW_MODELS
     if n > 1:
-        of_mean = pd.DataFrame([mean]).assign(model="mean")
-        shown = pd.concat([shown, of_mean], ignore_index=True)
+        mean_row = pd.DataFrame([mean]).assign(model="mean")
+        shown = pd.concat([shown, mean_row], ignore_index=True)
     shown = shown if many else shown.iloc[::-1]
     reference = SeriesStyle("#000000", "-", "_" if many else "|")
     narrowings = (
@@ -283,11 +285,11 @@ def plot_gaps(
     if shown[columns].notna().to_numpy().any():
         kinds.append((narrowings, "Narrowing (%)"))
     height = len(kinds) * _PANEL_HEIGHT if many else 1.2 * _ROW * max(len(shown), 2)
-    models = name_or_number(gaps["model"])
+    models = model_name_or_number(gaps["model"])
     heading = f"{sets_of(mean)}, {title}\nε = {mean['epsilon']:g}, {models}"
     medians = f" Lines: running medians of {RUNNING_MEDIAN} models." * many
     size = 2 * COLUMN_WIDTH, height + _AROUND
-    with drawing(*size, heading, _note(mean, level) + medians) as figure:
+    with drawing(*size, heading, _intervals_note(mean, level) + medians) as figure:
         shape: dict[str, Any] = {"nrows": len(kinds), "sharex": True}
         axes = figure.subplots(**shape if many else {"ncols": len(kinds), "sharey": True})
         for panel, (series, label) in zip(axes, kinds, strict=True):
@@ -300,7 +302,7 @@ def plot_gaps(
             if n > 1:  # apart from the mean
                 (panel.axvline(n - 0.5, **_APART) if many else panel.axhline(0.5, **_APART))
             if many:
-                _finish(panel, label)
+                _finish_panel(panel, label)
             else:
                 panel.set_xlabel(label)
                 style.legend_above(panel)
@@ -316,8 +318,8 @@ def plot_gaps(
 _APART: dict[str, Any] = {"color": "#767676", "linewidth": 0.5}
 
 
-def _note(mean: pd.Series, level: float) -> str:
-    """Say what intervals are of."""
+def _intervals_note(mean: pd.Series, level: float) -> str:
+    """Say what intervals account for, how large samples are, and which narrowings are missing."""
     sampled = "images, which both sets show" if mean["paired"] else "datapoints"
     if mean["n_groups"]:
         sampled = f"groups (at least {mean['n_groups']} in a set)"
@@ -345,7 +347,7 @@ def plot_confidence(table: pd.DataFrame) -> "Figure":
     low = max(float(min(x.min(), y.min())) - _MARGIN, -1.0)
     high = min(float(max(x.max(), y.max())) + _MARGIN, 101.0)
     points = "a point per set" if len(table) == 1 else "a point per model and set"
-    title = f"{sets_of(table.iloc[0])}: {name_or_number(table['model'])}, {points}"
+    title = f"{sets_of(table.iloc[0])}: {model_name_or_number(table['model'])}, {points}"
     with drawing(style.COLUMN_WIDTH, 1.4 * style.COLUMN_WIDTH, title) as figure:
         axes = figure.add_subplot(anchor="N")
         for origin, (look, _) in style.SETS.items():

@@ -14,7 +14,7 @@ After Ñopo (2008), Review of Economics and Statistics 90.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +54,7 @@ from matcheval.statistics.claims import FEW_GROUPS
 
 @dataclass(frozen=True, eq=False)
 class GapTerms:
-    """What a gap consists of, signed as original minus replication; they add up to the gap."""
+    """The three terms that add up to a gap, original minus replication, given a matching."""
 
     matched_gap: Floats
     source_selection: Floats
@@ -62,7 +62,7 @@ class GapTerms:
 
 
 def gap_terms(runs: Mapping[str, npt.ArrayLike], *, source_is_original: bool = True) -> GapTerms:
-    """Divide the gaps of runs into their terms.
+    """Divide the gap of each run into matched gap, source selection and dropped targets.
 
     A mean over seeds is the mean of each term over the seeds with a matched pair: a product of
     means is not the mean of the products.
@@ -88,7 +88,7 @@ class GapTables:
 
 
 def estimate_gaps(compared: ComparedModels, *, progress: bool = False) -> GapTables:
-    """Estimate the gaps of several models on one pair, by all matchings."""
+    """Estimate the models' gaps, matched gaps and parts on one pair, by all matchings."""
     comparisons = tracked(compared.comparisons, "estimating gaps", progress=progress)
     return gaps_of_models(comparisons, compared.methods, compared.seeds, compared.blocks)
 
@@ -101,7 +101,7 @@ def gaps_of_models(
     *,
     threads: int = 1,
 ) -> GapTables:
-    """Estimate the gaps of models that are read one by one, of the same datapoints.
+    """Do what `estimate_gaps` does, for models on the same datapoints that are read one by one.
 
     Of each model, a byte per datapoint is held, and what its rows of the tables are made from.
     Nothing depends on the number of threads.
@@ -112,56 +112,57 @@ def gaps_of_models(
     measured: Iterable[Any] = map(measure, comparisons)
     if threads > 1:
         measured = map_in_order(measure, comparisons, threads, ahead=1)
-    for model, terms, (of_fall, of_sets) in measured:
+    for model, matched_terms, calibration_errors in measured:
         models.append(model)
-        falls.add(of_fall)
-        excesses.add(of_sets)
-        for name, (of_method, error_of_one) in terms.items():
-            errors[name].add(of_method, error_of_one)
-    parts = _decomposed(models, blocks, threads)
+        falls.add(calibration_errors.fall)
+        excesses.add(calibration_errors.overconfidence)
+        for name, (matched_model, terms) in matched_terms.items():
+            errors[name].add(matched_model, terms)
+    parts = _decompose_all(models, blocks, threads)
     first = models[0]
     sampling = {
         "paired": first.pair.paired,
         "n_groups": blocks.n if blocks is not None and blocks.grouped else 0,
-        "groups_in_one": blocks is not None and blocks.in_one,
+        "groups_in_one": blocks is not None and blocks.is_grouped_on_one_side,
     }
     level = first.pair.confidence
+    mean_errors = _CalibrationTerms(falls.mean, excesses.mean)
     calibration = _Calibration.mean([model.calibration for model in models]).columns(
-        (falls.mean, excesses.mean), blocks, level, source_is_original=first.source_is_original
+        mean_errors, blocks, level, source_is_original=first.source_is_original
     )
     sizes = {"n_original": first.n_original, "n_replication": first.n_replication}
     tables, means = {}, []
     for name in methods:
         matched = [model.matched[name] for model in models]
         rows = [
-            of_model.identity | sampling
-            | _quantities(of_model, of_gap, blocks) | model.calibration_columns
-            for model, of_model, of_gap in zip(models, matched, parts[:-1], strict=True)
+            result.identity | sampling
+            | _gap_columns(result, decomposed, blocks) | model.calibration_columns
+            for model, result, decomposed in zip(models, matched, parts[:-1], strict=True)
         ]  # fmt: skip
         tables[name] = pd.DataFrame(rows, columns=GAPS.names)
         defined = [model for model in models if model.matched[name].is_defined]
         left_out = len(matched) - len(defined)
         averaged = [model.matched[name] for model in defined or models]
-        unmatched = [of_model.values["fraction_unmatched"] for of_model in matched]
-        of_matched = float(np.mean([of.gap for of in averaged])) if left_out else None
-        gaps = [(of.error.matched_gap, of.gap) for of in averaged]
+        unmatched = [result.values["fraction_unmatched"] for result in matched]
+        gap_of_matched = float(np.mean([r.gap for r in averaged])) if left_out else None
+        gaps = [(result.error.matched_gap, result.gap) for result in averaged]
         mean = _Matched.mean(averaged, errors[name].result(blocks))
         means.append(
             matched[0].identity | sampling | sizes
             | {
                 "n_seeds": len(seeds), "n_models": len(defined), "n_left_out": left_out,
                 "n_mostly_unmatched": sum(share > MANY_UNMATCHED for share in unmatched),
-                "n_narrower": sum(abs(matched) < abs(gap) for matched, gap in gaps),
-                "n_reference": sum(not of_model.reference.reason for of_model in averaged),
+                "n_narrower": sum(abs(matched_gap) < abs(gap) for matched_gap, gap in gaps),
+                "n_reference": sum(not result.reference.reason for result in averaged),
             }
-            | _quantities(mean, parts[-1], blocks, of_matched) | calibration
+            | _gap_columns(mean, parts[-1], blocks, gap_of_matched) | calibration
         )  # fmt: skip
     runs = {name: [model.matched[name].runs for model in models] for name in methods}
     return GapTables(tables, pd.DataFrame(means)[MEAN_GAPS.names], runs, _mean_curves(models))
 
 
 def _mean_curves(models: Sequence["_Model"]) -> pd.DataFrame:
-    """Average confidence and accuracy of tenths over models, as rows of `CALIBRATION`."""
+    """Average the models' calibration curves on each set, as the table `CALIBRATION`."""
     curves = [np.mean([model.curves[side] for model in models], axis=0) for side in (0, 1)]
     points = [
         (origin, tenth, *values)
@@ -171,9 +172,9 @@ def _mean_curves(models: Sequence["_Model"]) -> pd.DataFrame:
     return pd.DataFrame(points, columns=CALIBRATION.names)
 
 
-def by_tenths(scored: decomposition.Scored) -> Floats:
-    """Return mean confidence and accuracy of each tenth of a set: shape (10, 2), or (n, 2)."""
-    parts = np.array_split(scored.order, min(_TENTHS, len(scored)))
+def calibration_curve(scored: decomposition.Scored) -> Floats:
+    """Return mean confidence and accuracy of each tenth of a set, by rising confidence."""
+    parts = np.array_split(scored.order, min(_TENTHS, len(scored)))  # or a part per datapoint
     confidence, correct = scored.confidence.astype(np.float64), scored.correct
     return np.array([[confidence[rows].mean(), correct[rows].mean()] for rows in parts])
 
@@ -181,20 +182,23 @@ def by_tenths(scored: decomposition.Scored) -> Floats:
 _TENTHS = 10
 
 
-# Of the fall of mean confidence, and of confidence minus accuracy on each set by itself.
-_CalibrationTerms = tuple[ErrorTerms, ErrorTerms]
+class _CalibrationTerms(NamedTuple):
+    """Datapoints' contributions to the sampling errors of fall and overconfidence."""
+
+    fall: ErrorTerms  # of mean confidence
+    overconfidence: ErrorTerms  # confidence minus accuracy, of each set by itself
 
 
 @dataclass(frozen=True)
 class _Calibration:
-    """Mean confidences and accuracies of a model, or of the mean over models."""
+    """How confident a model is on both sets, and how accurate; or the mean over models."""
 
     fall: float  # of mean confidence, original minus replication
     overconfidence: tuple[float, float]  # confidence minus accuracy: original, replication
 
     @classmethod
     def of(cls, comparison: Comparison) -> "_Calibration":
-        """Measure a model."""
+        """Measure a model's calibration on both sets."""
         sets = comparison.original, comparison.replication
         before, after = (float(side.probability.mean(dtype=np.float64)) for side in sets)
         original, replication = (float(side.correct.mean()) for side in sets)
@@ -202,7 +206,7 @@ class _Calibration:
 
     @classmethod
     def mean(cls, models: Sequence["_Calibration"]) -> "_Calibration":
-        """Average over models."""
+        """Average the calibration of models."""
         fall = float(np.mean([model.fall for model in models]))
         excess = np.mean([model.overconfidence for model in models], axis=0)
         return cls(fall, (float(excess[0]), float(excess[1])))
@@ -211,19 +215,19 @@ class _Calibration:
         self, terms: _CalibrationTerms, blocks: Blocks | None, level: float, *,
         source_is_original: bool,
     ) -> dict[str, float]:  # fmt: skip
-        """Return all quantities with their errors and intervals, by column."""
-        of_fall, of_sets = terms
-        zeros = np.zeros_like(of_sets.source), np.zeros_like(of_sets.target)
-        sides = ErrorTerms(of_sets.source, zeros[1]), ErrorTerms(zeros[0], of_sets.target)
+        """Return fall and overconfidence with standard errors and intervals, by column."""
+        excess = terms.overconfidence
+        zeros = np.zeros_like(excess.source), np.zeros_like(excess.target)
+        sides = ErrorTerms(excess.source, zeros[1]), ErrorTerms(zeros[0], excess.target)
         original, replication = sides if source_is_original else sides[::-1]
         quantities = {
-            "confidence_fall": (self.fall, of_fall),
+            "confidence_fall": (self.fall, terms.fall),
             "overconfidence_original": (self.overconfidence[0], original),
             "overconfidence_replication": (self.overconfidence[1], replication),
         }
         columns = dict[str, float]()
-        for name, (value, of_value) in quantities.items():
-            error = standard_error(of_value, blocks)
+        for name, (value, value_terms) in quantities.items():
+            error = standard_error(value_terms, blocks)
             low, high = error_interval(value, error, blocks, level)
             columns |= {name: value, f"{name}_se": error, f"{name}_low": low, f"{name}_high": high}
         return columns
@@ -231,7 +235,7 @@ class _Calibration:
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """What is kept of a model when its predictions are not."""
+    """Results of a model that are kept when its predictions are not."""
 
     pair: Pair
     source_is_original: bool
@@ -241,7 +245,7 @@ class _Model:
     further: list[float]  # confidence parts with `FURTHER_N_BINS`, and what else bounds parts
     calibration: _Calibration
     calibration_columns: dict[str, float]
-    curves: tuple[Floats, Floats]  # of original and replication, `by_tenths`
+    curves: tuple[Floats, Floats]  # of original and replication, `calibration_curve`
     matched: Mapping[str, "_Matched"]
 
     @classmethod
@@ -252,25 +256,25 @@ class _Model:
         seeds: Sequence[int],
         blocks: Blocks | None,
     ) -> tuple["_Model", dict[str, tuple[MatchedModel, ErrorTerms]], _CalibrationTerms]:
-        """Measure a model, and return also what the errors of the means are made from."""
+        """Measure a model; return also its matches and error terms, for the errors of means."""
         sides = decomposition.scored(comparison)
         bins, *others = (decomposition.bin_sets(*sides, n) for n in (N_BINS, *FURTHER_N_BINS))
         orders = sides[0].order, sides[1].order
         accuracies = isotonic_accuracy(sides[0]), isotonic_accuracy(sides[1])
-        of_original = accuracies[0 if comparison.source_is_original else 1]
-        matched, terms = {}, {}
+        accuracy_original = accuracies[0 if comparison.source_is_original else 1]
+        matched, matched_terms = {}, {}
         for name, method in methods.items():
             sets = SortedSets.of(comparison.source, comparison.target, method, orders)
-            of_method = MatchedModel.of(comparison, method, seeds, name, sets.plan)
-            own_terms = error_terms(*sides, of_method.rows, accuracies)
-            reference = no_warning_reference(comparison, method, of_original, sets)
-            matched[name] = _Matched.of(of_method, own_terms, reference, blocks)
-            terms[name] = of_method, own_terms
-        curves = [by_tenths(side) for side in sides]
+            matched_model = MatchedModel.of(comparison, method, seeds, name, sets.plan)
+            terms = error_terms(*sides, matched_model.rows, accuracies)
+            reference = no_warning_reference(comparison, method, accuracy_original, sets)
+            matched[name] = _Matched.of(matched_model, terms, reference, blocks)
+            matched_terms[name] = matched_model, terms
+        curves = [calibration_curve(side) for side in sides]
         if not comparison.source_is_original:
             curves.reverse()
         calibration = _Calibration.of(comparison)
-        of_calibration = confidence_terms(*sides), calibration_terms(*sides)
+        calibration_errors = _CalibrationTerms(confidence_terms(*sides), calibration_terms(*sides))
         model = cls(
             comparison.pair, comparison.source_is_original,
             len(comparison.original), len(comparison.replication), bins,
@@ -281,31 +285,31 @@ class _Model:
             ],
             calibration,
             calibration.columns(
-                of_calibration, blocks, comparison.pair.confidence,
+                calibration_errors, blocks, comparison.pair.confidence,
                 source_is_original=comparison.source_is_original,
             ),
             (curves[0], curves[1]), matched,
         )  # fmt: skip
-        return model, terms, of_calibration
+        return model, matched_terms, calibration_errors
 
 
-def _decomposed(
+def _decompose_all(
     models: Sequence[_Model], blocks: Blocks | None, threads: int
 ) -> list[tuple[Decomposition, Floats]]:
-    """Decompose the gaps of all models, then their mean, each with what bounds its parts."""
+    """Decompose each model's gap and, last, their mean; return each with what bounds its parts."""
     first = models[0]
-    of_models, mean = decomposition.decompose_models(
+    decompositions, mean = decomposition.decompose_models(
         [model.bins for model in models], source_is_original=first.source_is_original,
         blocks=blocks, level=first.pair.confidence, threads=threads,
     )  # fmt: skip
     further = np.array([model.further for model in models])
     further[:, : len(FURTHER_N_BINS)] *= 1 if first.source_is_original else -1
-    return [*zip(of_models, further, strict=True), (mean, further.mean(0))]
+    return [*zip(decompositions, further, strict=True), (mean, further.mean(0))]
 
 
 @dataclass(frozen=True, eq=False)
 class _Matched:
-    """Results of a matching for one model, or means over several under the name of the first."""
+    """Results of one matching for a model, or their means over models, named as the first."""
 
     identity: dict[str, str | float]
     gap: float
@@ -318,14 +322,14 @@ class _Matched:
 
     @property
     def is_defined(self) -> bool:
-        """Whether a target is matched in any run."""
+        """Whether any target is matched in any run."""
         return self.values["n_matched"] > 0
 
     @classmethod
     def of(
         cls, model: MatchedModel, terms: ErrorTerms, reference: NoWarning, blocks: Blocks | None
     ) -> "_Matched":
-        """Measure a matched model."""
+        """Put the results of one matched model together."""
         runs = model.measured
         parts = gap_terms(runs, source_is_original=model.comparison.source_is_original)
         values = {
@@ -340,11 +344,11 @@ class _Matched:
 
     @classmethod
     def mean(cls, models: Sequence["_Matched"], error: compared_models.MatchedError) -> "_Matched":
-        """Average over models, given the error; references over the models that have one."""
+        """Average the models' results; references over those models that have one."""
         first = models[0]
-        references = [of.reference for of in models if not of.reference.reason]
+        references = [model.reference for model in models if not model.reference.reason]
         values = {
-            name: mean_of_defined([of.values[name] for of in models]) for name in first.values
+            name: mean_of_defined([model.values[name] for model in models]) for name in first.values
         }
         reference = mean_reference(references) if references else first.reference
         return replace(
@@ -353,18 +357,18 @@ class _Matched:
         )  # fmt: skip
 
 
-def _quantities(
+def _gap_columns(
     matched: _Matched, decomposed: tuple[Decomposition, Floats], blocks: Blocks | None,
-    of_matched: float | None = None,
+    gap_of_matched: float | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return a row of the table of gaps (`schemas.GAP_QUANTITIES`), with its remarks.
+    """Return the columns `schemas.GAP_QUANTITIES` of one row, without those of calibration.
 
-    `of_matched` is the gap of those models that have a match, if these are not all.
+    `gap_of_matched` is the gap of those models that have a match, if these are not all.
     """
     (parts, further), reference = decomposed, matched.reference
     if not reference.reason and not abs(parts.gap) > CLEAR_GAP * parts.gap_se:
         # The ratio of two gaps would be noise, as the gap may be none.
-        reference = reference.without("the gap does not exceed twice its standard error")
+        reference = reference.undefined("the gap does not exceed twice its standard error")
     remarks = [matched.error.reason, parts.reason, reference.reason]
     if matched.is_defined and matched.values["fraction_unmatched"] == 0:
         remarks.append("every target is matched in every run: no targets are dropped")
@@ -374,9 +378,10 @@ def _quantities(
         remarks.append(
             f"the no-warning reference is of {matched.n_reference} of {matched.n_models} models"
         )
-    matched_gap, of_gap = matched.error.matched_gap, parts.gap if of_matched is None else of_matched
-    *of_bins, unshared, tied, tied_share = map(float, further)
-    bound = decomposition.binning_bound(parts.confidence_part, *of_bins) + unshared + abs(tied)
+    matched_gap = matched.error.matched_gap
+    gap = parts.gap if gap_of_matched is None else gap_of_matched
+    *rebinned, unshared, tied, tied_share = map(float, further)
+    bound = decomposition.binning_bound(parts.confidence_part, *rebinned) + unshared + abs(tied)
     wide = {
         f"{name}_wide_{end}": vars(parts)[f"{name}_{end}"] + sign * bound
         for name in ("confidence_part", "conditional_part")
@@ -384,11 +389,11 @@ def _quantities(
     }
     return (
         vars(parts)
-        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, of_bins, strict=True)}
+        | {f"confidence_part_{n}": v for n, v in zip(FURTHER_N_BINS, rebinned, strict=True)}
         | {"binning_bound": bound, "unshared_bound": unshared, "tied_share": tied_share, **wide}
         | vars(matched.error)
         | matched.values
-        | {"narrowing": 1 - matched_gap / of_gap if of_gap else float("nan")}
+        | {"narrowing": 1 - matched_gap / gap if gap else float("nan")}
         | reference.columns
         | {"remarks": "; ".join(filter(None, remarks))}
     )

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.io.tables import write_table
-from matcheval.protocol.compared_models import PairFiles, matched_by
+from matcheval.protocol.compared_models import PairFiles, match_by_all
 from matcheval.protocol.comparisons import suspicions_in, suspicions_of, with_suspicions
 from matcheval.protocol.schemas import (
     CALIBRATION,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
-    """Match the models of a batch by all matchings, and write their runs, a file per matching.
+    """Match a batch of models by all matchings, and write their runs, a file per matching.
 
     Each prediction file is read once for all matchings: to read a file takes as long as some runs.
     """
@@ -37,7 +37,7 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
     tables: dict[str, list[Any]] = {name: [] for name in files.matchings}
     for comparison in files.comparisons():
         suspicious += [(comparison.model, text) for text in suspicions_of(comparison)]
-        for matched in matched_by(comparison, files.matchings, files.seeds):
+        for matched in match_by_all(comparison, files.matchings, files.seeds):
             tables[matched.name].append(matched.runs())
     for path, parts in zip(runs, tables.values(), strict=True):
         write_table(with_suspicions(join_runs(parts), suspicious), path)
@@ -47,33 +47,34 @@ def match_predictions(*, files: PairFiles, runs: Sequence[Path]) -> None:
 
 
 def save_matched_pairs(*, files: PairFiles, pairs: Sequence[Path]) -> None:
-    """Write the pairs that each matching finds for each model."""
+    """Match models by all matchings, and write the matched pairs, a file per matching and model."""
     paths = dict(zip(product(files.matchings, files.models), pairs, strict=True))
     for comparison in files.comparisons():
-        for matched in matched_by(comparison, files.matchings, files.seeds):
+        for matched in match_by_all(comparison, files.matchings, files.seeds):
             write_table(matched.pairs(), paths[matched.name, comparison.model])
 
 
 def write_model_tables(
     *, matchings: Sequence[str], runs: Sequence[Path], outputs: Sequence[Path]
 ) -> None:
-    """Average the runs of a pair over seeds, a table per matching."""
+    """Average a pair's runs over seeds; write a table for each matching, a row per model."""
     n = len(matchings)
-    for matching, mine, paths in zip(matchings, _shares(runs, n), _shares(outputs, n), strict=True):
-        read = [COMPARISON_RUNS.read(path) for path in mine]
+    shares = zip(matchings, _split_evenly(runs, n), _split_evenly(outputs, n), strict=True)
+    for matching, run_files, paths in shares:
+        read = [COMPARISON_RUNS.read(path) for path in run_files]
         table = with_suspicions(MODEL_TABLE.from_frame(tabulate_runs(read)), suspicions_in(read))
         write_table(table, *paths)
-        logging.info("%s: %d models from %d batches", matching, table.num_rows, len(mine))
+        logging.info("%s: %d models from %d batches", matching, table.num_rows, len(run_files))
 
 
 def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate the runs of several models on one pair and criterion, in the order given."""
+    """Concatenate models' runs on a pair; raise an error for one with other datapoints."""
     first, *others = tables
     for table in others:
         for origin in ("original", "replication"):
             key = f"{origin} datapoints".encode()
-            here, there = (t.schema.metadata or {} for t in (table, first))
-            if here.get(key) != there.get(key):
+            metadata, expected = (t.schema.metadata or {} for t in (table, first))
+            if metadata.get(key) != expected.get(key):
                 raise InputError(
                     f"model '{table['model'][0]}' has other indices or labels on "
                     f"'{table[origin][0]}' than model '{first['model'][0]}'",
@@ -83,7 +84,7 @@ def join_runs(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def tabulate_runs(runs: Sequence[pa.Table]) -> "pd.DataFrame":
-    """Average the runs of one pair and criterion over seeds, one row per model."""
+    """Average the runs of one pair and matching over seeds: a row per model, `MODEL_TABLE`."""
     import pandas as pd
 
     frame = join_runs(runs).to_pandas()
@@ -91,7 +92,7 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> "pd.DataFrame":
         if len(set(frame[column])) != 1:
             values = sorted(frame[column].unique())
             raise InputError(f"the runs have different values: {values}", field=column)
-    frame = _by_origin(frame)
+    frame = _with_columns_by_origin(frame)
     groups = frame.groupby("model", sort=False)
     columns = {"n_seeds": groups.size()}
     for column in MODEL_TABLE.names:
@@ -106,8 +107,8 @@ def tabulate_runs(runs: Sequence[pa.Table]) -> "pd.DataFrame":
     )
 
 
-def _by_origin(frame: "pd.DataFrame") -> "pd.DataFrame":
-    """Add quantities by origin to runs, which hold them by role."""
+def _with_columns_by_origin(frame: "pd.DataFrame") -> "pd.DataFrame":
+    """Add to runs, whose columns are of source and target, those of original and replication."""
     original_is_source = frame["source"] == frame["original"]
     frame = frame.copy()
     for quantity in ("n", "accuracy", "matched_accuracy", "confidence", "matched_confidence"):
@@ -119,8 +120,8 @@ def _by_origin(frame: "pd.DataFrame") -> "pd.DataFrame":
     return frame
 
 
-def _shares(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
-    """Divide files evenly between matchings."""
+def _split_evenly(files: Sequence[Path], n: int) -> list[Sequence[Path]]:
+    """Split a list of files into `n` lists of equal length, in order."""
     size = len(files) // n
     return [files[start : start + size] for start in range(0, len(files), size)]
 
@@ -129,14 +130,14 @@ def write_gaps(
     *, files: PairFiles, tables: Sequence[Path], means: Sequence[Path],
     calibration: Sequence[Path], threads: int,
 ) -> None:  # fmt: skip
-    """Estimate the gaps of all models on a pair, which share resamples and splits."""
+    """Estimate all models' gaps on a pair; write tables by model, of means and of calibration."""
     from matcheval.protocol.gaps import gaps_of_models
 
     comparisons, blocks = files.streamed()
     gaps = gaps_of_models(comparisons, files.matchings, files.seeds, blocks, threads=threads)
     level = files.pair.confidence
-    shares = _shares(tables, len(gaps.models))
-    for frame, paths in zip(gaps.models.values(), shares, strict=True):
+    files_by_matching = _split_evenly(tables, len(gaps.models))
+    for frame, paths in zip(gaps.models.values(), files_by_matching, strict=True):
         write_table(GAPS.at_level(level).from_frame(frame), *paths)
     write_table(MEAN_GAPS.at_level(level).from_frame(gaps.means), *means)
     write_table(CALIBRATION.from_frame(gaps.calibration), *calibration)

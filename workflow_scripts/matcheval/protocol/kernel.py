@@ -14,15 +14,15 @@ from matcheval.jit import compiled
 
 
 @compiled()
-def intervals(
-    score: npt.NDArray[np.float64],
-    starts: npt.NDArray[np.int64],
+def candidate_intervals(
+    source_score: npt.NDArray[np.float64],
+    group_starts: npt.NDArray[np.int64],
     target_score: npt.NDArray[np.float64],
     target_group: npt.NDArray[np.int16],
     target_order: npt.NDArray[np.int64],
-    largest: float,
+    largest_difference: float,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find each target's interval of candidates within its group of the sorted source."""
+    """Return for each target where its candidates begin and end in the sorted source."""
     n_target = len(target_score)
     low = np.empty(n_target, np.int64)
     high = np.empty(n_target, np.int64)
@@ -30,11 +30,11 @@ def intervals(
     for i in target_order:
         if target_group[i] != group:
             group = target_group[i]
-            left = right = starts[group]
-        p, end = target_score[i], starts[group + 1]
-        while left < end and score[left] - p < -largest:
+            left = right = group_starts[group]
+        p, end = target_score[i], group_starts[group + 1]
+        while left < end and source_score[left] - p < -largest_difference:
             left += 1
-        while right < end and score[right] - p <= largest:
+        while right < end and source_score[right] - p <= largest_difference:
             right += 1
         low[i], high[i] = left, right
     return low, high
@@ -42,7 +42,7 @@ def intervals(
 
 @compiled()
 def count_draws(drawn: npt.NDArray[np.int64], counts: npt.NDArray[np.uint8]) -> None:
-    """Count how often each block was drawn in each resample: a row of `drawn`, a column here."""
+    """Count how often a block is drawn in a resample: row of `drawn`, column of `counts`."""
     for resample in range(len(drawn)):
         for block in drawn[resample]:
             counts[block, resample] += 1
@@ -55,7 +55,7 @@ def add_draws(
     drawn: npt.NDArray[np.uint8],
     counts: npt.NDArray[np.int32],
 ) -> None:
-    """Add up how often the datapoints of each cell were drawn in each resample."""
+    """Add up in `counts` how often the datapoints of each cell are drawn in each resample."""
     for i in range(len(cells)):
         row, times = counts[cells[i]], drawn[block[i]]
         for resample in range(len(times)):
@@ -75,7 +75,7 @@ def _count_ones(word: np.uint64) -> np.int64:
 
 @compiled(inline="always")
 def _ones_below(word: np.uint64, position: np.int64) -> np.int64:
-    """Count the bits set in a word below `position`, which counts bits over all words."""
+    """Count a word's set bits below `position`, of which the remainder by 64 is its place here."""
     return _count_ones(word & ((np.uint64(1) << np.uint64(position & 63)) - np.uint64(1)))
 
 
@@ -95,8 +95,8 @@ def _bit_of_rank(word: np.uint64, rank: np.int64) -> np.int64:
 
 
 @compiled(inline="always")
-def _shift(n_source: int) -> int:
-    """Return the binary logarithm of the number of words in a block: about as many as blocks."""
+def _log2_words_per_block(n_source: int) -> int:
+    """Return the binary logarithm of the words in a block, for about as many words as blocks."""
     shift = 4
     while 1 << (2 * shift) < (n_source >> 6) + 1:
         shift += 1
@@ -104,48 +104,48 @@ def _shift(n_source: int) -> int:
 
 
 @compiled(inline="always")
-def _no_words(n_source: int) -> npt.NDArray[np.uint64]:
-    """Return words without a set bit, in whole blocks; position n_source has one, too."""
+def _zero_words(n_source: int) -> npt.NDArray[np.uint64]:
+    """Return words without a set bit, in whole blocks, for positions up to n_source inclusive."""
     # An interval may end there.
-    shift = _shift(n_source)
+    shift = _log2_words_per_block(n_source)
     return np.zeros((((n_source >> 6 >> shift) + 32) & ~31) << shift, np.uint64)
 
 
 @compiled()
-def walk(
+def match_targets(
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
     uniform: npt.NDArray[np.float64],
     source_order: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Match all targets; return for each its source row, or -1."""
+    """Match targets in turn to random free sources; return each one's source row, or -1."""
     n_source = len(source_order)
-    words = _no_words(n_source)
+    words = _zero_words(n_source)
     words[: n_source >> 6] = ~np.uint64(0)
     words[n_source >> 6] = (np.uint64(1) << np.uint64(n_source & 63)) - np.uint64(1)
-    return _walk(low, high, uniform, source_order, words)
+    return _match_to_free(low, high, uniform, source_order, words)
 
 
 @compiled()
-def _walk(
+def _match_to_free(
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
     uniform: npt.NDArray[np.float64],
     source_order: npt.NDArray[np.int64],
     words: npt.NDArray[np.uint64],
 ) -> npt.NDArray[np.int64]:
-    """Match all targets to source points whose bits are set."""
-    shift = _shift(len(source_order))
+    """Match targets in turn to sources whose bits are set in `words`, and clear these bits."""
+    shift = _log2_words_per_block(len(source_order))
     # Processors count 32 blocks at a time.
     width, n_blocks = 1 << shift, (len(words) >> shift) & ~31
     # Free positions before each block, and in a block before each word.
-    of_blocks = np.empty(n_blocks, np.int32)
-    of_words = np.empty(len(words), np.int32)
+    before_block = np.empty(n_blocks, np.int32)
+    before_word = np.empty(len(words), np.int32)
     before = np.int64(0)
     for b in range(n_blocks):
-        of_blocks[b] = before
+        before_block[b] = before
         for j in range(b << shift, (b + 1) << shift):
-            of_words[j] = before - of_blocks[b]
+            before_word[j] = before - before_block[b]
             before += _count_ones(words[j])
 
     picks = np.full(len(low), -1, np.int64)
@@ -153,18 +153,18 @@ def _walk(
         if low[i] == high[i]:
             continue
         w = low[i] >> 6
-        before = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], low[i])
+        before = before_block[w >> shift] + before_word[w] + _ones_below(words[w], low[i])
         w = high[i] >> 6
-        free = of_blocks[w >> shift] + of_words[w] + _ones_below(words[w], high[i]) - before
+        free = before_block[w >> shift] + before_word[w] + _ones_below(words[w], high[i]) - before
         if free == 0:
             continue
         # As uniform < 1, the product stays below `free` after rounding, whatever the set sizes.
         rank = np.int32(before + np.int64(uniform[i] * free))
         block = np.int32(-1)
         for b in range(n_blocks):
-            block += np.int32(of_blocks[b] <= rank)
-        rank -= of_blocks[block]
-        within = of_words[block << shift : (block + 1) << shift]
+            block += np.int32(before_block[b] <= rank)
+        rank -= before_block[block]
+        within = before_word[block << shift : (block + 1) << shift]
         word = np.int32(-1)
         for k in range(width):
             word += np.int32(within[k] <= rank)
@@ -176,12 +176,12 @@ def _walk(
         for k in range(width):
             within[k] -= np.int32(k > word)
         for b in range(n_blocks):
-            of_blocks[b] -= np.int32(b > block)
+            before_block[b] -= np.int32(b > block)
     return picks
 
 
 @compiled()
-def walk_parts(
+def match_targets_of_parts(
     source_order: npt.NDArray[np.int64],
     low: npt.NDArray[np.int64],
     high: npt.NDArray[np.int64],
@@ -190,7 +190,7 @@ def walk_parts(
     uniform: npt.NDArray[np.float64],
     orders: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Match parts of both sets, a row of the arrays for each run; targets in these orders if any.
+    """Match the parts of both sets that masks select, once per run, in `orders` if there are any.
 
     Candidates of a target in a part of the source are those in the whole source that are in it.
     """
@@ -199,19 +199,19 @@ def walk_parts(
     rows = np.empty(n + 1, np.int64)  # of the part, and what is overwritten
     low_visited, high_visited = np.empty(n, np.int64), np.empty(n, np.int64)
     for run in range(len(uniform)):
-        words = _no_words(n_source)
+        words = _zero_words(n_source)
         for position in range(n_source):
             is_in = np.uint64(in_source[run, source_order[position]])
             words[position >> 6] |= is_in << np.uint64(position & 63)
-        n_found = 0
+        n_selected = 0
         for target in range(len(low)):
-            rows[n_found] = target
-            n_found += in_target[run, target]
+            rows[n_selected] = target
+            n_selected += in_target[run, target]
         order = orders[run] if len(orders) else np.arange(n)
         for i in range(n):
             row = rows[order[i]]
             low_visited[i], high_visited[i] = low[row], high[row]
-        picked = _walk(low_visited, high_visited, uniform[run], source_order, words)
+        picked = _match_to_free(low_visited, high_visited, uniform[run], source_order, words)
         for i in range(n):
             picks[run, order[i]] = picked[i]
     return picks

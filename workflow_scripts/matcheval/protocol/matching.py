@@ -37,7 +37,7 @@ MatchedRows = Mapping[int, Rows]
 
 @dataclass(frozen=True)
 class MatchingPlan:
-    """The part of a matching that does not depend on the seed."""
+    """What a matching needs beside a seed: each target's interval of the sorted source."""
 
     source_order: Rows
     low: Rows
@@ -45,13 +45,13 @@ class MatchingPlan:
 
 
 def plan_matching(source: Predictions, target: Predictions, method: MatchingMethod) -> MatchingPlan:
-    """Find the candidates of every target: source points whose scores are close."""
+    """Find the candidates of each target: source points of close scores (and equal labels)."""
     return SortedSets.of(source, target, method).plan
 
 
 @dataclass(frozen=True, eq=False)
 class SortedSets:
-    """The scores and groups of two sets, sorted: what plans are made from."""
+    """The scores and groups of two sets, sorted, from which plans are made."""
 
     source: "_Side"
     target: "_Side"
@@ -65,7 +65,7 @@ class SortedSets:
         method: MatchingMethod,
         orders: tuple[Rows | None, Rows | None] = (None, None),
     ) -> Self:
-        """Sort two sets; `orders` are their rows by increasing confidence, if they are known."""
+        """Score and sort two sets; `orders` are their rows by rising confidence, if known."""
         measured = method.score.measure(source, target, method.epsilon)
         return cls.of_scores(source, target, method.criterion, measured, orders)
 
@@ -78,43 +78,43 @@ class SortedSets:
         measured: MeasuredScores,
         orders: tuple[Rows | None, Rows | None] = (None, None),
     ) -> Self:
-        """Sort two sets by custom scores."""
-        groups = _groups(source, criterion), _groups(target, criterion)
+        """Sort two sets by scores that are given, within the groups of a criterion."""
+        groups = _groups_to_match_in(source, criterion), _groups_to_match_in(target, criterion)
         scores = measured.source, measured.target
-        of_source, of_target = (
+        source_side, target_side = (
             _Side(score, group, _order(group, score, order))
             for group, score, order in zip(groups, scores, orders, strict=True)
         )
-        return cls(of_source, of_target, measured.largest_difference)
+        return cls(source_side, target_side, measured.largest_difference)
 
     @cached_property
     def plan(self) -> MatchingPlan:
-        """The plan of the pair."""
+        """The plan for matching the target to the source."""
         return _plan(self.source, self.target, self.largest_difference)
 
     def plan_within(self, side: "_Side") -> MatchingPlan:
-        """Return the plan of one of the sets with itself, of which parts are matched."""
+        """Return a plan for matching parts of one set with other parts of it."""
         return _plan(side, side, self.largest_difference)
 
 
 class PooledPlans:
-    """Plans, on ranks of pooled scores, for many pairs of parts of the same two sets."""
+    """Makes plans for parts of two sets, which are matched on ranks of confidence in both parts."""
 
     def __init__(self, source: Predictions, target: Predictions, criterion: Criterion) -> None:
         sides = (source, target)
         scores = [side.probability for side in sides]
         _, which = np.unique(np.concatenate(scores), return_inverse=True)
         self._positions = np.split(which, [len(source)])
-        self._groups = [_groups(side, criterion) for side in sides]
+        self._groups = [_groups_to_match_in(side, criterion) for side in sides]
         self._orders = [_order(*side) for side in zip(self._groups, scores, strict=True)]
 
     def plan(
         self, in_source: npt.NDArray[np.bool_], in_target: npt.NDArray[np.bool_], epsilon: float
     ) -> MatchingPlan:
-        """Find the candidates of every target of a part; sources are rows of the whole set."""
+        """Return the plan for two parts, given as masks; source rows are those of the whole set."""
         masks = (in_source, in_target)
-        of_source, of_target = (p[m] for p, m in zip(self._positions, masks, strict=True))
-        ranks = ranks_of_positions(of_source, of_target, epsilon)
+        positions = [p[m] for p, m in zip(self._positions, masks, strict=True)]
+        ranks = ranks_of_positions(positions[0], positions[1], epsilon)
         source, target = (
             _Side(score, group[mask], (np.cumsum(mask) - 1)[order[mask[order]]])
             for score, group, order, mask in zip(
@@ -134,20 +134,21 @@ class _Side:
     order: Rows
 
 
-def _groups(predictions: Predictions, criterion: Criterion) -> npt.NDArray[np.int16]:
-    """Return what must be equal in a pair besides the score."""
+def _groups_to_match_in(predictions: Predictions, criterion: Criterion) -> npt.NDArray[np.int16]:
+    """Return each datapoint's group of possible partners: its predicted label, or 0 for all."""
     if criterion is Criterion.LABEL_PROBABILITY:
         return predictions.prediction
     return np.zeros(len(predictions), np.int16)
 
 
 def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPlan:
-    from matcheval.protocol.kernel import intervals
+    """Find each target's candidates, an interval of the sorted source."""
+    from matcheval.protocol.kernel import candidate_intervals
 
     n_groups = 1 + int(max(source.group.max(), target.group.max()))
     starts = np.zeros(n_groups + 1, np.int64)
     np.cumsum(np.bincount(source.group, minlength=n_groups), out=starts[1:])
-    low, high = intervals(
+    low, high = candidate_intervals(
         source.score[source.order].astype(np.float64),
         starts,
         target.score.astype(np.float64),
@@ -161,13 +162,13 @@ def _plan(source: _Side, target: _Side, largest_difference: float) -> MatchingPl
 def _order(
     group: npt.NDArray[np.int16], score: npt.NDArray[np.floating], by_score: Rows | None = None
 ) -> Rows:
-    """Sort rows by (group, score, row)."""
+    """Return the rows sorted by (group, score, row)."""
     order = order_by_score(score) if by_score is None else by_score
     return order[np.argsort(group[order], kind="stable")]
 
 
 def order_by_score(score: npt.NDArray[np.floating]) -> Rows:
-    """Sort rows by (score, row)."""
+    """Return the rows sorted by (score, row)."""
     # Bit patterns of non-negative floats sort like the floats; all bits of a negative one are
     # inverted, and the highest bit of the others. Adding 0 turns a negative zero into a positive.
     bits = (score + score.dtype.type(0)).view(f"u{score.dtype.itemsize}")
@@ -187,26 +188,27 @@ def match(plan: MatchingPlan, generator: np.random.Generator, order: Rows | None
     One uniform number is drawn for each target, whether it is matched or not, in the order in which
     they are matched: that of the dataset, unless another is given.
     """
-    from matcheval.protocol.kernel import walk
+    from matcheval.protocol.kernel import match_targets
 
     if order is not None:
         picked = match(replace(plan, low=plan.low[order], high=plan.high[order]), generator)
         rows = np.empty_like(picked)
         rows[order] = picked
         return rows
-    return walk(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
+    return match_targets(plan.low, plan.high, generator.random(len(plan.low)), plan.source_order)
 
 
 def match_once(plan: MatchingPlan, order: Order, sequence: np.random.SeedSequence) -> Rows:
-    """Match in the order of a method; the first child of the sequence seeds a random order."""
-    drawn = _drawn_order(order, sequence, len(plan.low))
-    return match(plan, np.random.default_rng(sequence), drawn)
+    """Match all targets, in the dataset's or random order, with numbers seeded by `sequence`."""
+    target_order = _target_order(order, sequence, len(plan.low))
+    return match(plan, np.random.default_rng(sequence), target_order)
 
 
-def _drawn_order(order: Order, sequence: np.random.SeedSequence, n: int) -> Rows | None:
-    """Return the order in which a run visits its targets; None for that of the dataset."""
+def _target_order(order: Order, sequence: np.random.SeedSequence, n: int) -> Rows | None:
+    """Draw the order in which a run visits its targets; None for that of the dataset."""
     if order is Order.DATASET:
         return None
+    # The first child, as the sequence itself seeds the picks.
     return np.random.default_rng(sequence.spawn(1)[0]).permutation(n)
 
 
@@ -217,29 +219,31 @@ def match_parts(
     order: Order,
     sequences: Sequence[np.random.SeedSequence],
 ) -> Rows:
-    """Match parts of both sets, as `match_once` matches them by a plan of their own.
+    """Match the parts of both sets that masks select, as `match_once` would with their own plan.
 
     A row of the masks, and of what is returned, is a run; all runs have as many targets.
     """
-    from matcheval.protocol.kernel import walk_parts
+    from matcheval.protocol.kernel import match_targets_of_parts
 
     n = int(np.count_nonzero(in_target[0]))
     uniform = np.empty((len(sequences), n))
     for row, sequence in zip(uniform, sequences, strict=True):
         np.random.default_rng(sequence).random(out=row)
-    drawn = [_drawn_order(order, sequence, n) for sequence in sequences]
+    drawn = [_target_order(order, sequence, n) for sequence in sequences]
     orders = np.array([rows for rows in drawn if rows is not None], np.int64).reshape(-1, n)
-    return walk_parts(plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders)
+    return match_targets_of_parts(
+        plan.source_order, plan.low, plan.high, in_source, in_target, uniform, orders
+    )
 
 
 def run_sequence(
     seed: int, *, pair: str, criterion: Criterion, model: str
 ) -> np.random.SeedSequence:
-    """Return what the random numbers of a run are seeded by: its names and seed only."""
+    """Return the seed sequence of a run, which depends on its names and seed only."""
     return named_sequence(pair, criterion.value, model, child=seed)
 
 
 def named_sequence(*names: str, child: int) -> np.random.SeedSequence:
-    """Return a child of the `SeedSequence` whose entropy is a hash of names."""
+    """Return child number `child` of the `SeedSequence` whose entropy is a hash of names."""
     entropy = int.from_bytes(hashlib.sha256("\0".join(names).encode()).digest(), "big")
     return np.random.SeedSequence(entropy, spawn_key=(child,))

@@ -29,7 +29,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class NoWarning:
-    """Gaps of a pair and of its no-warning reference, at equal sizes; names are those of columns.
+    """Mean gaps of a pair and of its no-warning reference in splits; fields are columns.
 
     A narrowing is the share by which matching makes a gap smaller.
     """
@@ -46,7 +46,7 @@ class NoWarning:
 
     @property
     def spread(self) -> float:
-        """By how much the excess varies with the splits that are drawn: a jackknife's error."""
+        """How much the excess narrowing varies with the splits: its jackknife standard error."""
         n = len(self.splits)
         if n < 2:
             return float("nan")
@@ -58,7 +58,7 @@ class NoWarning:
 
     @property
     def columns(self) -> dict[str, float]:
-        """Values of the columns `error_ratio` to `excess_narrowing` of `schemas.GAP_QUANTITIES`."""
+        """All quantities of the reference by column, also its narrowings and the excess."""
         reference = _narrowing(self.reference_gap, self.reference_matched_gap)
         real = _narrowing(self.same_size_gap, self.same_size_matched_gap)
         return vars(self) | {
@@ -66,18 +66,19 @@ class NoWarning:
             "excess_narrowing": real - reference, "excess_spread": self.spread,
         }  # fmt: skip
 
-    def without(self, why: str) -> Self:
-        """Return what stands for a reference that there is not."""
+    def undefined(self, why: str) -> Self:
+        """Return a reference of the same sizes that is NaN, and says why."""
         sizes = self.n_reference_original, self.n_reference_replication
         return type(self)(*sizes, reason=f"no no-warning reference: {why}")
 
 
 def _narrowing(gap: float, matched_gap: float) -> float:
+    """Return by which share a matched gap is smaller than the gap; NaN if that is 0."""
     return 1 - matched_gap / gap if gap else float("nan")
 
 
 def error_ratio(errors: Floats, gap: float) -> float:
-    """Find the factor by which errors must rise to lower accuracy by a gap."""
+    """Find the factor by which error rates must rise to lower accuracy by `gap`."""
     e = np.sort(errors[errors > 0])[::-1]
     wanted = (gap + errors.mean()) * len(errors)
     if not len(e) or wanted > len(e) * (1 + 1e-12):
@@ -91,21 +92,21 @@ def error_ratio(errors: Floats, gap: float) -> float:
 
 
 def flip_probability(errors: Floats, ratio: float) -> Floats:
-    """Return with which probability each correct prediction becomes wrong."""
+    """Return the probability that a correct prediction becomes wrong as errors rise by `ratio`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         flipped = (ratio - 1) * errors / (1 - errors)
     return np.where(errors >= 1, 1.0, np.minimum(flipped, 1.0))
 
 
 def split_sizes(n_original: int, n_replication: int) -> tuple[int, int]:
-    """Return sizes in the ratio of the sets, which together are as many as the original."""
-    of_replication = max(1, n_original * n_replication // (n_original + n_replication))
-    return n_original - of_replication, of_replication
+    """Divide the size of the original into two parts, in the ratio of both sets' sizes."""
+    size = max(1, n_original * n_replication // (n_original + n_replication))
+    return n_original - size, size
 
 
 @dataclass(frozen=True, eq=False)
 class Splits:
-    """Which datapoints are in the parts of all splits: bool arrays, shape (N_SPLITS, n)."""
+    """Masks of the datapoints that are in each part, in all splits: shape (N_SPLITS, n)."""
 
     kept: Mask  # part of the original whose errors stay
     worse: Mask  # the other, whose errors rise
@@ -114,10 +115,10 @@ class Splits:
 
 
 @lru_cache(maxsize=1)  # all models of a pair share them
-def splits(pair: str, n_original: int, n_replication: int) -> Splits:
+def draw_splits(pair: str, n_original: int, n_replication: int) -> Splits:
     """Draw the random splits of both sets, the same for all models of a pair."""
-    of_original, of_replication = split_sizes(n_original, n_replication)
-    parts = (n_original, of_original), (n_original, of_original), (n_replication, of_replication)
+    size, size_replication = split_sizes(n_original, n_replication)
+    parts = (n_original, size), (n_original, size), (n_replication, size_replication)
     masks = tuple(np.zeros((N_SPLITS, n), np.bool_) for n, _ in parts)
     for split in range(N_SPLITS):
         sequence = matching.named_sequence(pair, "no-warning reference", child=split)
@@ -134,25 +135,25 @@ def no_warning_reference(
     accuracy: Floats | None = None,
     sets: matching.SortedSets | None = None,
 ) -> NoWarning:
-    """Measure a pair and its no-warning reference in splits."""
+    """Measure gaps and matched gaps of a pair and of its no-warning reference, over all splits."""
     original, replication = comparison.original, comparison.replication
     sizes = len(original), len(replication)
     result = NoWarning(*split_sizes(*sizes))
     if len(original) < 2:
-        return result.without("the original set has fewer than two datapoints")
+        return result.undefined("the original set has fewer than two datapoints")
     if comparison.gap <= 0:
-        return result.without("the gap is not positive")
+        return result.undefined("the gap is not positive")
     if accuracy is None:
         accuracy = isotonic_accuracy(Scored(original.probability, original.correct))
     errors = 1 - accuracy
     ratio = error_ratio(errors, comparison.gap)
     if np.isnan(ratio):
-        return result.without("no factor on the errors of the original reaches the gap")
+        return result.undefined("no factor on the errors of the original reaches the gap")
     degraded = original.correct * (1 - flip_probability(errors, ratio))
     name, is_original = comparison.pair.name, comparison.source_is_original
     if sets is None:
         sets = matching.SortedSets.of(comparison.source, comparison.target, method)
-    parts = splits(name, *sizes)
+    parts = draw_splits(name, *sizes)
     # The first child of a run seeds the order of its targets.
     sequences = [
         matching.run_sequence(
@@ -160,27 +161,27 @@ def no_warning_reference(
         ).spawn(3)[1:]
         for split in range(N_SPLITS)
     ]
-    of_reference, of_real = zip(*sequences, strict=True)
+    reference_sequences, real_sequences = zip(*sequences, strict=True)
     kept, worse = (
         Part(original, original.correct, parts.kept),
         Part(original, degraded, parts.worse),
     )
     plan = sets.plan_within(sets.source if is_original else sets.target)
-    reference = _gaps(kept, worse, is_original, method, plan, of_reference)
-    real = _gaps(
+    reference = _gaps_of_splits(kept, worse, is_original, method, plan, reference_sequences)
+    real = _gaps_of_splits(
         Part(original, original.correct, parts.original),
         Part(replication, replication.correct, parts.replication),
-        is_original, method, sets.plan, of_real,
+        is_original, method, sets.plan, real_sequences,
     )  # fmt: skip
     gaps = np.hstack([reference, real])
     if np.isnan(gaps).any():
-        return result.without("in a split, no target is matched")
+        return result.undefined("in a split, no target is matched")
     result = NoWarning(*split_sizes(*sizes), ratio, *gaps.mean(axis=0).tolist())
     return replace(result, splits=gaps)
 
 
 def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
-    """Average over models: narrowings are those of the mean gaps."""
+    """Average the models' references; narrowings are then those of the mean gaps."""
     names = [quantity.name for quantity in fields(NoWarning)][2:-2]
     means: Any = {k: float(np.mean([getattr(model, k) for model in models])) for k in names}
     return replace(models[0], **means, splits=np.mean([model.splits for model in models], axis=0))
@@ -188,21 +189,21 @@ def mean_reference(models: Sequence[NoWarning]) -> NoWarning:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A part of a set in every split, and whether each prediction is correct, or how probably."""
+    """A part of a set in every split, and whether (or how probably) predictions are correct."""
 
     predictions: Predictions
     correct: npt.NDArray[np.bool_] | Floats
     masks: Mask
 
     def accuracy(self, split: int) -> float:
-        """Return the mean correctness in a split."""
+        """Return the part's accuracy in a split, or the expected one."""
         if self.correct.dtype == np.bool_:  # in a tenth of the time
             right = np.count_nonzero(np.logical_and(self.correct, self.masks[split]))
             return int(right) / int(np.count_nonzero(self.masks[split]))
         return float(self.correct.compress(self.masks[split]).mean())
 
 
-def _gaps(
+def _gaps_of_splits(
     original: Part,
     replication: Part,
     source_is_original: bool,
@@ -210,24 +211,24 @@ def _gaps(
     plan: matching.MatchingPlan,
     sequences: Sequence[np.random.SeedSequence],
 ) -> Floats:
-    """Return gap and matched gap of each split; the latter is NaN without a matched pair."""
+    """Return gap and matched gap of each split: shape (n_splits, 2), NaN without a matched pair."""
     sides = (original, replication) if source_is_original else (replication, original)
     source, target = sides
     if method.score.is_pooled:  # scores, and candidates, depend on what is in the parts
         pooled = matching.PooledPlans(source.predictions, target.predictions, method.criterion)
         masks = zip(source.masks, target.masks, strict=True)
-        plans = (pooled.plan(*both, method.epsilon) for both in masks)
+        plans = (pooled.plan(*split_masks, method.epsilon) for split_masks in masks)
         rows = np.stack([
-            matching.match_once(of_split, method.order, sequence)
-            for of_split, sequence in zip(plans, sequences, strict=True)
+            matching.match_once(split_plan, method.order, sequence)
+            for split_plan, sequence in zip(plans, sequences, strict=True)
         ])  # fmt: skip
     else:
         rows = matching.match_parts(plan, source.masks, target.masks, method.order, sequences)
     gaps = np.full((len(rows), 2), np.nan)
     for split, picked in enumerate(rows):
         right = target.correct.compress(target.masks[split])
-        of_source, of_target = source.accuracy(split), float(right.mean())
-        gaps[split, 0] = of_source - of_target if source_is_original else of_target - of_source
+        a, b = source.accuracy(split), float(right.mean())
+        gaps[split, 0] = a - b if source_is_original else b - a
         is_matched = picked != matching.UNMATCHED
         if is_matched.any():
             matched = source.correct[picked[is_matched]].mean() - right[is_matched].mean()

@@ -42,7 +42,7 @@ class ReliabilityCurve:
 def reliability_curve(
     probability: npt.ArrayLike, correct: npt.ArrayLike, bins: int = 10
 ) -> ReliabilityCurve:
-    """Bin datapoints by confidence into equal-width bins."""
+    """Compute mean confidence and accuracy of datapoints in equal-width bins of confidence."""
     p = np.asarray(probability, dtype=np.float64)
     is_correct = np.asarray(correct, dtype=np.float64)
     edges = np.arange(bins + 1) / bins  # each is the double nearest to k / bins
@@ -77,14 +77,14 @@ class Subset:
 
     @property
     def label(self) -> str:
-        """Its entry in the legend."""
+        """The subset's entry in the legend: role, dataset and size."""
         n = f"{style.count(len(self.probability) / self.n_seeds)}{' per seed' * (self.n_seeds > 1)}"
         size = n if len(self.probability) else "0: none"
         return f"{self.role}: {style.shortened(self.dataset)} (n = {size})"
 
 
 def subsets_of(matched: MatchedModel) -> list[Subset]:
-    """Split the predictions of a matched model into the five subsets, pooled over seeds."""
+    """Divide a matched model's predictions into subsets by role, pooled over seeds."""
     comparison, n = matched.comparison, len(matched.rows)
     picked = np.stack([*matched.rows.values()])  # shape (n_seeds, n_target)
     is_matched = picked != UNMATCHED
@@ -137,13 +137,13 @@ def plot_reliability(matched: MatchedModel, bins: int = 10) -> "Figure":
         reliability.plot([0, 1], [0, 1], label=identity, zorder=1, **style.REFERENCE)
         if has_few:
             few = f"fewer than {FEW} points in the bin"
-            reliability.plot([], [], label=few, **_hollow("o", "#444444"))
+            reliability.plot([], [], label=few, **_hollow_marker("o", "#444444"))
         reliability.set(
             xlabel=_CONFIDENCE, ylabel="Accuracy (fraction)", xlim=_LIMITS, ylim=_LIMITS
         )
         panel = f"(a) Accuracy against confidence, bins of width {1 / bins:.3g}"
         reliability.set_title(panel, loc="left")
-        _finish_density(density, np.concatenate(densities))
+        _format_density_panel(density, np.concatenate(densities))
         # One legend below both panels: whole sets left, matched and unmatched subsets right.
         lines, labels = reliability.get_legend_handles_labels()
         n = len(Role)
@@ -173,11 +173,11 @@ def _draw_curve(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> bool:
     )  # fmt: skip
     few = is_few & (curve.count > 0)
     if few.any():
-        axes.plot(x[few], y[few], **_hollow(subset.look.marker, subset.look.color))
+        axes.plot(x[few], y[few], **_hollow_marker(subset.look.marker, subset.look.color))
     return bool(few.any())
 
 
-def _hollow(marker: str, color: str) -> dict[str, Any]:
+def _hollow_marker(marker: str, color: str) -> dict[str, Any]:
     return {
         "linestyle": "none", "marker": marker, "markerfacecolor": "white",
         "markeredgecolor": color, "markeredgewidth": 0.6, "markersize": 3.0, "alpha": 0.85,
@@ -197,23 +197,24 @@ def _draw_density(axes: "Axes", curve: ReliabilityCurve, subset: Subset) -> None
     )  # fmt: skip
 
 
-def _power_of_ten(value: float, _: object) -> str:
+def _format_power_of_ten(value: float, _: object) -> str:
     exponent = str(round(np.log10(value)))
     return "10" + exponent.translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
-def _small_multiples(value: float, _: object) -> str:
+def _format_minor_tick(value: float, _: object) -> str:
+    """Label a tick if it is 2 or 5 times a power of ten; leave others empty."""
     return f"{value:g}" if f"{value:.0e}"[0] in "25" else ""
 
 
-def _finish_density(axes: "Axes", shown: Floats) -> None:
+def _format_density_panel(axes: "Axes", densities: Floats) -> None:
     axes.set_yscale("log", nonpositive="clip")
-    axes.yaxis.set_major_formatter(_power_of_ten)  # the defaults write formulas
-    axes.set_ylim(0.5 * shown[shown > 0].min(), 2.0 * np.nanmax(shown))
+    axes.yaxis.set_major_formatter(_format_power_of_ten)  # the defaults write formulas
+    axes.set_ylim(0.5 * densities[densities > 0].min(), 2.0 * np.nanmax(densities))
     low, high = np.log10(axes.get_ylim())
     # Of fewer than two powers of ten, one or none would have a label.
     is_narrow = np.floor(high) - np.ceil(low) < 1
-    axes.yaxis.set_minor_formatter(_small_multiples if is_narrow else "")
+    axes.yaxis.set_minor_formatter(_format_minor_tick if is_narrow else "")
     axes.set(xlabel=_CONFIDENCE, ylabel="Density (integrates to 1, log scale)", xlim=_LIMITS)
     title = f"(b) Density of the confidences, bins of width {1 / DENSITY_BINS:.3g}"
     axes.set_title(title, loc="left")

@@ -49,47 +49,48 @@ Gaps = Mapping[tuple[str, str], pd.DataFrame]
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> Content:
-    """Read the tables of a study, and make headlines, charts, and a table of all models."""
+    """Read a study's tables; make the section's headlines, charts, and table of all models."""
     titles, level = values["titles"], level_text(values["confidence"])
     study = StudyVerdicts.read(data, values["places"], values["margin"], values["confidence"])
     rows = [row for _, row in study.means.iterrows()]
-    headlines, of_accuracies = list[Headline](), list[Chart]()
+    headlines, accuracy_charts = list[Headline](), list[Chart]()
     several = len(study.verdicts) > 1
     for verdict, path in zip(study.verdicts, data["calibration"], strict=True):
-        of_pair = [row for row in rows if row["pair"] == verdict.pair]
-        first, charts = of_pair[0], list[Chart]()
+        pair_rows = [row for row in rows if row["pair"] == verdict.pair]
+        first, charts = pair_rows[0], list[Chart]()
         models = study.gaps[verdict.pair, first["matching"]]
         is_mixed = verdict.claims[0].finding == "mixed"
         if is_mixed:  # the chart of models takes the place of that of their mean
-            charts.append(_accuracies(first, models, level))
+            charts.append(_accuracy_chart(first, models, level))
         elif first["n_models"]:
-            charts.append(_overview(first, verdict, level))
+            charts.append(_gap_chart(first, verdict, level))
         if len(models) > 1 and not is_mixed:
-            of_accuracies.append(_accuracies(first, models, level, f"{verdict.pair}: " * several))
+            prefix = f"{verdict.pair}: " * several
+            accuracy_charts.append(_accuracy_chart(first, models, level, prefix))
         curves = CALIBRATION.read(path).to_pandas()
         confident = values.get("confident_errors", "").strip()
-        charts.append(_calibration(first, verdict.claims[1], curves, confident))
+        charts.append(_calibration_chart(first, verdict.claims[1], curves, confident))
         headlines.append(Headline(
             words.subject_of(first),
             tuple(Sentence(claim.text, claim.strength, claim.reason) for claim in verdict.claims),
-            verdict.next_step, tuple(charts), tuple(words.unmatched_notes(of_pair, titles)),
+            verdict.next_step, tuple(charts), tuple(words.unmatched_notes(pair_rows, titles)),
         ))  # fmt: skip
     return Content(
         headlines=tuple(headlines),
         variables={
-            "accuracies": of_accuracies,
-            "matchings": [*_matchings(rows, study.gaps, titles, level, several=several)],
+            "accuracies": accuracy_charts,
+            "matchings": [*_statements(rows, study.gaps, titles, level, several=several)],
             "models": _model_table(study.gaps),
         },
-        notes=tuple(words.told(study.suspicions)),
+        notes=tuple(words.suspicion_sentences(study.suspicions)),
         heading="Models",
     )
 
 
-def _calibration(
+def _calibration_chart(
     row: pd.Series, claim: Claim, curves: pd.DataFrame, confident_errors: str
 ) -> Chart:
-    """Show accuracy against confidence on both sets, a point for each tenth of a set."""
+    """Chart accuracy against confidence on both sets, with a point for each tenth of a set."""
     series = [
         Series(
             row[origin],
@@ -109,7 +110,7 @@ def _calibration(
     values = 100 * curves[["confidence", "accuracy"]].to_numpy()
     ends = float(values.min()), float(values.max())
     line = Line("confidence = accuracy", "reference", ends, ends)
-    title = _of_confidence(claim) or "no difference of mean confidence and accuracy is shown"
+    title = _describe_calibration(claim) or "no difference of mean confidence and accuracy is shown"
     if claim.finding == "mixed":
         title = "models differ in calibration"
     return Chart(
@@ -120,8 +121,8 @@ def _calibration(
     )  # fmt: skip
 
 
-def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
-    """Show the gap of a pair, its parts, the matched gap, and what no warning would leave."""
+def _gap_chart(row: pd.Series, verdict: Verdict, level: str) -> Chart:
+    """Chart a pair's gap, its parts, the matched gap, and that of the no-warning reference."""
     points = [
         Point(
             100 * row[name], i, label, f"{with_interval(row, name)} points",
@@ -133,38 +134,38 @@ def _overview(row: pd.Series, verdict: Verdict, level: str) -> Chart:
     left = row["gap"] * (1 - row["reference_narrowing"])
     if not pd.isna(left):
         names.append(_REFERENCE)
-        note += _OF_REFERENCE.format(relation=_relation(row, left))
+        note += _OF_REFERENCE.format(relation=_compare_with_reference(row, left))
         text = f"{signed(100 * left, 1)} points, by the no-warning reference"
         points.append(Point(100 * left, len(points), names[-1], text))
     return Chart(
-        _title(verdict), "← gained · points of accuracy · lost →", "", [Series("", points)],
+        _gap_title(verdict), "← gained · points of accuracy · lost →", "", [Series("", points)],
         categories=names, zero="x", note=note,
     )  # fmt: skip
 
 
-def _title(verdict: Verdict) -> str:
-    """Say what a pair shows in a few words, each as strongly as its claim."""
-    of_accuracy, of_calibration, *_ = verdict.claims
+def _gap_title(verdict: Verdict) -> str:
+    """Say in a few words how accuracy changes, and whether mean confidence matches it."""
+    accuracy, calibration, *_ = verdict.claims
     sure, unsure = {
         "loss": ("falls", "seems to fall"),
         "gain": ("rises", "seems to rise"),
         "small": ("hardly differs", "seems hardly to differ"),
         "mixed": ("changes differently by model", "seems to change differently by model"),
-    }.get(of_accuracy.finding, ("is not shown to differ",) * 2)
-    title = f"Accuracy {sure if of_accuracy.strength == 'established' else unsure}"
-    return "; ".join(filter(None, [title, _of_confidence(of_calibration)]))
+    }.get(accuracy.finding, ("is not shown to differ",) * 2)
+    title = f"Accuracy {sure if accuracy.strength == 'established' else unsure}"
+    return "; ".join(filter(None, [title, _describe_calibration(calibration)]))
 
 
-def _of_confidence(claim: Claim) -> str:
-    """Say how mean confidence compares with accuracy; nothing if no such claim is made."""
+def _describe_calibration(claim: Claim) -> str:
+    """Say whether mean confidence is right, too high or too low; nothing without a finding."""
     is_so = "is" if claim.strength == "established" else "seems"
     adjective = {"small": "right", "overconfident": "too high", "underconfident": "too low"}
-    found = adjective.get(claim.finding)
-    return f"mean confidence {is_so} {found}" if found else ""
+    word = adjective.get(claim.finding)
+    return f"mean confidence {is_so} {word}" if word else ""
 
 
-def _relation(row: pd.Series, reference: float) -> str:
-    """Say how the matched gap compares with what would be left without any warning."""
+def _compare_with_reference(row: pd.Series, reference: float) -> str:
+    """Say whether more or less remains on pairs than if confidence explained nothing."""
     if row["matched_gap_low"] > reference:
         return "more remains than that"
     if row["matched_gap_high"] < reference:
@@ -172,10 +173,10 @@ def _relation(row: pd.Series, reference: float) -> str:
     return "as much remains, within chance: pairs alone do not show that confidence explains any"
 
 
-def _accuracies(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "") -> Chart:
-    """Show the accuracies of several models, both of a model in a row; of many their gaps."""
+def _accuracy_chart(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "") -> Chart:
+    """Chart models' accuracies on both sets, a row per model; of too many, their gaps."""
     if len(table) > _MOST_ROWS:
-        return _chart_of_models(row, table, level)
+        return _gap_chart_by_model(row, table, level)
     table = table.sort_values("accuracy_original", ascending=False, kind="stable")
     series = [
         Series(
@@ -183,7 +184,7 @@ def _accuracies(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "
             [
                 Point(
                     100 * model[f"accuracy_{origin}"], i, str(name),
-                    f"{_accuracy_texts(model)}\ngap: {with_interval(model, 'gap')} points",
+                    f"{_accuracies_text(model)}\ngap: {with_interval(model, 'gap')} points",
                     # From the other series' point: the line between both.
                     x_bounds=tuple(100 * model[f"accuracy_{o}"] for o in ORIGINS)
                     if origin == "replication" else (float("nan"),) * 2,
@@ -200,10 +201,10 @@ def _accuracies(row: pd.Series, table: pd.DataFrame, level: str, prefix: str = "
     return Chart(title, "accuracy (%)", "", series, categories=[*map(str, table.index)])
 
 
-def _matchings(
+def _statements(
     rows: Sequence[pd.Series], gaps: Gaps, titles: Mapping[str, str], level: str, *, several: bool
 ) -> Iterator[tuple[str, Chart | None, str]]:
-    """Return the gaps of models by every matching, and what can be said of their mean."""
+    """Yield title, chart of models (if it adds anything) and statement for each row of means."""
     pairs = set[str]()
     for row in rows:
         name = f"{row['pair']}: " * several + titles[row["matching"]]
@@ -211,12 +212,12 @@ def _matchings(
         # That of a pair's first matching of many models is shown above.
         is_above = len(table) > _MOST_ROWS and row["pair"] not in pairs
         pairs.add(row["pair"])
-        chart = None if len(table) == 1 or is_above else _chart_of_models(row, table, level)
-        yield name, chart, words.statement(row)
+        chart = None if len(table) == 1 or is_above else _gap_chart_by_model(row, table, level)
+        yield name, chart, words.describe_gap(row)
 
 
-def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
-    """Show gap and matched gap of models against accuracy."""
+def _gap_chart_by_model(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
+    """Chart each model's gap and matched gap against its accuracy on the original."""
     models = [model for _, model in gaps.reset_index().iterrows()]
     series = [
         Series(
@@ -224,7 +225,7 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
             [
                 Point(
                     100 * model["accuracy_original"], 100 * model[quantity], model["model"],
-                    _values(model), y_bounds=bounds_in_percent(model, quantity),
+                    _gaps_text(model), y_bounds=bounds_in_percent(model, quantity),
                 )
                 for model in models
             ],
@@ -238,18 +239,18 @@ def _chart_of_models(row: pd.Series, gaps: pd.DataFrame, level: str) -> Chart:
     )  # fmt: skip
 
 
-def _accuracy_texts(model: pd.Series) -> str:
+def _accuracies_text(model: pd.Series) -> str:
     return "\n".join(f"{o}: {percent(model[f'accuracy_{o}'], 2)}" for o in ORIGINS)
 
 
-def _values(model: pd.Series) -> str:
+def _gaps_text(model: pd.Series) -> str:
     accuracy = percent(model["accuracy_original"], 2)
     lines = [f"{label}: {with_interval(model, name)}" for name, label in _QUANTITIES.items()]
     return "\n".join([f"accuracy on the original: {accuracy}", *lines])
 
 
 def _model_table(gaps: Gaps) -> HtmlTable:
-    """Lay out one row per pair and model, with the matched gaps of all matchings."""
+    """Make a table with a row per pair and model: accuracies, gap, all matched gaps."""
     pairs, matchings = (list(dict.fromkeys(names)) for names in zip(*gaps, strict=True))
     rows = []
     for pair in pairs:
@@ -262,9 +263,9 @@ def _model_table(gaps: Gaps) -> HtmlTable:
                 row[f"Accuracy, {origin} (%)"] = f"{100 * model[f'accuracy_{origin}']:.2f}"
             row["Gap (points lost)"] = with_interval(model, "gap")
             for matching in matchings:
-                of_matching, title = gaps[pair, matching].loc[name], matching_label(matching)
-                row[f"Matched gap, {title}"] = with_interval(of_matching, "matched_gap")
-                row[f"Unmatched, {title}"] = percent(of_matching["fraction_unmatched"], 1)
+                model_gaps, title = gaps[pair, matching].loc[name], matching_label(matching)
+                row[f"Matched gap, {title}"] = with_interval(model_gaps, "matched_gap")
+                row[f"Unmatched, {title}"] = percent(model_gaps["fraction_unmatched"], 1)
             rows.append(row)
     columns = [
         TextColumn(head, [row[head] for row in rows], is_number=head not in ("Model", "Pair"))

@@ -49,6 +49,7 @@ COMPARISON_RUNS = TableSchema("runs of a comparison", *IDENTITY_COLUMNS, *RUN_CO
 
 
 def _statistics(name: str, meaning: str) -> tuple[Column, ...]:
+    """Make the columns of a quantity's mean, standard deviation and standard error over seeds."""
     return (
         fraction(f"{name}_mean", f"{meaning}: mean over seeds"),
         fraction(f"{name}_std", "its standard deviation (ddof = 1)"),

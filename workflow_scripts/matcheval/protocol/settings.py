@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Order(StrEnum):
-    """The order in which targets are matched: as in the dataset, or drawn anew for every run."""
+    """The order in which targets are matched: that of the dataset, or a random one per run."""
 
     DATASET = "dataset"
     RANDOM = "random"
@@ -46,7 +46,7 @@ _RANK_ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class MeasuredScores:
-    """A score of the datapoints of both sets."""
+    """The scores of both sets, and the largest difference of scores that are matched."""
 
     source: npt.NDArray[Any]
     target: npt.NDArray[Any]
@@ -56,7 +56,7 @@ class MeasuredScores:
 def pooled_ranks(
     source: npt.NDArray[Any], target: npt.NDArray[Any], epsilon: float
 ) -> MeasuredScores:
-    """Rank the scores of both sets together."""
+    """Rank the scores of both sets among all of them; ε is a share of their number."""
     _, which = np.unique(np.concatenate([source, target]), return_inverse=True)
     return ranks_of_positions(which[: len(source)], which[len(source) :], epsilon)
 
@@ -64,7 +64,7 @@ def pooled_ranks(
 def ranks_of_positions(
     source: npt.NDArray[np.int64], target: npt.NDArray[np.int64], epsilon: float
 ) -> MeasuredScores:
-    """Rank scores of both sets together, given the positions that they have among all in order."""
+    """Rank two sets together, given each score's number among the distinct scores in order."""
     counts = np.bincount(np.concatenate([source, target]))
     ranks = np.cumsum(counts) - (counts - 1) / 2  # from the highest rank of each distinct score
     bound = max(epsilon * (len(source) + len(target)), MIN_RANKS) + _RANK_ROUNDING
@@ -72,25 +72,25 @@ def ranks_of_positions(
 
 
 class Score(StrEnum):
-    """What two datapoints are compared by."""
+    """The score by which two datapoints are compared."""
 
     CONFIDENCE = "confidence"
     CONFIDENCE_RANK = "confidence_rank"
 
     @property
     def label(self) -> str:
-        """What readers call it."""
+        """The name of the score for readers."""
         return "confidence" if self is Score.CONFIDENCE else "pooled ranks of the confidence"
 
     @property
     def is_pooled(self) -> bool:
-        """Whether the score of a datapoint depends on the others."""
+        """Whether a datapoint's score depends on the other datapoints of both sets."""
         return self is Score.CONFIDENCE_RANK
 
     def measure(
         self, source: "Predictions", target: "Predictions", epsilon: float
     ) -> MeasuredScores:
-        """Score both sets: by the softmax's maximum, or its rank, which no transform changes."""
+        """Score both sets: by confidence, or by its rank among both, which no transform changes."""
         if self is Score.CONFIDENCE:
             return MeasuredScores(source.probability, target.probability, epsilon)
         return pooled_ranks(source.probability, target.probability, epsilon)
@@ -101,7 +101,7 @@ _SHORT_FORM = ("criteria", "epsilon")
 
 
 class MatchingMethod(Settings):
-    """How targets are matched."""
+    """How targets are matched: by which criterion and score, how closely, in which order."""
 
     criterion: Criterion = Field(
         description="Predicted label and score agree (Algorithm 1), or the latter (2)"
@@ -117,11 +117,11 @@ class MatchingMethod(Settings):
 
     @property
     def unusual(self) -> dict[str, str]:
-        """Score and order by key, where they are not the paper's."""
+        """The settings `score` and `order`, if they are not the paper's."""
         return self.model_dump(mode="json", include={"score", "order"}, exclude_defaults=True)
 
     def title(self, name: str = "") -> str:
-        """Return what readers call the matching: its criterion, and what else is unusual."""
+        """Return the matching's title for readers: its criterion, and score or order if unusual."""
         text = self.criterion.description
         if self.score is not Score.CONFIDENCE:
             text += f" on {self.score.label}"
@@ -158,6 +158,7 @@ class MatchingSettings(Settings):
 
     @model_validator(mode="after")
     def _check_form(self) -> Self:
+        """Refuse `matchings` beside `criteria` or `epsilon`."""
         keys = [key for key in _SHORT_FORM if key in self.model_fields_set]
         if self.matchings is not None and keys:
             raise ValueError(
@@ -168,7 +169,7 @@ class MatchingSettings(Settings):
 
     @property
     def methods(self) -> dict[str, MatchingMethod]:
-        """All matchings by name; those of the short form have their criterion's."""
+        """All matching methods by name; without `matchings`, those of `criteria` by their names."""
         if self.matchings is not None:
             return self.matchings
         return {

@@ -24,7 +24,7 @@ from matcheval.statistics.intervals import LEVEL, normal_factor
 
 
 def pick_weights(rows: MatchedRows, n_source: int) -> tuple[Floats, Floats]:
-    """Weight every datapoint by how often it was matched: its part in a mean over seeds."""
+    """Return every datapoint's weight in the matched accuracy of its set, a mean over seeds."""
     source = np.zeros(n_source)
     target = np.zeros(len(next(iter(rows.values()))))
     n_seeds = 0
@@ -39,7 +39,7 @@ def pick_weights(rows: MatchedRows, n_source: int) -> tuple[Floats, Floats]:
 
 
 def isotonic_accuracy(scored: Scored) -> Floats:
-    """Fit correctness on confidence by a non-decreasing function, and evaluate it at its points.
+    """Estimate accuracy at every datapoint's confidence by isotonic regression of correctness.
 
     Points of equal confidence are pooled; confidences are compared in float64.
     """
@@ -72,35 +72,36 @@ def error_terms(
     rows: MatchedRows,
     accuracies: tuple[Floats, Floats] | None = None,
 ) -> ErrorTerms:
-    """Compute the contributions of all datapoints to the error of one model's matched gap.
+    """Compute each datapoint's contribution to the sampling error of a model's matched gap.
 
     `accuracies` are the `isotonic_accuracy` of both sides, if they are known.
     """
-    of_source, of_target = pick_weights(rows, len(source))
+    source_weights, target_weights = pick_weights(rows, len(source))
     fits = accuracies or (isotonic_accuracy(source), isotonic_accuracy(target))
     return ErrorTerms(
-        of_source * (source.correct - fits[0]), -of_target * (target.correct - fits[1])
+        source_weights * (source.correct - fits[0]), -target_weights * (target.correct - fits[1])
     )
 
 
 def confidence_terms(source: Scored, target: Scored) -> ErrorTerms:
-    """Compute the contributions of all datapoints to the error of a fall of the mean confidence."""
+    """Compute each datapoint's contribution to the sampling error of the fall of confidence."""
     p, q = (side.confidence.astype(np.float64) for side in (source, target))
     return ErrorTerms(_terms_of_mean(p), -_terms_of_mean(q))
 
 
 def calibration_terms(source: Scored, target: Scored) -> ErrorTerms:
-    """Compute the contributions to the errors of mean confidence minus accuracy, set by set."""
-    of_sides = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
-    return ErrorTerms(*map(_terms_of_mean, of_sides))
+    """Compute each datapoint's contribution to the sampling error of its set's overconfidence."""
+    excesses = [side.confidence.astype(np.float64) - side.correct for side in (source, target)]
+    return ErrorTerms(*map(_terms_of_mean, excesses))
 
 
 def _terms_of_mean(values: Floats) -> Floats:
+    """Compute each value's contribution to the sampling error of their mean."""
     return (values - values.mean()) / len(values)
 
 
 class TermsTotal:
-    """Error terms added up model by model: those of many models together are large."""
+    """Adds up error terms model by model, as those of many models together are large."""
 
     def __init__(self) -> None:
         self._n, self._source, self._target = 0, np.zeros(1), np.zeros(1)
@@ -112,13 +113,13 @@ class TermsTotal:
 
     @property
     def mean(self) -> ErrorTerms:
-        """Error terms of the mean over models."""
+        """Error terms of the mean over the models that were added."""
         n = max(self._n, 1)
         return ErrorTerms(self._source / n, self._target / n)
 
 
 def standard_error(terms: ErrorTerms, blocks: Blocks | None = None) -> float:
-    """Compute the standard error of what the terms of both sets add up to."""
+    """Compute the standard error of the sum of all terms, block by block if there are blocks."""
     if blocks is None:
         return float(np.sqrt((terms.source**2).sum() + (terms.target**2).sum()))
     if blocks.grouped and blocks.n < 2:
@@ -135,7 +136,7 @@ def one_run_error(
     correct_target: npt.NDArray[np.bool_],
     rows: npt.NDArray[np.int64],
 ) -> float:
-    """Standard deviation (ddof = 1) of a run's paired differences over the root of their number."""
+    """Return the standard error of one run's matched gap from the differences of its pairs."""
     is_matched = rows != UNMATCHED
     difference = correct_source[rows[is_matched]].astype(np.float64) - correct_target[is_matched]
     if len(difference) < 2:
@@ -146,7 +147,7 @@ def one_run_error(
 def error_interval(
     value: float, error: float, blocks: Blocks | None = None, level: float = LEVEL
 ) -> tuple[float, float]:
-    """Return the interval of a matched gap."""
+    """Return an estimate's interval: normal, or by Student's t where there are groups."""
     factor = normal_factor(level)
     if blocks is not None and blocks.grouped:
         from scipy.special import stdtrit

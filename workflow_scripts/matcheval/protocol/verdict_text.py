@@ -11,7 +11,7 @@ from matcheval.protocol.judgement import (
     Judgement,
     Question,
     evidence_on,
-    measured,
+    evidence_with_error,
 )
 from matcheval.statistics.claims import FEW_GROUPS, POWER, Evidence, Strength
 
@@ -25,58 +25,59 @@ _CLASS_GAPS = "`matched-eval compare --analyses class_gaps`"
 
 
 class VerdictText:
-    """The sentences on one pair."""
+    """Writes the sentences of a verdict on one pair."""
 
     def __init__(self, judgement: Judgement) -> None:
         self._judged, self._row = judgement, judgement.row
         self._evidence, self._finding = judgement.evidence, judgement.finding
-        self._margin = _in_points(judgement.scale.margin)
+        self._margin = _exact_points(judgement.limits.margin)
         self._old, self._new = self._row["original"], self._row["replication"]
         self._n_models = len(judgement.models)
 
     def claim(self, question: Question) -> str:
-        """Answer a question in a sentence."""
+        """Return the sentence that answers a question."""
         counts = self._judged.counts.get(question)
         if self._finding[question] == "mixed" and counts:
-            return self._mixed(question, counts)
+            return self._mixed_claim(question, counts)
         return {
-            "accuracy": self._accuracy, "calibration": self._calibration,
-            "confidence": self._explained, "left": self._remaining,
+            "accuracy": self._accuracy_claim, "calibration": self._calibration_claim,
+            "confidence": self._confidence_claim, "left": self._remaining_claim,
         }[question]()  # fmt: skip
 
-    def _seems(self, question: Question) -> bool:
+    def _is_suggested(self, question: Question) -> bool:
         return self._judged.strength[question] is Strength.SUGGESTED
 
     # --- claims
 
-    def _accuracy(self) -> str:
+    def _accuracy_claim(self) -> str:
         finding, gap, n = self._finding["accuracy"], self._evidence["accuracy"][0], self._n_models
         before, after = self._accuracies
         if finding in ("small", "open"):
-            where = f"{self._directed(gap, f' on {self._new}')} ({before} → {after} %)"
+            where = f"{self._format_direction(gap, f' on {self._new}')} ({before} → {after} %)"
             if finding == "small":
                 return f"Accuracy is the same within {self._margin}: it is {where}."
             return f"Accuracy is {where}, which could be chance."
         verb = "fall" if gap.value > 0 else "rise"
         subject = f"Averaged over {n} models, accuracy" if n > 1 else "Accuracy"
-        verbs = f"seems to {verb}" if self._seems("accuracy") else f"{verb}s"
-        text = f"{subject} {verbs} by {self._points(gap, unsigned=True)} on {self._new}, "
+        verbs = f"seems to {verb}" if self._is_suggested("accuracy") else f"{verb}s"
+        text = f"{subject} {verbs} by {self._format_points(gap, unsigned=True)} on {self._new}, "
         text += f"from {before} to {after} %"
         if counts := self._judged.counts.get("accuracy"):
             k = len(counts.lost if gap.value > 0 else counts.gained)
-            of_all = ("both" if n == 2 else f"all {n}") if k == n else f"{k} of the {n}"
+            which = ("both" if n == 2 else f"all {n}") if k == n else f"{k} of the {n}"
             does = "s" * (k == 1)
             verb = "lose" if gap.value > 0 else "gain"
-            text += f"; {of_all} {verb}{does} more than chance explains" * bool(k)
+            text += f"; {which} {verb}{does} more than chance explains" * bool(k)
         return f"{text}."
 
-    def _calibration(self) -> str:
+    def _calibration_claim(self) -> str:
         new, finding = self._evidence["calibration"][0], self._finding["calibration"]
         accuracy = self._judged.mean["accuracy_replication"]
         digits = max(1, self._digits)
         confident, accurate = (signed(100 * v, digits) for v in (accuracy + new.value, accuracy))
         subject = "the model is" if self._n_models == 1 else f"the {self._n_models} models are"
-        seems, size = "apparently " * self._seems("calibration"), self._over(new)
+        seems = "apparently " * self._is_suggested("calibration")
+        size = self._format_overconfidence(new)
         said = {
             "small": f"{seems}calibrated within {self._margin} ({size})",
             "open": f"no difference is shown ({size})",
@@ -85,9 +86,9 @@ class VerdictText:
             f"On {self._new}, {subject} {confident} % confident and {accurate} % accurate on "
             f"average: {said}"
         )
-        old = self._old_calibration
+        old = self._overconfidence_on_original
         unclear = " (includes zero)" if old.low <= 0 <= old.high else ""
-        text += f"; on {self._old}, {self._over(old)}{unclear}"
+        text += f"; on {self._old}, {self._format_overconfidence(old)}{unclear}"
         if counts := self._judged.counts.get("calibration"):
             sides = (len(counts.lost), "overconfident"), (len(counts.gained), "underconfident")
             shown = [f"{k} {side}" for k, side in sides if k]
@@ -98,24 +99,25 @@ class VerdictText:
         return f"{text}."
 
     @cached_property
-    def _old_calibration(self) -> Evidence:
-        return measured(self._row, "overconfidence_original")
+    def _overconfidence_on_original(self) -> Evidence:
+        return evidence_with_error(self._row, "overconfidence_original")
 
-    def _over(self, difference: Evidence) -> str:
-        """Format a difference of confidence and accuracy: `overconfident by 2.1 points [1, 3]`."""
+    def _format_overconfidence(self, difference: Evidence) -> str:
+        """Format confidence minus accuracy, such as `overconfident by 2.1 points [1, 3]`."""
         side = "overconfident" if difference.value > 0 else "underconfident"
-        return f"{side} by {self._points(difference, unsigned=True)}"
+        return f"{side} by {self._format_points(difference, unsigned=True)}"
 
-    def _explained(self) -> str:
+    def _confidence_claim(self) -> str:
+        """Say how much of a change of accuracy the change of confidence explains."""
         finding, part = self._finding["confidence"], self._evidence["confidence"][0]
         gap, change = self._evidence["accuracy"][0], self._finding["accuracy"]
-        whole, seems = self._rounded(abs(gap.value)), self._seems("confidence")
+        whole, seems = self._format_in_points(abs(gap.value)), self._is_suggested("confidence")
         lower, lost = ("Lower", "lost") if change == "loss" else ("Higher", "gained")
         if change in ("loss", "gain") and finding in (change, "open"):
             explains = "may explain" if finding == "open" else "explains"
             verb = f"{lower} confidence {'seems to explain' if seems else explains}"
-            points = self._points(part, sign=-1 if change == "gain" else 1)
-            if finding == "loss" and self._judged.explains_all:
+            points = self._format_points(part, sign=-1 if change == "gain" else 1)
+            if finding == "loss" and self._judged.confidence_explains_all:
                 return f"{verb} all of this loss: {points} of {whole}."
             if abs(part.value) > abs(gap.value):
                 means = f"would {'apparently ' if seems else ''}mean a {change} of {points}"
@@ -125,33 +127,35 @@ class VerdictText:
         if change in ("loss", "gain") and finding == "small":
             return (
                 f"A change of confidence explains none of this {change} within {self._margin}: "
-                f"{self._points(part)} of {self._rounded(gap.value)}."
+                f"{self._format_points(part)} of {self._format_in_points(gap.value)}."
             )
         if change == "mixed" and finding == "open":
             alone = "The change of confidence alone would mean"
-            if by_model := self._by_model():
-                return f"{alone} {by_model} (on average, a {self._as_change(part)})."
-            return f"{alone} a {self._as_change(part)} on average over models."
+            if by_model := self._explained_by_model():
+                return f"{alone} {by_model} (on average, a {self._format_change(part)})."
+            return f"{alone} a {self._format_change(part)} on average over models."
         mean = " on average over models" * (change == "mixed")
         if finding in ("loss", "gain"):
             return (
                 f"Confidence {'seems' if seems else 'is'} "
                 f"{'lower' if finding == 'loss' else 'higher'} on {self._new}{mean}, which alone "
-                f"would mean a {finding} of {self._points(part, unsigned=True)}."
+                f"would mean a {finding} of {self._format_points(part, unsigned=True)}."
             )
         same = f"stays the same within {self._margin}" if finding == "small" else "hardly changes"
-        return f"Confidence {same}{mean}: its change alone would mean a {self._as_change(part)}."
+        effect = self._format_change(part)
+        return f"Confidence {same}{mean}: its change alone would mean a {effect}."
 
-    def _by_model(self) -> str:
-        """Say what confidence explains for each model, if they are few."""
+    def _explained_by_model(self) -> str:
+        """Say what the change of confidence explains for each model, if they are few."""
         if self._n_models > _MOST_NAMED:
             return ""
         return ", ".join(
-            f"for {name} a {self._as_change(evidence_on(row, 'confidence', self._level)[0])}"
+            f"for {name} a {self._format_change(evidence_on(row, 'confidence', self._level)[0])}"
             for name, row in self._judged.models.iterrows()
         )
 
-    def _remaining(self) -> str:
+    def _remaining_claim(self) -> str:
+        """Say whether accuracy differs at equal confidence."""
         matched, binned = self._evidence["left"]
         finding, where = self._finding["left"], f" on {self._new}"
         which = "matched gap"
@@ -160,44 +164,46 @@ class VerdictText:
             which += f" of {n - self._judged.n_left_out} of {n} models"
         if not math.isfinite(matched.value):
             return "What remains at equal confidence is unknown: no target was matched."
-        directed = self._directed(matched, where)
+        directed = self._format_direction(matched, where)
         mean = ", averaged over models" * (self._finding["accuracy"] == "mixed")
         equal = f"At equal confidence ({which}){mean}"
         if finding == "small":
             return f"{equal}, accuracy is the same within {self._margin}: it is {directed}."
         if finding in ("loss", "gain"):
-            verb = "seems" if self._seems("left") else "is"
+            verb = "seems" if self._is_suggested("left") else "is"
             return f"{equal}, accuracy {verb} still {directed}."
         includes_zero = [estimate.low <= 0 <= estimate.high for estimate in (matched, binned)]
         if matched.is_defined and binned.is_defined and includes_zero[0] != includes_zero[1]:
             which_one = "second" if includes_zero[0] else "first"
             return (
                 f"At equal confidence, accuracy is {directed} on matched pairs and "
-                f"{self._directed(binned)} within bins of confidence; only the {which_one} "
+                f"{self._format_direction(binned)} within bins of confidence; only the {which_one} "
                 "interval excludes zero."
             )
         return f"{equal}, accuracy is {directed}."
 
-    def _mixed(self, question: Question, counts: Counts) -> str:
-        """Say by how much each of a few models changes; of more, the range."""
+    def _mixed_claim(self, question: Question, counts: Counts) -> str:
+        """Say by how much models change that differ in sign: each of a few, or a range of many."""
         is_calibration = question == "calibration"
         verbs = _SIDES_OF_MODELS if is_calibration else (("falls", "fall"), ("rises", "rise"))
         said = []
         for names, (verb, plural) in zip((counts.lost, counts.gained), verbs, strict=True):
             rows = self._judged.models.loc[list(names)].iterrows()
-            of_models = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
-            if len(of_models) <= _MOST_NAMED:
-                points = {k: self._points(of, unsigned=True) for k, of in of_models.items()}
-                said += [f"{name} {verb} by {size}" for name, size in points.items()]
+            by_model = {name: evidence_on(row, question, self._level)[0] for name, row in rows}
+            if len(by_model) <= _MOST_NAMED:
+                said += [
+                    f"{name} {verb} by {self._format_points(difference, unsigned=True)}"
+                    for name, difference in by_model.items()
+                ]
                 continue
-            sizes = [abs(difference.value) for difference in of_models.values()]
-            ends = f"{self._rounded(min(sizes))} to {self._rounded(max(sizes))}"
-            said.append(f"{len(of_models)} models {plural} by {ends} points")
+            sizes = [abs(difference.value) for difference in by_model.values()]
+            ends = f"{self._format_in_points(min(sizes))} to {self._format_in_points(max(sizes))}"
+            said.append(f"{len(by_model)} models {plural} by {ends} points")
         others = [m for m in self._judged.models.index if m not in {*counts.lost, *counts.gained}]
         few = " and ".join(others) if len(others) < _MOST_NAMED else f"{len(others)} models"
         rest = f"; {few} may {'be calibrated' if is_calibration else 'not have changed'}"
         rest *= bool(others)
-        differ = "seem to differ" if self._seems(question) else "differ"
+        differ = "seem to differ" if self._is_suggested(question) else "differ"
         subject = {
             "accuracy": f"The models {differ} on {self._new} beyond chance: accuracy of ",
             "left": f"At equal confidence, the models {differ} on {self._new}: accuracy of ",
@@ -208,7 +214,7 @@ class VerdictText:
     # --- reasons
 
     def reason(self, question: Question) -> str:
-        """Say why a claim is no stronger; nothing if it is established."""
+        """Say why the answer to a question is no stronger; nothing if it is established."""
         shown, judged = self._evidence[question][0], self._judged
         strength = judged.strength[question]
         if strength is Strength.ESTABLISHED:
@@ -218,7 +224,7 @@ class VerdictText:
             remarks = [r for r in self._row["remarks"].split("; ") if r.startswith(kinds)]
             return "; ".join(remarks) or "its standard error is unknown"
         if strength is Strength.OPEN:
-            return self._why_open(question)
+            return self._why_inconclusive(question)
         if shown.has_few_groups:
             return f"only suggested, as a set has only {self._row['n_groups']} groups"
         if question == "left" and judged.is_mostly_unmatched:
@@ -235,17 +241,18 @@ class VerdictText:
             )
         return "passes the ordinary test, but not the stricter one for all claims at once"
 
-    def _why_open(self, question: Question) -> str:
+    def _why_inconclusive(self, question: Question) -> str:
+        """Say why data do not answer a question, or which difference they would show."""
         evidence, judged = self._evidence[question], self._judged
         if question == "accuracy":
             if evidence[0].has_few_groups:
                 return f"from {self._row['n_groups']} groups, no difference would be established"
-            scale = judged.scale
-            least = evidence[0].detectable(scale.joint, scale.n_claims)
-            least *= math.sqrt(judged.raised(min(least, 1.0)))
+            limits = judged.limits
+            least = evidence[0].detectable(limits.joint, limits.n_claims)
+            least *= math.sqrt(judged.variance_factor(min(least, 1.0)))
             if least >= 1:
                 return "sets of this size would establish no difference"
-            points = f"{self._rounded(least)} points"
+            points = f"{self._format_in_points(least)} points"
             return f"a difference of {points} would be established with {_POWER} probability"
         if question == "calibration":
             return f"the interval includes zero, and differences above {self._margin}"
@@ -256,24 +263,24 @@ class VerdictText:
             return "the interval includes zero"
         if any(estimate.low <= 0 <= estimate.high for estimate in sized):
             return "the two estimates disagree"
-        of_bins = "an interval includes zero once the error of binning is allowed for"
-        if judged.is_hidden(question):
+        binning = "an interval includes zero once the error of binning is allowed for"
+        if judged.is_hidden_by_bias(question):
             if judged.is_tied:
                 share = f"{100 * self._row['tied_share']:.0f} %"
                 return f"{share} of the confidences of a set are rounded, or 1, to equal values"
             if self._row["unshared_bound"] > part.bias / 2:
                 return "confidences of the two sets hardly overlap"
-            return of_bins
+            return binning
         if question == "confidence" and not evidence[1].is_defined:
             return "how far mean confidence changes is not known"
         if question == "confidence":
-            return f"mean confidence is {self._directed(evidence[1], f' on {self._new}')}"
-        return of_bins
+            return f"mean confidence is {self._format_direction(evidence[1], f' on {self._new}')}"
+        return binning
 
     # --- what to do
 
     def next_step(self) -> str:
-        """Say what to do: first by calibration on the new set, if anything is known of it."""
+        """Say what to do next, given the findings on accuracy and calibration."""
         gap, finding, judged = self._evidence["accuracy"][0], self._finding, self._judged
         if gap.has_few_groups:
             return (
@@ -300,23 +307,23 @@ class VerdictText:
             )
         if finding["calibration"] == "mixed":
             return f"Judge the confidence of each model on {self._new} by itself."
-        new, is_sure = self._evidence["calibration"][0], not self._seems("calibration")
+        new, is_sure = self._evidence["calibration"][0], not self._is_suggested("calibration")
         is_off = finding["calibration"] in ("overconfident", "underconfident")
-        if is_off and abs(new.value) > judged.scale.margin:
-            return self._of_miscalibration(new, is_sure=is_sure)
+        if is_off and abs(new.value) > judged.limits.margin:
+            return self._step_if_miscalibrated(new, is_sure=is_sure)
         if finding["accuracy"] == "open":
-            return self._more_images(gap)
+            return self._more_images_for_accuracy(gap)
         if finding["accuracy"] == "small":
             if finding["calibration"] == "small":
                 return "Nothing is needed: on the new set, accuracy and calibration are as before."
             return "Nothing is needed for accuracy, which does not change by what matters."
         if finding["calibration"] == "open" and new.is_defined:
-            return self._more_for_calibration(new)
-        return self._of_calibrated(is_sure=is_sure)
+            return self._more_images_for_calibration(new)
+        return self._step_if_calibrated(is_sure=is_sure)
 
-    def _of_miscalibration(self, new: Evidence, *, is_sure: bool) -> str:
-        """Say what to do where confidence on the new set is off by more than the margin."""
-        off, is_over = self._points(new, unsigned=True), new.value > 0
+    def _step_if_miscalibrated(self, new: Evidence, *, is_sure: bool) -> str:
+        """Say what to do if confidence on the replication is off by more than the margin."""
+        off, is_over = self._format_points(new, unsigned=True), new.value > 0
         if not is_sure:
             return (
                 f"Label more images of {self._new}: its confidence may "
@@ -327,11 +334,11 @@ class VerdictText:
                 f"Before you use confidence as a probability, recalibrate on labelled images of "
                 f"{self._new}: it understates accuracy there by {off}."
             )
-        old = self._old_calibration
+        old = self._overconfidence_on_original
         as_before = old.low > 0
         is_tracked = self._finding["confidence"] == self._finding["accuracy"] == "loss"
         extra = " The fall of mean confidence does follow the loss." if (
-            as_before and is_tracked and self._judged.explains_all
+            as_before and is_tracked and self._judged.confidence_explains_all
         ) else ""  # fmt: skip
         where = f"on both sets (by {off} on {self._new})" if as_before else f"there by {off}"
         return (
@@ -341,8 +348,8 @@ class VerdictText:
             "wrong."
         )
 
-    def _of_calibrated(self, *, is_sure: bool) -> str:
-        """Say what to do where accuracy falls and confidence on the new set is right on average."""
+    def _step_if_calibrated(self, *, is_sure: bool) -> str:
+        """Say what to do if accuracy falls and, on the replication, confidence matches it."""
         if not self._evidence["calibration"][0].is_defined:
             return f"See which classes lose most ({_CLASS_GAPS})."
         if not is_sure:
@@ -351,7 +358,7 @@ class VerdictText:
                 "seems to match accuracy."
             )
         text = f"Mean confidence can be watched on data like {self._new}: it matches accuracy there"
-        old, strength = self._old_calibration, self._judged.strength["left"]
+        old, strength = self._overconfidence_on_original, self._judged.strength["left"]
         if self._finding["left"] == "loss" and old.high < 0:
             seems = "seems to be" if strength is Strength.SUGGESTED else "is"
             return (
@@ -360,39 +367,40 @@ class VerdictText:
             )
         if self._finding["left"] == "loss" and strength is Strength.ESTABLISHED:
             return f"{text} on average. See which classes lose most ({_CLASS_GAPS})."
-        hidden = self._judged.is_hidden("confidence") or self._judged.is_hidden("left")
-        if self._judged.is_tied and hidden:
+        judged = self._judged
+        is_hidden = judged.is_hidden_by_bias("confidence") or judged.is_hidden_by_bias("left")
+        if judged.is_tied and is_hidden:
             return f"{text} on average. Give confidences with all digits: equal ones hide changes."
         return f"{text} (`matched-eval predict-accuracy`)."
 
-    def _more_for_calibration(self, new: Evidence) -> str:
-        """Say how many images would show whether confidence is off by the margin."""
-        least = new.detectable(self._judged.scale.joint, self._judged.scale.n_claims)
-        n = float(f"{self._row['n_replication'] * (least / self._judged.scale.margin) ** 2:.2g}")
+    def _more_images_for_calibration(self, new: Evidence) -> str:
+        """Say how many images are needed to know whether confidence is off by the margin."""
+        least = new.detectable(self._judged.limits.joint, self._judged.limits.n_claims)
+        n = float(f"{self._row['n_replication'] * (least / self._judged.limits.margin) ** 2:.2g}")
         now = self._row["n_replication"]
         return (
             f"As far as {now:,} images show, mean confidence on {self._new} matches accuracy: "
             f"label about {n:,.0f} to know it within {self._margin}."
         )
 
-    def _more_images(self, gap: Evidence) -> str:
-        """Say how many images would establish a loss of the margin and, first, a larger loss."""
+    def _more_images_for_accuracy(self, gap: Evidence) -> str:
+        """Say how many images are needed to establish a loss of the margin, and a larger one."""
         judged, row = self._judged, self._row
-        scale = judged.scale
+        limits = judged.limits
         small, large = sorted(ORIGINS, key=lambda origin: row[f"n_{origin}"])
         n_small, n_large = (int(row[f"n_{origin}"]) for origin in (small, large))
         shown = []
-        for loss in sorted({scale.margin, max(scale.margin, _CLEAR_LOSS)}, reverse=True):
-            least = gap.detectable(scale.joint, scale.n_claims)
-            times = (least / loss) ** 2 * judged.raised(loss)
+        for loss in sorted({limits.margin, max(limits.margin, _CLEAR_LOSS)}, reverse=True):
+            least = gap.detectable(limits.joint, limits.n_claims)
+            times = (least / loss) ** 2 * judged.variance_factor(loss)
             if times <= 1:
                 continue
             # The square of the error goes by the sum of 1 / n.
             wanted = (1 / n_small + 1 / n_large) / times
             is_alone = 2 / wanted < n_large
             n = 1 / (wanted - 1 / n_large) if is_alone else 2 / wanted
-            of = f"of {row[small]} (now {n_small:,})" if is_alone else "in each set"
-            shown.append(f"of {_in_points(loss)}, about {float(f'{n:.2g}'):,.0f} {of}")
+            where = f"of {row[small]} (now {n_small:,})" if is_alone else "in each set"
+            shown.append(f"of {_exact_points(loss)}, about {float(f'{n:.2g}'):,.0f} {where}")
         if not shown:
             return "Label more images: the difference is too near the margin to decide."
         losses = "; ".join(shown)
@@ -402,41 +410,41 @@ class VerdictText:
 
     @property
     def _level(self) -> float:
-        return self._judged.scale.level
+        return self._judged.limits.level
 
     @cached_property
     def _digits(self) -> int:
-        """How many digits the widest interval of gap and parts supports."""
-        shown = [of[0] for q, of in self._evidence.items() if q != "calibration"]
-        ends = [(100 * of.low, 100 * of.high) for of in shown if of.is_defined]
+        """Number of decimals that the widest interval of gap and parts supports."""
+        shown = [evidence[0] for q, evidence in self._evidence.items() if q != "calibration"]
+        ends = [(100 * e.low, 100 * e.high) for e in shown if e.is_defined]
         return min((supported_digits(*bounds) for bounds in ends), default=1)
 
-    def _rounded(self, value: float) -> str:
+    def _format_in_points(self, value: float) -> str:
         return signed(100 * value, self._digits)
 
-    def _points(self, estimate: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
-        """Format an estimate in points with its interval; with the sign left to the words."""
+    def _format_points(self, estimate: Evidence, *, unsigned: bool = False, sign: int = 1) -> str:
+        """Format an estimate in points with its interval; without its sign if `unsigned`."""
         sign = -1 if unsigned and estimate.value < 0 else sign
-        value = f"{self._rounded(sign * estimate.value)} points"
+        value = f"{self._format_in_points(sign * estimate.value)} points"
         if not estimate.is_defined:
             return value
         low, high = sorted((sign * estimate.low, sign * estimate.high))
-        return f"{value} [{self._rounded(low)}, {self._rounded(high)}]"
+        return f"{value} [{self._format_in_points(low)}, {self._format_in_points(high)}]"
 
-    def _directed(self, estimate: Evidence, where: str = "") -> str:
-        """Format a difference, such as `0.2 points higher [−2.9, 3.0]`, with its sign in words."""
-        points = self._points(estimate, unsigned=True)
+    def _format_direction(self, estimate: Evidence, where: str = "") -> str:
+        """Format a difference, such as `0.2 points higher [−2.9, 3.0]`: its sign in words."""
+        points = self._format_points(estimate, unsigned=True)
         lower = "lower" if estimate.value > 0 else "higher"
         return points.replace(" points", f" points {lower}{where}", 1)
 
-    def _as_change(self, estimate: Evidence) -> str:
-        """Format a signed part, such as `gain of 0.2 points`."""
+    def _format_change(self, estimate: Evidence) -> str:
+        """Format a signed difference as a change, such as `gain of 0.2 points`."""
         change = "loss" if estimate.value > 0 else "gain"
-        return f"{change} of {self._points(estimate, unsigned=True)}"
+        return f"{change} of {self._format_points(estimate, unsigned=True)}"
 
     @property
     def _accuracies(self) -> tuple[str, str]:
-        """Both in percent, to so many digits that their difference is the gap that is shown."""
+        """Accuracies on both sets in percent, rounded so that they differ by the shown gap."""
         values = [100 * self._judged.models[f"accuracy_{origin}"].mean() for origin in ORIGINS]
         gap = round(100 * self._evidence["accuracy"][0].value, self._digits)
         for digits in range(max(1, self._digits), 3):
@@ -446,6 +454,7 @@ class VerdictText:
         return signed(before, digits), signed(after, digits)
 
 
-def _in_points(value: float) -> str:
+def _exact_points(value: float) -> str:
+    """Format a margin or a loss with all its digits, such as `1 point` or `0.5 points`."""
     text = f"{100 * value:g}"
     return f"{text} point{'s' * (text != '1')}"

@@ -18,9 +18,9 @@ from matcheval.protocol.judgement import (
     Counts,
     Finding,
     Judgement,
+    Limits,
     Question,
-    Scale,
-    count_models,
+    models_beyond_chance,
 )
 from matcheval.protocol.schemas import GAPS, MEAN_GAPS, MODEL_TABLE
 from matcheval.protocol.settings import MARGIN
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Claim:
-    """An answer to one question.
+    """The answer to one question about a pair, and how strong it is.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Claim:
 
     @property
     def told(self) -> str:
-        """The sentence, with what its strength rests on if that is not plain."""
+        """The sentence, followed by the reason in brackets, if there is one."""
         return f"{self.text.removesuffix('.')} ({self.reason})." if self.reason else self.text
 
 
@@ -81,7 +81,7 @@ class CalibrationCounts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison of a pair shows.
+    """What a comparison of a pair shows: four claims, and what to do next.
 
     Attributes
     ----------
@@ -115,10 +115,11 @@ def verdicts(
     margin: float = MARGIN,
     level: float = LEVEL,
 ) -> list[Verdict]:
-    """Judge all pairs of a report together, each by its first matching.
+    """Return the verdict on each pair of a report, by its first matching.
 
     `means` are rows of `schemas.MEAN_GAPS`, `models` rows of `GAPS` with accuracies, by pair and
-    matching. 1 minus the level bounds the share of reports with a wrong established claim.
+    matching. All pairs are judged together: 1 minus the level bounds the share of reports with a
+    wrong established claim.
     """
     rows = dict[str, Any]()
     for row in means:
@@ -127,17 +128,17 @@ def verdicts(
     several = {name: table for name, table in tables.items() if len(table) > 1}
     # Half of the errors that are allowed are for the counts of models, if there are several.
     joint = 1 - (1 - level) / (2 if several else 1)
-    scale = Scale(margin, level, joint, len(QUESTIONS) * len(rows))
-    counts = {question: count_models(several, question, scale) for question in COUNTED}
+    limits = Limits(margin, level, joint, len(QUESTIONS) * len(rows))
+    counts = {question: models_beyond_chance(several, question, limits) for question in COUNTED}
     judged = []
     for name, row in rows.items():
-        of_pair = {question: by_pair.get(name) for question, by_pair in counts.items()}
-        judged.append(_verdict(Judgement(row, tables[name], scale, of_pair)))
+        pair_counts = {question: by_pair.get(name) for question, by_pair in counts.items()}
+        judged.append(_write_verdict(Judgement(row, tables[name], limits, pair_counts)))
     return judged
 
 
-def _verdict(judgement: Judgement) -> Verdict:
-    """Put the findings on a pair into words."""
+def _write_verdict(judgement: Judgement) -> Verdict:
+    """Put the findings on a pair into words: claims, reasons and the next step."""
     text = VerdictText(judgement)
     claims = []
     for question in QUESTIONS:
@@ -146,21 +147,21 @@ def _verdict(judgement: Judgement) -> Verdict:
             question, judgement.finding[question], text.claim(question), shown.value, shown.low,
             shown.high, judgement.strength[question], text.reason(question),
         ))  # fmt: skip
-    models, off = (judgement.counts.get(question) for question in ("accuracy", "calibration"))
-    calibration = CalibrationCounts(off.lost, off.gained, off.n) if off else None
+    models, counts = (judgement.counts.get(question) for question in ("accuracy", "calibration"))
+    calibration = CalibrationCounts(counts.lost, counts.gained, counts.n) if counts else None
     pair, next_step = judgement.row["pair"], text.next_step()
     return Verdict(pair, tuple(claims), next_step, models, calibration)
 
 
 def with_accuracies(gaps: "pd.DataFrame", results: "pd.DataFrame") -> "pd.DataFrame":
-    """Put rows of `schemas.GAPS` and the accuracies of `MODEL_TABLE` together, by model."""
+    """Add the models' accuracies of `MODEL_TABLE` to `schemas.GAPS`, with models as index."""
     names = [f"{name}_{origin}" for name in ("accuracy", "n") for origin in ORIGINS]
     return gaps.set_index("model").join(results.set_index("model")[names])
 
 
 @dataclass(frozen=True)
 class StudyVerdicts:
-    """Tables of a study's gaps, and what they show."""
+    """A study's tables of gaps, the verdicts on its pairs, and what looks wrong."""
 
     means: "pd.DataFrame"
     gaps: "Mapping[tuple[str, str], pd.DataFrame]"  # by pair and matching, with accuracies
@@ -172,7 +173,7 @@ class StudyVerdicts:
         cls, data: Mapping[str, Sequence[str | Path]], places: Sequence[tuple[str, str]],
         margin: float, level: float,
     ) -> "StudyVerdicts":  # fmt: skip
-        """Read the files `means` of pairs, and `tables` and `gaps` of pairs and matchings."""
+        """Read a study's tables, and judge its pairs; `places` are pair and matching of each."""
         import pandas as pd
 
         means = pd.concat([MEAN_GAPS.read(p).to_pandas() for p in data["means"]], ignore_index=True)

@@ -30,7 +30,7 @@ def percent(value: float, digits: int = 0) -> str:
 
 
 def with_interval(row: pd.Series, name: str) -> str:
-    """Format a quantity in percentage points with its interval, if it has one."""
+    """Format the quantity `name` of a row in percentage points, with its interval if it has one."""
     value, low, high = (100 * row[f"{name}{end}"] for end in ("", "_low", "_high"))
     if pd.isna(value) or pd.isna(low) or pd.isna(high):
         return points(row[name])
@@ -46,31 +46,31 @@ def share_of_confidence(row: pd.Series) -> str:
     return f"{percent(row['confidence_share'])} [{low}, {high}]"
 
 
-def narrowing(row: pd.Series) -> str:
-    """Compare a matched gap with the gap, and with the no-warning reference."""
+def compare_matched_gap(row: pd.Series) -> str:
+    """Say how much smaller a matched gap is than the gap, and than a no-warning reference."""
     if abs(row["gap"]) < 2 * row["gap_se"]:
         return "no share is given, as the gap is below twice its standard error"
-    smaller = _smaller(row["narrowing"])
+    smaller = _smaller_or_larger(row["narrowing"])
     if pd.isna(row["reference_narrowing"]):
         return f"{smaller} than the gap; there is no reference to compare that with"
     sizes = f"{row['n_reference_original']:,} and {row['n_reference_replication']:,} datapoints"
     text = (
         f"{smaller} than the gap. In samples of {sizes}, it is "
-        f"{_smaller(row['same_size_narrowing'])}; if confidence explained nothing, it would be "
-        f"{_smaller(row['reference_narrowing'])}"
+        f"{_smaller_or_larger(row['same_size_narrowing'])}; if confidence explained nothing, it "
+        f"would be {_smaller_or_larger(row['reference_narrowing'])}"
     )
-    spread = _spread(row)
+    spread = _format_spread(row)
     if not spread:
         return text
     return f"{text} (standard deviation of the difference over samples: {spread} points)"
 
 
-def _spread(row: pd.Series) -> str:
-    """Format by how much the excess varies with its splits."""
+def _format_spread(row: pd.Series) -> str:
+    """Format the standard deviation of the excess over splits, in points; empty if unknown."""
     return "" if pd.isna(row["excess_spread"]) else signed(100 * row["excess_spread"], 0)
 
 
-def _smaller(share: float) -> str:
+def _smaller_or_larger(share: float) -> str:
     return f"{percent(-share)} larger" if share < 0 else f"{percent(share)} smaller"
 
 
@@ -91,7 +91,7 @@ _READING = (
 )
 
 
-def write_summary(
+def summary_page(
     title: str,
     means: pd.DataFrame,
     titles: Mapping[str, str],
@@ -99,9 +99,9 @@ def write_summary(
     suspicions: Sequence[tuple[str, str]] = (),
     level: float = LEVEL,
 ) -> str:
-    """Write the summary page as Markdown: verdicts, and table rows per pair and matching."""
+    """Return the summary page in Markdown: verdicts, statements and tables of mean gaps."""
     rows = [row for _, row in means.iterrows()]
-    warnings = [f"- {note}" for note in [*told(suspicions), *unmatched_notes(rows, titles)]]
+    warnings = [*suspicion_sentences(suspicions), *unmatched_notes(rows, titles)]
     lines = [f"# {title}: accuracy gaps before and after matching", ""]
     for verdict in judged:
         first = next(row for row in rows if row["pair"] == verdict.pair)
@@ -111,7 +111,7 @@ def write_summary(
     lines += [
         at_level(_INTRODUCTION, level),
         "",
-        *(f"- {row['pair']}, {titles[row['matching']]}: {statement(row)}" for row in rows),
+        *(f"- {row['pair']}, {titles[row['matching']]}: {describe_gap(row)}" for row in rows),
         "",
         _READING,
         "",
@@ -122,13 +122,13 @@ def write_summary(
             ])
             for columns in (_GAPS, _PARTS)
         ),
-        *(["## Warnings", "", *warnings, ""] if warnings else []),
+        *(["## Warnings", "", *(f"- {text}" for text in warnings), ""] if warnings else []),
     ]  # fmt: skip
     return "\n".join(lines)
 
 
 def subject_of(row: pd.Series) -> str:
-    """Say what a row of mean gaps is about: sets, their sizes, and models."""
+    """Say what a row of mean gaps is about: sets with sizes, number of models, and groups."""
     sets = (f"{row[o]} ({o}, {row[f'n_{o}']:,} images)" for o in ("original", "replication"))
     models = counted(row["n_models"] + row["n_left_out"], "model")
     n_groups = row["n_groups"]
@@ -136,13 +136,13 @@ def subject_of(row: pd.Series) -> str:
     return f"{' → '.join(sets)}, {models}{groups}"
 
 
-def told(suspicions: Iterable[tuple[str, str]]) -> list[str]:
-    """Make sentences of models and what looks wrong about their predictions."""
+def suspicion_sentences(suspicions: Iterable[tuple[str, str]]) -> list[str]:
+    """Make a sentence of each model's name and what looks wrong about its predictions."""
     return [f"{model}, {text}{'' if text.endswith('?') else '.'}" for model, text in suspicions]
 
 
 def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> list[str]:
-    """Say where most targets are unmatched."""
+    """Return a sentence for each row in which models leave most of their targets unmatched."""
     return [
         f"{row['pair']}, {titles[row['matching']]}: more than half of the targets of "
         f"{row['n_mostly_unmatched']} of {counted(n, 'model')} are unmatched, so that matched "
@@ -152,15 +152,15 @@ def unmatched_notes(rows: Sequence[pd.Series], titles: Mapping[str, str]) -> lis
     ]
 
 
-def statement(row: pd.Series) -> str:
-    """Say what remains of a gap on matched pairs, and what its parts are."""
+def describe_gap(row: pd.Series) -> str:
+    """Describe a row of mean gaps: what remains on matched pairs, the parts, and remarks."""
     left_out = row["n_left_out"]
     if not row["n_models"]:
         return f"No target was matched in any run of {counted(left_out, 'model')}."
     share = share_of_confidence(row)
     sentences = [
         f"The gap is {with_interval(row, 'gap')} points. On matched pairs, "
-        f"{with_interval(row, 'matched_gap')} remain: {narrowing(row)}",
+        f"{with_interval(row, 'matched_gap')} remain: {compare_matched_gap(row)}",
         f"Confidence explains {with_interval(row, 'confidence_part')} points"
         + f" (a share of {share})" * (share != UNDEFINED)
         + f"; {with_interval(row, 'conditional_part')} remain at equal confidence",
@@ -176,14 +176,15 @@ def statement(row: pd.Series) -> str:
     return ". ".join(sentences) + "."
 
 
-def _share(row: pd.Series, name: str) -> str:
-    """Format a share of a gap, which a gap below twice its standard error does not determine."""
+def _format_share(row: pd.Series, name: str) -> str:
+    """Format a share of a gap; undefined if the gap is below twice its standard error."""
     return UNDEFINED if abs(row["gap"]) < 2 * row["gap_se"] else percent(row[name])
 
 
-def _excess(row: pd.Series) -> str:
-    excess = _share(row, "excess_narrowing").removesuffix(" %")
-    spread = "" if excess == UNDEFINED else _spread(row)
+def _format_excess(row: pd.Series) -> str:
+    """Format the narrowing beyond the no-warning reference, with its spread over splits."""
+    excess = _format_share(row, "excess_narrowing").removesuffix(" %")
+    spread = "" if excess == UNDEFINED else _format_spread(row)
     return f"{excess} ± {spread}" if spread else excess
 
 
@@ -205,7 +206,7 @@ _GAPS: dict[str, Cell] = _FIRST | {
     "gap": lambda row: with_interval(row, "gap"),
     "matched gap": lambda row: with_interval(row, "matched_gap"),
     "its standard error": lambda row: points(row["matched_gap_se"]),
-    "reduction": lambda row: _share(row, "narrowing"),
+    "reduction": lambda row: _format_share(row, "narrowing"),
     "models reduced": lambda row: f"{row['n_narrower']}",
     "unmatched targets": lambda row: percent(row["fraction_unmatched"], 1),
     "accuracy on unmatched": lambda row: percent(row["unmatched_accuracy_target"], 1),
@@ -216,8 +217,8 @@ _PARTS: dict[str, Cell] = _FIRST | {
     "explained by confidence": lambda row: with_interval(row, "confidence_part"),
     "remaining at equal confidence": lambda row: with_interval(row, "conditional_part"),
     "share explained (%)": lambda row: share_of_confidence(row).replace(" %", ""),
-    "reduction, in samples": lambda row: _share(row, "same_size_narrowing"),
-    "no-warning reference": lambda row: _share(row, "reference_narrowing"),
-    "excess (points ± SD over samples)": _excess,
+    "reduction, in samples": lambda row: _format_share(row, "same_size_narrowing"),
+    "no-warning reference": lambda row: _format_share(row, "reference_narrowing"),
+    "excess (points ± SD over samples)": _format_excess,
     "models with reference": lambda row: f"{row['n_reference']}",
 }

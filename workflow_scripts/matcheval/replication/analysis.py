@@ -30,7 +30,7 @@ def count_correct(
     *, dataset: DatasetSpec, models: Sequence[str], results: Sequence[str],
     top_k_files: Sequence[str], accuracies: Path,
 ) -> None:  # fmt: skip
-    """Count each model's correct predictions on one dataset."""
+    """Write the counts of correct predictions of each model on one dataset."""
     files = results if dataset.has_probabilities else ()
     table = dataset_accuracies(dataset, models, files, top_k_files)
     write_table(table, accuracies)
@@ -42,8 +42,10 @@ def write_results(
     models: Sequence[str], sets: Sequence[DatasetSpec], files: Sequence[Sequence[str]],
     outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Tabulate accuracies, intervals, gaps and ranks of the models on one pair."""
-    images = [dataset_correctness(spec, models, of) for spec, of in zip(sets, files, strict=True)]
+    """Write the table of accuracies, intervals, gaps and ranks of all models on one pair."""
+    images = [
+        dataset_correctness(spec, models, paths) for spec, paths in zip(sets, files, strict=True)
+    ]
     accuracies = ACCURACIES.read(original), ACCURACIES.read(replication)
     results = tables.tabulate_replication(*accuracies, pair, top, confidence, images)
     tables.RESULTS.write(results, outputs)
@@ -54,7 +56,7 @@ def write_fits(
     *, results: Path, settings: ReplicationSettings, families: Mapping[str, str],
     outputs: Sequence[Path], region: Path,
 ) -> None:  # fmt: skip
-    """Fit a line on every scale to the accuracies on one pair, with confidence regions."""
+    """Fit a line to the accuracies on one pair on each scale; write fits and confidence regions."""
     table = tables.RESULTS.read(results).to_pandas()
     fits = [fit_replication(table, scale, settings, families) for scale in settings.scales]
     tables.FITS.write(pd.DataFrame([fit.row for fit in fits]), outputs)
@@ -66,7 +68,7 @@ def write_fits(
 def draw_fit(
     *, results: Path, fits: Path, region: Path, scale: Scale, outputs: Sequence[Path]
 ) -> None:
-    """Plot models, fitted line and confidence region on one scale."""
+    """Save a plot of the models, the fitted line and its confidence region on one scale."""
     lines = tables.FITS.read(fits).to_pandas().set_index("scale", drop=False)
     models = tables.RESULTS.read(results).to_pandas()
     regions = tables.REGION.read(region).to_pandas()
@@ -77,7 +79,7 @@ def write_changes(
     *, results: Sequence[Path], selection_frequencies: Mapping[str, Path],
     range_without: Sequence[str], outputs: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the average change and the agreement of ranks for every pair of a study."""
+    """Write the average change in accuracy and the rank correlations of every pair of a study."""
     frequencies = {
         name: float(read_parquet(path)["frequency"].to_numpy().mean())
         for name, path in selection_frequencies.items()
@@ -128,13 +130,13 @@ class Replication(Analysis):
         self.result = self.table(stem, _CAPTIONS["results"], {**labels, "what": "results"})
         self.fits = self.table(f"{stem}.fits", _CAPTIONS["fits"], {**labels, "what": "fits"})
         self.region = Artifact(f"{study.folder}/replication/{stem}.region", (".parquet",))
-        of_figure, axes = "{pair}/replication/top{top}-{scale}", {**labels, "what": "{scale} axes"}
-        self.plot = self.figure(of_figure, _CAPTIONS["plot"], axes)
-        of_all = {"pair": "all", "top": "all", "what": "average changes"}
-        self.changes = self.table("changes", _CAPTIONS["changes"], of_all)
+        axes = {**labels, "what": "{scale} axes"}
+        self.plot = self.figure("{pair}/replication/top{top}-{scale}", _CAPTIONS["plot"], axes)
+        all_pairs = {"pair": "all", "top": "all", "what": "average changes"}
+        self.changes = self.table("changes", _CAPTIONS["changes"], all_pairs)
 
     def check(self) -> None:
-        """Check that as many top classes are kept as are counted."""
+        """Refuse top-k accuracies of a k above the number of top classes that inference keeps."""
         most, kept = max(self.settings.top), self.study.inference.n_top_classes
         has_images = any(self.study.datasets[name].has_images for name in self.study.paired)
         if has_images and most > kept:
@@ -146,7 +148,7 @@ class Replication(Analysis):
 
     @property
     def fitted_scales(self) -> list[str]:
-        """Scales of the fits that can be made; not those with too few models for a line."""
+        """Names of the scales on which enough models are left to fit a line."""
         return [
             scale.value
             for scale in self.settings.scales
@@ -155,7 +157,7 @@ class Replication(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """Tables of all pairs, and fits and figures where there are enough models."""
+        """Paths of the tables of all pairs, and of fits and figures if there are enough models."""
         artifacts = [self.result, *([self.fits, self.region] if self.fitted_scales else [])]
         return [
             *(file for artifact in artifacts for file in artifact.expand(**self.wildcards)),
@@ -165,7 +167,7 @@ class Replication(Analysis):
 
     @property
     def report_section(self) -> Section:
-        """Accuracies of all pairs and models, besides tables and figures."""
+        """Its section of the report, with the accuracies and fits of all pairs as data."""
         if not self.study.pairs:
             return self.section()
         shown = {"results": self.result, "fits": self.fits, "regions": self.region}
@@ -185,12 +187,12 @@ class Replication(Analysis):
 
     @property
     def _top_k_suffixes(self) -> list[str]:
-        """Endings of the files of top classes, if more than one counts."""
+        """Suffixes of the files of top classes; none if only top-1 accuracies are counted."""
         return [OUTPUT_SUFFIXES["top"]] if max(self.settings.top) > 1 else []
 
     @property
     def counted_suffixes(self) -> list[str]:
-        """Suffixes of the results that correct predictions are counted in."""
+        """Suffixes of the prediction files in which correct predictions are counted."""
         return [".parquet", *self._top_k_suffixes]
 
     def count_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
@@ -206,7 +208,7 @@ class Replication(Analysis):
         }
 
     def sets_of_same_images(self, pair: str) -> tuple[str, ...]:
-        """Return both sets of a pair that shows the same images, if these are known one by one."""
+        """Return both sets of a paired pair if correctness is known per image; otherwise ()."""
         names = tuple(self.study.pairs[pair].datasets.values())
         has_correctness = (self.study.datasets[d].kind_class.has_correctness for d in names)
         return names if self.study.pairs[pair].paired and all(has_correctness) else ()
@@ -231,19 +233,19 @@ class Replication(Analysis):
         }
 
     def figure_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the calls that draw the figures of a pair."""
+        """Return the calls of `draw_fit` that draw all figures of a pair."""
         shown = {"results": self.result, "fits": self.fits, "region": self.region}
         calls = []
         for top, scale in product(self.settings.top, self.fitted_scales):
-            of: dict[str, Any] = {"pair": wildcards.pair, "top": top}
-            files = {name: artifact.file(".parquet", **of) for name, artifact in shown.items()}
-            outputs = self.plot.expand(**of, scale=scale)
+            fitted: dict[str, Any] = {"pair": wildcards.pair, "top": top}
+            files = {name: artifact.file(".parquet", **fitted) for name, artifact in shown.items()}
+            outputs = self.plot.expand(**fitted, scale=scale)
             calls.append(call(draw_fit, **files, scale=scale, outputs=outputs))
         return {"calls": calls}
 
     @property
     def selection_frequencies(self) -> dict[str, str]:
-        """Files of the selection frequencies of sampled sets in pairs, by dataset."""
+        """Files with images' selection frequencies, by dataset, of sets in pairs sampled here."""
         built = self.study.built_datasets
         files = {d: built[d].selection_frequencies for d in built if d in self.study.paired}
         return {dataset: file for dataset, file in files.items() if file}

@@ -18,6 +18,7 @@ from matcheval.statistics.lines import Scale, from_scale, to_scale
 _MARGIN = 0.04  # around points and intervals, as a fraction of their range on the scale
 _MAX_NAMED = 6  # models, in the note
 _MAX_TICKS = 8
+_HOLLOW = {"markerfacecolor": "white", "markeredgewidth": 0.5}
 # Possible ticks of probit axes, in percent; `_probit_ticks` selects among them.
 _PROBIT_TICKS = (
     0.1, 0.5, 1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 75, 80, 85, 90, 92, 94, 95, 96, 97, 98, 99,
@@ -52,13 +53,13 @@ def plot_replication(
         name = f"{fit['scale']} fit, slope {fit['slope']:.2f}"
         axes.plot(100 * line[x], 100 * line["fit"], label=name, zorder=4, **look)
         draw_models(axes, drawn, x, y, drawn["model"].isin(excluded).to_numpy())
-        _label(axes, results)
+        _label_axes(axes, results)
         style.legend_above(axes, ncols=2)
     return figure
 
 
 def set_scale(axes: "style.Axes", table: pd.DataFrame, x: str, y: str, scale: Scale) -> None:
-    """Give both axes a scale, the same limits and ticks, and draw the line of equal accuracies."""
+    """Set both axes to a scale with the same limits and ticks, and draw the diagonal."""
     if scale is Scale.PROBIT:
         _set_probit(axes)
     low, high = limits(table, x, y, scale)
@@ -67,7 +68,7 @@ def set_scale(axes: "style.Axes", table: pd.DataFrame, x: str, y: str, scale: Sc
 
 
 def limits(table: pd.DataFrame, x: str, y: str, scale: Scale) -> tuple[float, float]:
-    """Compute limits for both axes, in percent: the range of points and intervals and a margin."""
+    """Compute common limits of both axes, in percent: the range of points, bars and a margin."""
     columns = [f"{name}{end}" for name in (x, y) for end in ("", "_low", "_high")]
     shown = to_scale(table[[c for c in columns if c in table]].to_numpy(dtype=np.float64), scale)
     shown = shown[np.isfinite(shown)]
@@ -80,26 +81,26 @@ def limits(table: pd.DataFrame, x: str, y: str, scale: Scale) -> tuple[float, fl
 def _set_probit(axes: "style.Axes") -> None:
     """Set both axes to the probit scale; the data remain in percent."""
 
-    def forward(percent: Any) -> Any:
+    def to_probit(percent: Any) -> Any:
         accuracy = np.clip(np.asarray(percent, np.float64) / 100, 1e-12, 1 - 1e-12)
         return to_scale(accuracy, Scale.PROBIT)
 
-    def inverse(value: Any) -> Any:
+    def to_percent(value: Any) -> Any:
         return 100 * from_scale(value, Scale.PROBIT)
 
     for set_scale_of in (axes.set_xscale, axes.set_yscale):
-        set_scale_of("function", functions=(forward, inverse))
+        set_scale_of("function", functions=(to_probit, to_percent))
 
 
 def draw_models(
     axes: "style.Axes", table: pd.DataFrame, x: str, y: str, is_hollow: Any,
-    hollow: str = "not in the fit",
+    hollow_label: str = "not in the fit",
 ) -> None:  # fmt: skip
-    """Plot points with intervals; some points are hollow, such as those of models not fitted."""
+    """Plot a point with intervals per model, hollow where `is_hollow`, with labels for a legend."""
     size = point_options(len(table))
-    for side, label in ((False, "models"), (True, hollow)):
-        look: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 0.5} if side else {}
-        if (chosen := table[is_hollow == side]).size:
+    for hollow, label in ((False, "models"), (True, hollow_label)):
+        look: dict[str, Any] = _HOLLOW if hollow else {}
+        if (chosen := table[is_hollow == hollow]).size:
             scatter(axes, chosen, x, y, style.MODELS, **size | look, label=label)
 
 
@@ -129,7 +130,7 @@ def _probit_ticks(low: float, high: float) -> list[float]:
     return ticks
 
 
-def _label(axes: "style.Axes", results: pd.DataFrame) -> None:
+def _label_axes(axes: "style.Axes", results: pd.DataFrame) -> None:
     first = results.iloc[0]
     top = "Accuracy" if first["top"] == 1 else f"Top-{first['top']} accuracy"
     for origin, set_label in (("original", axes.set_xlabel), ("replication", axes.set_ylabel)):
@@ -141,7 +142,7 @@ def _label(axes: "style.Axes", results: pd.DataFrame) -> None:
 
 
 def _note(results: pd.DataFrame, fit: pd.Series, n_hidden: int) -> str:
-    """Name the models that were not fitted or are not shown, and explain the error bars."""
+    """Return the note that names the models not fitted or not shown, and explains the bars."""
     parts = [f"Fitted: {fit['n_models']} models"]
     if left_out := fit["left_out"].split():
         parts[0] += f", without {listed(left_out, _MAX_NAMED)}"

@@ -22,7 +22,7 @@ from matcheval.statistics.lines import Scale
 
 
 class Extremes(StrEnum):
-    """What happens to models with accuracy 0 or 1, which is infinite on the probit scale."""
+    """How to treat models with an accuracy of 0 or 1, which is infinite on the probit scale."""
 
     LEAVE_OUT = "leave_out"
     CLIP = "clip"
@@ -36,7 +36,7 @@ class ModelsByScale(Settings):
 
 
 def _for_both_scales(models: Any) -> Any:
-    """Take a list of models for the models of both scales."""
+    """Turn a list of models into the same list for each scale; return all else as it is."""
     return {"linear": models, "probit": models} if isinstance(models, list | tuple) else models
 
 
@@ -71,7 +71,7 @@ class ReplicationSettings(Settings):
 
     @field_validator("fit_range")
     @classmethod
-    def _is_ascending(cls, bounds: tuple[float, float]) -> tuple[float, float]:
+    def _check_order(cls, bounds: tuple[float, float]) -> tuple[float, float]:
         low, high = bounds
         if low >= high:
             raise ValueError(f"{low:g} is not below {high:g}. Give the lowest accuracy first")
@@ -88,7 +88,7 @@ _MARGIN = 0.05  # by which the region exceeds the range of the fitted models, as
 
 @dataclass(frozen=True)
 class Fit:
-    """A fit on one scale, as rows of tables."""
+    """A fit on one scale: its row of the table of fits, and its confidence region."""
 
     row: dict[str, Any]
     region: pd.DataFrame
@@ -101,7 +101,7 @@ def fit_replication(
     families: Mapping[str, str] | None = None,
 ) -> Fit:
     """Fit a line to the accuracies of all models on a pair, and bootstrap it over models."""
-    frame, left_out, extreme = _select(results, scale, settings)
+    frame, left_out, extreme = _select_fitted(results, scale, settings)
     x, y = (lines.to_scale(frame[f"accuracy_{o}"].to_numpy(np.float64), scale) for o in ORIGINS)
     try:
         line = lines.fit_line(x, y)
@@ -113,32 +113,32 @@ def fit_replication(
             remedy="Change these settings; for tables without fits, set replication.scales to []",
         ) from error
     resampled = lines.bootstrap_lines(x, y, settings.resamples, settings.seed)
-    of_models = [(families or {}).get(name, "") for name in frame["model"]]
-    n_families = len(set(of_models)) if all(of_models) else 0  # 0 if not all are known
+    family = [(families or {}).get(name, "") for name in frame["model"]]
+    n_families = len(set(family)) if all(family) else 0  # 0 if not all are known
     over_families = None
     if n_families > 1:
-        over_families = lines.bootstrap_families(x, y, of_models, settings.resamples, settings.seed)
+        over_families = lines.bootstrap_families(x, y, family, settings.resamples, settings.seed)
     first = results.iloc[0]
     confidence = float(first["confidence"])
     row = {
         **first[["pair", "top", "original", "replication"]], "scale": scale.value,
         "slope": line.slope, "offset": line.offset, "r_squared": line.r_squared,
         "residual_sd": line.residual_sd, "slopes_at_most_1": float((resampled.slope <= 1).mean()),
-        **_bounds("", resampled, confidence), "n_families": n_families,
-        **_bounds("family_", over_families, confidence), "n_models": len(x),
+        **_line_bounds("", resampled, confidence), "n_families": n_families,
+        **_line_bounds("family_", over_families, confidence), "n_models": len(x),
         "left_out": " ".join(left_out), "extreme": " ".join(extreme),
         "extremes": settings.extremes.value, "confidence": confidence,
         "resamples": settings.resamples, "n_degenerate": resampled.n_degenerate,
         "seed": settings.seed,
     }  # fmt: skip
-    region = _region(x, line, resampled, scale, confidence)
+    region = _tabulate_region(x, line, resampled, scale, confidence)
     return Fit({name: row[name] for name in FITS.names}, region)
 
 
-def _select(
+def _select_fitted(
     results: pd.DataFrame, scale: Scale, settings: ReplicationSettings
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
-    """Return the rows to fit, and the models left out and those with an accuracy of 0 or 1."""
+    """Return the rows to fit, the names left out by settings, and those with accuracy 0 or 1."""
     # Resamples draw positions. Sorted by name, they do not depend on the order of the rows.
     results = results.sort_values("model")
     left_out = results["model"].isin(settings.left_out(scale))
@@ -150,28 +150,28 @@ def _select(
     if settings.extremes is not Extremes.CLIP:
         frame = frame[~is_infinite]
     elif extreme:
-        frame = frame.assign(**{f"accuracy_{o}": _clipped(frame, o) for o in ORIGINS})
+        frame = frame.assign(**{f"accuracy_{o}": _clip_extremes(frame, o) for o in ORIGINS})
     return frame, results.loc[left_out, "model"].tolist(), extreme
 
 
-def _clipped(frame: pd.DataFrame, origin: str) -> FloatArray:
-    """Return the accuracies on a set, with 0 and 1 replaced by clipped accuracies."""
+def _clip_extremes(frame: pd.DataFrame, origin: str) -> FloatArray:
+    """Return the accuracies on a set, 0 and 1 replaced by (correct + ½) / (n + 1)."""
     accuracy = frame[f"accuracy_{origin}"].to_numpy(np.float64)
-    here = np.isin(accuracy, (0.0, 1.0))
+    is_extreme = np.isin(accuracy, (0.0, 1.0))
     n, correct = (frame[f"{name}_{origin}"].to_numpy(np.int64) for name in ("n", "n_correct"))
-    if (n[here] == 0).any():
+    if (n[is_extreme] == 0).any():
         raise InputError(
-            f"the accuracy of {frame['model'].to_numpy()[here & (n == 0)][0]} cannot be clipped: "
-            "the number of datapoints is unknown", field="replication.extremes",
+            f"the accuracy of {frame['model'].to_numpy()[is_extreme & (n == 0)][0]} cannot be "
+            "clipped: the number of datapoints is unknown", field="replication.extremes",
             remedy="Give 'n' with the accuracies, or set it to leave_out",
         )  # fmt: skip
-    return np.where(here, lines.clipped_accuracy(correct, n), accuracy)
+    return np.where(is_extreme, lines.clipped_accuracy(correct, n), accuracy)
 
 
-def _bounds(
+def _line_bounds(
     prefix: str, resampled: lines.BootstrapLines | None, confidence: float
 ) -> dict[str, float]:
-    """Intervals of slope and offset; NaN without resamples."""
+    """Return the bounds of slope and offset by column name; NaN without resamples."""
     bounds: dict[str, float] = {}
     for name in ("slope", "offset"):
         low = high = np.nan
@@ -181,9 +181,10 @@ def _bounds(
     return bounds
 
 
-def _region(
+def _tabulate_region(
     x: FloatArray, line: lines.Line, resampled: lines.BootstrapLines, scale: Scale, level: float
 ) -> pd.DataFrame:
+    """Return the line with its confidence region on a grid of accuracies, as rows of `REGION`."""
     reach = _MARGIN * np.ptp(x)
     low, high = x.min() - reach, x.max() + reach
     if scale is Scale.LINEAR:  # accuracies lie within 0 and 100 %

@@ -12,14 +12,14 @@ from matcheval.statistics.lines import Scale
 
 
 def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sections.Content:
-    """Read the tables of a study, and make its section."""
+    """Return headlines, charts and notes of the report's section, from a study's tables."""
     results = [RESULTS.read(path).to_pandas() for path in data["results"]]
     fits = [FITS.read(path).to_pandas() for path in data["fits"]]
     regions = [REGION.read(path).to_pandas() for path in data["regions"]]
     charts = []
     for i, table in enumerate(results):
         if len(table) > 1:
-            lines = _lines(fits[i], regions[i]) if fits else []
+            lines = _fitted_lines(fits[i], regions[i]) if fits else []
             charts.append((_title(table), _chart(table, lines)))
     return sections.Content(
         headlines=tuple(map(_headline, results)) if values["is_headline"] else (),
@@ -29,11 +29,13 @@ def content(data: Mapping[str, Sequence[str]], values: Mapping[str, Any]) -> sec
 
 
 def _title(results: pd.DataFrame) -> str:
+    """Return the name of the pair, with k for top-k accuracies other than top-1."""
     top = results["top"].iloc[0]
     return f"{results['pair'].iloc[0]}{f', top {top}' if top > 1 else ''}"
 
 
 def _headline(results: pd.DataFrame) -> sections.Headline:
+    """State the mean gap, its range, and how many gaps exceed twice their standard error."""
     gaps = 100 * results["gap"]
     n, first = len(results), results.iloc[0]
     certain = int((results["z"].abs() > 2).sum())
@@ -50,8 +52,8 @@ def _headline(results: pd.DataFrame) -> sections.Headline:
     )
 
 
-def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[sections.Line]:
-    """Return the fitted lines of accuracy against accuracy, in percent."""
+def _fitted_lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[sections.Line]:
+    """Return the line of the linear fit, or of the only fit, in percent."""
     lines = []
     for _, fit in fits.iterrows():
         region = regions[regions["scale"] == fit["scale"]]
@@ -63,12 +65,13 @@ def _lines(fits: pd.DataFrame, regions: pd.DataFrame) -> list[sections.Line]:
 
 
 def _chart(results: pd.DataFrame, lines: Sequence[sections.Line]) -> sections.Chart:
+    """Chart accuracies on the replication by those on the original, a point per model."""
     rows = [row for _, row in results.iterrows()]
     points = [
         sections.Point(
             100 * row["accuracy_original"], 100 * row["accuracy_replication"], row["model"],
-            f"{row['original']}: {_accuracy(row, 'original')}\n"
-            f"{row['replication']}: {_accuracy(row, 'replication')}\n"
+            f"{row['original']}: {_format_accuracy(row, 'original')}\n"
+            f"{row['replication']}: {_format_accuracy(row, 'replication')}\n"
             f"gap: {100 * row['gap']:.2f} points",
             x_bounds=sections.bounds_in_percent(row, "accuracy_original"),
             y_bounds=sections.bounds_in_percent(row, "accuracy_replication"),
@@ -86,14 +89,14 @@ def _chart(results: pd.DataFrame, lines: Sequence[sections.Line]) -> sections.Ch
     )  # fmt: skip
 
 
-def _accuracy(row: pd.Series, origin: str) -> str:
+def _format_accuracy(row: pd.Series, origin: str) -> str:
     low, high = sections.bounds_in_percent(row, f"accuracy_{origin}")
     interval = "" if pd.isna(low) else f" [{low:.2f}, {high:.2f}]"
     return f"{100 * row[f'accuracy_{origin}']:.2f} %{interval}"
 
 
 def _notes(fits: pd.DataFrame) -> list[str]:
-    """Name the models that are not in a fit."""
+    """Say which models were left out of a fit or clipped, and why."""
     notes = []
     for _, fit in fits.iterrows():
         where = f"{fit['pair']}, {fit['scale']} fit"

@@ -20,8 +20,8 @@ from matcheval.statistics.intervals import FloatArray
 from matcheval.statistics.lines import FEW_FAMILIES, ordinal_ranks, rank_correlations
 
 
-def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
-    """Format bounds, rounded outward; a dash stands for unknown bounds."""
+def _format_bounds(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -> list[str]:
+    """Format the columns `<name>_low` and `_high` as intervals, rounded outward; NaN as a dash."""
     bounds = factor * table[[f"{name}_low", f"{name}_high"]].to_numpy(dtype=float)
     return [
         "–" if math.isnan(low) else f"[{', '.join(outward(low, high, digits))}]"
@@ -29,8 +29,9 @@ def _outward(table: pd.DataFrame, name: str, factor: int = 1, digits: int = 2) -
     ]
 
 
-def _with_ranges(results: pd.DataFrame) -> pd.DataFrame:
-    ranges = {part: _outward(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
+def _format_gap_parts(results: pd.DataFrame) -> pd.DataFrame:
+    """Add the text columns `random_gap` and `rest_gap`: the intervals of both parts of the gap."""
+    ranges = {part: _format_bounds(results, part, 100, 1) for part in ("random_gap", "rest_gap")}
     return results.assign(**ranges)
 
 
@@ -53,7 +54,7 @@ RESULTS = TableSchema(
     Column("replication_rank", pa.int32(), "1", "rank on the replication, ties by name"),
     Column("delta_rank", pa.int32(), "1", "original minus replication rank; < 0: worse"),
     CONFIDENCE_LEVEL,
-    summary=_with_ranges,
+    summary=_format_gap_parts,
     shown={
         "Original rank": "{original_rank:d}", "Model": "{model}",
         "Original accuracy (%) [{level} CI]": with_interval("accuracy_original"),
@@ -67,7 +68,7 @@ RESULTS = TableSchema(
 _OFFSET_UNIT = "percentage points (linear), standard deviations (probit)"
 
 
-def _bounds(name: str, unit: str) -> tuple[Column, ...]:
+def _bound_columns(name: str, unit: str) -> tuple[Column, ...]:
     of = "families; NaN below two" if name.startswith("family") else "models"
     return (
         Column(f"{name}_low", pa.float64(), unit, f"lower bound, bootstrap over {of}"),
@@ -78,16 +79,17 @@ def _bounds(name: str, unit: str) -> tuple[Column, ...]:
 _TREATMENTS = {"leave_out": "left out", "clip": "clipped"}
 
 
-def _for_readers(fits: pd.DataFrame) -> pd.DataFrame:
-    """Format bounds, and what is fitted."""
+def _format_fits(fits: pd.DataFrame) -> pd.DataFrame:
+    """Add text columns: intervals, families, models left out and models at 0 or 1."""
     extremes = fits["extreme"] + " (" + fits["extremes"].map(_TREATMENTS) + ")"
     families = [
         f"{slopes} ({n} families{', few' * (n < FEW_FAMILIES)})" if n > 1 else "–"
-        for slopes, n in zip(_outward(fits, "family_slope"), fits["n_families"], strict=True)
+        for slopes, n in zip(_format_bounds(fits, "family_slope"), fits["n_families"], strict=True)
     ]
     return fits.assign(
-        slope_in=_outward(fits, "slope"), offset_in=_outward(fits, "offset"), families=families,
-        slopes=100 * fits["slopes_at_most_1"], left_out=fits["left_out"].replace("", "–"),
+        slope_in=_format_bounds(fits, "slope"), offset_in=_format_bounds(fits, "offset"),
+        families=families, slopes=100 * fits["slopes_at_most_1"],
+        left_out=fits["left_out"].replace("", "–"),
         extremes=extremes.where(fits["extreme"] != "", "–"),
     )  # fmt: skip
 
@@ -97,14 +99,14 @@ FITS = TableSchema(
     *PAIR,
     text("scale", "linear: percent; probit: inverse normal of the accuracy"),
     Column("slope", pa.float64(), "1", "least squares slope"),
-    *_bounds("slope", "1"),
+    *_bound_columns("slope", "1"),
     Column("offset", pa.float64(), _OFFSET_UNIT, "least squares offset"),
-    *_bounds("offset", _OFFSET_UNIT),
+    *_bound_columns("offset", _OFFSET_UNIT),
     Column("r_squared", pa.float64(), "1", "coefficient of determination, on the scale"),
     Column("residual_sd", pa.float64(), _OFFSET_UNIT, "of the models about the line"),
     Column("n_families", pa.int32(), "families", "of the models fitted; 0 if not all have one"),
-    *_bounds("family_slope", "1"),
-    *_bounds("family_offset", _OFFSET_UNIT),
+    *_bound_columns("family_slope", "1"),
+    *_bound_columns("family_offset", _OFFSET_UNIT),
     fraction("slopes_at_most_1", "share of the bootstrap slopes that are 1 or less"),
     Column("n_models", pa.int32(), "models", "models fitted"),
     text("left_out", "models left out by name, separated by spaces"),
@@ -114,7 +116,7 @@ FITS = TableSchema(
     Column("resamples", pa.int32(), "1", "bootstrap resamples of the models"),
     Column("n_degenerate", pa.int32(), "1", "of these, left out: no line determined"),
     Column("seed", pa.int64(), "1", "seed of the bootstrap"),
-    summary=_for_readers,
+    summary=_format_fits,
     shown={
         "Fit": "{scale}", "Slope [{level} CI]": "{slope:z.2f} {slope_in}",
         "Offset [{level} CI]": "{offset:z.2f} {offset_in}", "R²": "{r_squared:.3f}",
@@ -134,8 +136,8 @@ REGION = TableSchema(
 )
 
 
-def _signed(changes: pd.DataFrame) -> pd.DataFrame:
-    """Format changes and coefficients with their signs."""
+def _format_changes(changes: pd.DataFrame) -> pd.DataFrame:
+    """Replace changes, z and rank correlations by signed texts."""
     texts = {name: [signed(x, 3) for x in changes[name]] for name in ("spearman", "kendall")}
     texts["least_z"] = [signed(z, 2) for z in changes["least_z"]]
     texts["change"] = [signed(100 * change, 1, plus=True) for change in changes["change"]]
@@ -157,7 +159,7 @@ CHANGES = TableSchema(
     Column("n_significant", pa.int32(), "models", "with a significant gap (Bonferroni)"),
     Column("spearman", pa.float64(), "1", "rank correlation; NaN if undefined"),
     Column("kendall", pa.float64(), "1", "Kendall's tau-b; NaN if undefined"),
-    summary=_signed,
+    summary=_format_changes,
     shown={
         "Pair": "{pair}", "Top": "{top:d}", "Models": "{n_models:d}",
         "Mean original accuracy (%)": "{accuracy_original:.1%}",
@@ -175,17 +177,20 @@ _CONSTANT = ("pair", "top", "original", "replication")
 def top_accuracies(
     table: pa.Table, top: int, models: Iterable[str], dataset: str, *, field: str, remedy: str
 ) -> pd.DataFrame:
-    """Return the accuracies of models at one k of top-k, in their order; all must have one."""
+    """Return the rows of the models' top-k accuracies, in order; an error if any has none."""
     frame: pd.DataFrame = table.to_pandas()
-    of_top, models = frame[frame["top"] == top].set_index("model"), list(models)
-    if absent := [model for model in models if model not in of_top.index]:
+    top_rows, models = frame[frame["top"] == top].set_index("model"), list(models)
+    if absent := [model for model in models if model not in top_rows.index]:
         problem = f"no top-{top} accuracy of {counted(len(absent), 'model')} ({listed(absent, 3)})"
         raise InputError(problem, file=dataset, field=field, remedy=remedy)
-    return of_top.loc[models]
+    return top_rows.loc[models]
 
 
 def accuracy_intervals(frame: pd.DataFrame, part: str, confidence: float) -> dict[str, Any]:
-    """Return the columns that `tables.accuracy` declares for a part, from counts and accuracies."""
+    """Return the columns of a part: counts, accuracies and their Clopper-Pearson bounds.
+
+    They are those that `tables.accuracy` declares.
+    """
     bounds = intervals.clopper_pearson(frame["n_correct"], frame["n"], confidence)
     end = f"_{part}" if part else ""
     return {
@@ -200,7 +205,7 @@ def tabulate_replication(
     original: pa.Table, replication: pa.Table, pair: Pair, top: int = 1, confidence: float = 0.95,
     images: Sequence[Correctness] = (),
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate the accuracies of all models on both sets of a pair."""
+    """Tabulate accuracies, gaps and ranks of all models on both sets of a pair."""
     models, others = (list(dict.fromkeys(t["model"].to_pylist())) for t in (original, replication))
     if alone := set(models) ^ set(others):
         raise InputError(
@@ -223,17 +228,19 @@ def tabulate_replication(
         # Bounds on the random part of each gap, and on the rest of it.
         random = columns[f"accuracy_replication_{end}"] - columns["accuracy_replication"]
         columns |= {f"random_gap_{end}": random, f"rest_gap_{other}": columns["gap"] - random}
-    columns |= _errors(columns, pair, images)
+    columns |= _gap_errors(columns, pair, images)
     columns["delta_rank"] = columns["original_rank"] - columns["replication_rank"]
     table = pd.DataFrame(columns)[RESULTS.names]
     return table.sort_values("original_rank", ignore_index=True)
 
 
-def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) -> dict[str, Any]:
-    """Compute z of the gaps and their intervals, paired where the images are the same."""
+def _gap_errors(
+    columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]
+) -> dict[str, Any]:
+    """Return z values and intervals of the gaps by column name; paired if `images` are given."""
     gap: FloatArray = columns["gap"]
     if images:
-        error = _paired_errors(columns, pair, *images)
+        error = _paired_gap_errors(columns, pair, *images)
     else:
         counts = (columns[f"{name}_{o}"] for o in ORIGINS for name in ("n_correct", "n"))
         error = intervals.difference_error(*counts)
@@ -242,10 +249,10 @@ def _errors(columns: dict[str, Any], pair: Pair, images: Sequence[Correctness]) 
     return {"z": z, "gap_low": gap - reach, "gap_high": gap + reach, "is_paired": bool(images)}
 
 
-def _paired_errors(
+def _paired_gap_errors(
     columns: dict[str, Any], pair: Pair, first: Correctness, second: Correctness
 ) -> FloatArray:
-    """Compute the standard errors of gaps on the same images; NaN but for top-1."""
+    """Compute the standard errors of gaps on the same images; NaN except for top-1."""
     same = np.array_equal(first.index, second.index) and np.array_equal(first.labels, second.labels)
     if not same:
         raise InputError(
@@ -265,7 +272,7 @@ def summarize_changes(
     range_without: Sequence[str] = (),
     selection_frequencies: Mapping[str, float] | None = None,
 ) -> pd.DataFrame:
-    """Summarise replication tables by their average changes, one row per table."""
+    """Summarise replication tables by their average changes in accuracy, a row per table."""
     changes = pd.DataFrame([average_change(table, range_without) for table in tables])
     frequencies = changes["replication"].map(selection_frequencies or {})
     changes["selection_frequency"] = frequencies.astype(np.float64)
@@ -275,7 +282,7 @@ def summarize_changes(
 
 
 def average_change(results: pd.DataFrame, range_without: Sequence[str] = ()) -> dict[str, Any]:
-    """Average the changes in accuracy of one replication table over its models."""
+    """Return the row of one replication table: mean accuracies, mean change, correlations."""
     original, new = (results[f"accuracy_{o}"].to_numpy(np.float64) for o in ORIGINS)
     spearman, kendall = rank_correlations(original, new)
     left_out = results["model"].isin(range_without)

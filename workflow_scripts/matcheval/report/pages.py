@@ -42,23 +42,23 @@ class HtmlTable:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows, also of those that are not shown."""
         return len(self.columns[0].cells) if self.columns else 0
 
     @property
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Cells of the rows that are shown."""
+        """The cells of each row that is shown."""
         shown = [column.cells[:LONGEST] for column in self.columns]
         return zip(*shown, strict=True)
 
     @property
     def n_hidden(self) -> int:
-        """Rows that are not shown because there are too many."""
+        """Number of rows that are not shown because there are too many."""
         return max(0, self.n_rows - LONGEST)
 
 
 def read_markdown(text: str, file: str) -> list[HtmlTable]:
-    """Read the tables that `text_tables.markdown` wrote, and the paragraphs around them."""
+    """Read a Markdown page that the workflow wrote: its tables, with the paragraphs below each."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("<!--")]
     headings = [
         i
@@ -66,10 +66,11 @@ def read_markdown(text: str, file: str) -> list[HtmlTable]:
         if line.startswith("**") and line.endswith("**") and following.startswith("|")
     ]
     pieces = itertools.pairwise(dict.fromkeys([0, *headings, len(lines)]))
-    return [_read_piece(lines[start:end], start in headings, file) for start, end in pieces]
+    return [_read_table(lines[start:end], start in headings, file) for start, end in pieces]
 
 
-def _read_piece(lines: Sequence[str], has_heading: bool, file: str) -> HtmlTable:
+def _read_table(lines: Sequence[str], has_heading: bool, file: str) -> HtmlTable:
+    """Read a table from Markdown lines, with its heading and paragraphs; empty if there is none."""
     heading, others = (lines[0].strip("*"), lines[1:]) if has_heading else ("", lines)
     rows = [
         [cell.strip().replace(r"\|", "|") for cell in _CELLS.split(line)[1:-1]]
@@ -101,20 +102,20 @@ class ShownFigure:
 
     title: str
     caption: str
-    source: str
+    source: str  # a data URL; empty if the figure is not in the page
     path: str
 
 
 @dataclass
 class FigureSpace:
-    """What is left of the size of a page for its figures."""
+    """The room that is left on a page for figures, and the figures that it had no room for."""
 
     left: int = MOST_BYTES
     left_out: list[str] = field(default_factory=list)
 
     def embed(self, shown: ShownFile, caption: str) -> ShownFigure:
-        """Put a figure into the page, as long as there is room."""
-        source = _source(shown.paths)
+        """Return a figure with its data, or without and noted as left out if there is no room."""
+        source = _data_url(shown.paths)
         if not source or len(source) > self.left:
             self.left_out.append(shown.paths[0])
             source = ""
@@ -122,21 +123,21 @@ class FigureSpace:
         return ShownFigure(shown.title, caption, source, shown.paths[0])
 
 
-def _source(paths: tuple[str, ...]) -> str:
-    """Return a figure's data as an address; empty if there is a PDF file only."""
+def _data_url(paths: tuple[str, ...]) -> str:
+    """Return a figure as a data URL, of its SVG or PNG file; empty if there is only a PDF file."""
     by_suffix = {Path(path).suffix: path for path in paths}
     svg, png = by_suffix.get(".svg"), by_suffix.get(".png")
     if svg and (not png or Path(svg).stat().st_size <= LARGEST_SVG):
         kind, content = "svg+xml", read_result(svg)
     elif png:
-        kind, content = "png", _reduced(read_result(png))
+        kind, content = "png", _reduce_png(read_result(png))
     else:
         return ""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode()}"
 
 
-def _reduced(content: bytes) -> bytes:
-    """Reduce a figure for print to what a screen shows; the colours of a figure are few."""
+def _reduce_png(content: bytes) -> bytes:
+    """Halve the resolution of a PNG file, made for print, and reduce it to 64 colours."""
     from PIL import Image
 
     with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
@@ -147,7 +148,7 @@ def _reduced(content: bytes) -> bytes:
 
 
 def read_result(path: str | os.PathLike[str]) -> bytes:
-    """Read a file that the workflow wrote."""
+    """Read the bytes of a file that the workflow wrote; raise `InputError` if it is gone."""
     try:
         return Path(path).read_bytes()
     except FileNotFoundError as error:
@@ -161,7 +162,7 @@ _PATTERNS = ("*/report.html", "*/*/report.html", "report/*.html", "report/*.css"
 
 @dataclass(frozen=True)
 class Provenance:
-    """What a reader needs to make the results again."""
+    """What a reader needs to make the results again: versions, settings and tables of inputs."""
 
     versions: Mapping[str, str]
     settings: str
@@ -171,14 +172,14 @@ class Provenance:
 def render_report(
     title: str, sections: Sequence[Section], provenance: Provenance, notes: Sequence[str] = ()
 ) -> str:
-    """Render a report."""
+    """Render a report as an HTML page: headlines, notes, sections and where they come from."""
     space = FigureSpace()
-    contents = list(map(_content, sections))
+    contents = list(map(_section_content, sections))
     rendered = [
-        {"section": section, "content": content, "html": _render(section, content, space)}
+        {"section": section, "content": content, "html": _render_section(section, content, space)}
         for section, content in zip(sections, contents, strict=True)
     ]
-    template = _environment().get_template("report/page.html")
+    template = _template_environment().get_template("report/page.html")
     return template.render(
         title=title, sections=rendered, left_out=space.left_out, provenance=provenance,
         colors=PAGE_COLORS,
@@ -187,45 +188,48 @@ def render_report(
 
 
 def template_digest() -> str:
-    """Return a digest of all templates, for rules that have to follow their edits."""
+    """Return a digest of all templates, so that rules notice when one is edited."""
     files = sorted({file for pattern in _PATTERNS for file in _LIBRARY.glob(pattern)})
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
 
-def _content(section: Section) -> Content:
+def _section_content(section: Section) -> Content:
+    """Return what the `report` module of a section's package makes of its data, if it has any."""
     if not section.data:
         return Content()
     return import_module(f"{section.package}.report").content(section.data, section.values)
 
 
-def _render(section: Section, content: Content, space: FigureSpace) -> str:
-    tables = [table for shown in section.shown if shown.is_table for table in _tables(shown)]
-    figures = [space.embed(shown, _caption(shown)) for shown in section.shown if not shown.is_table]
+def _render_section(section: Section, content: Content, space: FigureSpace) -> str:
+    """Render a section by its package's template `report.html` or, without one, the common one."""
+    tables = [table for shown in section.shown if shown.is_table for table in _read_tables(shown)]
+    drawn = [shown for shown in section.shown if not shown.is_table]
+    figures = [space.embed(shown, _fill_caption(shown)) for shown in drawn]
     own = "/".join(section.package.split(".")[1:]) + "/report.html"
     name = own if (_LIBRARY / own).is_file() else "report/section.html"
-    template = _environment().get_template(name)
+    template = _template_environment().get_template(name)
     return template.render(section=section, tables=tables, figures=figures, **content.variables)
 
 
-def _tables(shown: ShownFile) -> list[HtmlTable]:
-    """Read the tables of a file, with the title of the file; its caption follows the last."""
+def _read_tables(shown: ShownFile) -> list[HtmlTable]:
+    """Read the tables of a file, under the file's title; its caption is below the last."""
     path = shown.paths[0]
     tables = read_markdown(read_result(path).decode("utf-8"), path)
     *others, last = [
         replace(table, caption=": ".join(filter(None, (shown.title, table.caption))))
         for table in tables
     ]
-    return [*others, replace(last, paragraphs=(*last.paragraphs, _caption(shown)))]
+    return [*others, replace(last, paragraphs=(*last.paragraphs, _fill_caption(shown)))]
 
 
-def _caption(shown: ShownFile) -> str:
-    """Enter the wildcards into a caption."""
-    template = _environment().overlay(autoescape=False).from_string(shown.caption)
+def _fill_caption(shown: ShownFile) -> str:
+    """Return the caption of a file with the values of its wildcards, such as the pair's name."""
+    template = _template_environment().overlay(autoescape=False).from_string(shown.caption)
     return " ".join(template.render(snakemake={"wildcards": shown.wildcards}).split())
 
 
 @cache
-def _environment() -> "Environment":
+def _template_environment() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup, escape
 
@@ -235,11 +239,11 @@ def _environment() -> "Environment":
     )  # fmt: skip
 
     def raw(name: str) -> Any:
-        """Return a file of the library as it is."""
+        """Return the text of a file of the library, not to be escaped."""
         return Markup((_LIBRARY / name).read_text(encoding="utf-8"))
 
     def prose(text: str) -> Any:
-        """Set text in backticks as code, in double asterisks bold, and `5 %` on one line."""
+        """Convert text to HTML: backticks to code, double asterisks to bold, `5 %` on one line."""
         text = text.replace(" %", "\N{NO-BREAK SPACE}%")
         marked = _CODE.sub(r"<code>\1</code>", str(escape(text)))
         return Markup(_BOLD.sub(r"<strong>\1</strong>", marked))
@@ -251,46 +255,46 @@ def _environment() -> "Environment":
 
 PACKAGES = ("jinja2", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "scipy")
 _UNKNOWN = "–"
-_OF_MODEL = {
+_METADATA = {  # headings by key of the metadata of prediction files
     "weights_sha256": "SHA-256 of the weights", "transform": "Transform", "dtype": "Precision",
     "device": "Device", "torch": "torch",
 }  # fmt: skip
 
 
 def digests(files: Sequence[Path], caption: str) -> HtmlTable:
-    """List files with the SHA-256 of their bytes."""
+    """Make a table that lists files with the SHA-256 of their bytes."""
     sums = [hashlib.sha256(read_result(path)).hexdigest() for path in files]
-    return listed(caption, {"File": [str(path) for path in files], "SHA-256": sums})
+    return table_of_columns(caption, {"File": [str(path) for path in files], "SHA-256": sums})
 
 
-def listed(
+def table_of_columns(
     caption: str, columns: Mapping[str, Sequence[str]], numbers: Sequence[str] = ()
 ) -> HtmlTable:
-    """Build a table from its columns by heading; those in `numbers` are aligned right."""
+    """Make a table from its columns by heading; those in `numbers` are aligned right."""
     cells = columns.items()
     return HtmlTable(caption, tuple(TextColumn(h, list(c), h in numbers) for h, c in cells))
 
 
-def _models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
-    """List models with where they come from, and what their prediction files tell of them."""
-    of_files = []
+def _table_of_models(models: Mapping[str, Mapping[str, str]]) -> HtmlTable:
+    """Make a table of models: their sources, and what the metadata of their predictions say."""
+    stored_metadata = []
     for model in models.values():
         path = model["predictions"]
         stored = pq.read_schema(path).metadata if path.endswith(".parquet") else None
-        of_files.append(
+        stored_metadata.append(
             {key.decode(): v.decode(errors="replace") for key, v in (stored or {}).items()}
         )
     columns = {
-        head: [metadata.get(key, _UNKNOWN) for metadata in of_files]
-        for key, head in _OF_MODEL.items()
+        head: [metadata.get(key, _UNKNOWN) for metadata in stored_metadata]
+        for key, head in _METADATA.items()
     }
     filled = {head: cells for head, cells in columns.items() if set(cells) != {_UNKNOWN}}
     sources = [model["source"] for model in models.values()]
-    return listed("Models", {"Model": list(models), "From": sources, **filled})
+    return table_of_columns("Models", {"Model": list(models), "From": sources, **filled})
 
 
-def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
-    """List datasets; images may be deleted once all models have seen them."""
+def _table_of_datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
+    """Make a table of datasets: kind, options and, unless they were deleted, their images."""
     paths = [Path(dataset["description"]) for dataset in datasets.values()]
     described = [read_json(path) if path.is_file() else {} for path in paths]
     columns = {
@@ -300,7 +304,7 @@ def _datasets(datasets: Mapping[str, Mapping[str, str]]) -> HtmlTable:
         "Images": [f"{dataset['n']:,}" if dataset else _UNKNOWN for dataset in described],
         "SHA-256 of the images": [dataset.get("sha256", _UNKNOWN) for dataset in described],
     }
-    return listed("Datasets", columns, numbers=["Images"])
+    return table_of_columns("Datasets", columns, numbers=["Images"])
 
 
 def write_report(
@@ -314,10 +318,10 @@ def write_report(
     files: Sequence[Path],
     page: Path,
 ) -> None:
-    """Write the report of a study."""
+    """Write the report of a study as one HTML file."""
     sources = [path for path in files if path.suffix == ".parquet"]
     tables = digests(sources, "Tables that this page is made from")
-    described = [_models(models), _datasets(datasets), tables]
+    described = [_table_of_models(models), _table_of_datasets(datasets), tables]
     provenance = Provenance(software_versions(*PACKAGES), asked, described)
     text = render_report(f"Study {study}", sections, provenance, notes)
     with atomic_file(page) as partial:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShownFile:
-    """A table or figure on file."""
+    """The files of a table or figure that a section shows, with its title and caption."""
 
     paths: tuple[str, ...]
     title: str
@@ -28,7 +28,7 @@ class ShownFile:
 
     @property
     def is_table(self) -> bool:
-        """Whether it is a table for reading."""
+        """Whether it is a table, in Markdown; otherwise, it is a figure."""
         return self.paths[0].endswith(".md")
 
 
@@ -60,7 +60,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Headline:
-    """A result that the page begins with; `notes` say what looks wrong, or is to be known."""
+    """A result at the beginning of the page; `notes` say what looks wrong, or is to be known."""
 
     subject: str
     lines: tuple[Sentence, ...]
@@ -71,7 +71,7 @@ class Headline:
 
 @dataclass(frozen=True)
 class Content:
-    """What the module `report` of a package makes of a section's data.
+    """Headlines, template variables and notes that a module `report` makes of a section's data.
 
     `notes` say what was left out and why, and what looks wrong. A section with a `heading` is shown
     under it, and not in a drawer.
@@ -98,7 +98,7 @@ _INTERVALS = 6  # between ticks, at most
 
 @dataclass(frozen=True)
 class Point:
-    """A point, with an interval on each axis where there is one."""
+    """A point of a chart, with intervals along the axes; NaN where there is none."""
 
     x: float
     y: float
@@ -109,13 +109,13 @@ class Point:
 
 
 def bounds_in_percent(row: "Mapping[Any, Any] | pd.Series", name: str) -> tuple[float, float]:
-    """Return the bounds of a value's interval in percent."""
+    """Return the bounds of a value's interval, columns `_low` and `_high`, in percent."""
     return 100 * float(row[f"{name}_low"]), 100 * float(row[f"{name}_high"])
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one kind, with a look of `style.PAGE_COLORS`; undefined points are left out."""
+    """The points of one kind in a chart; `look` is a key of `style.PAGE_COLORS`."""
 
     label: str
     points: Sequence[Point]
@@ -123,7 +123,7 @@ class Series:
 
     @property
     def defined(self) -> list[Point]:
-        """Points whose values are both finite."""
+        """The points to draw: those whose values are both finite."""
         return [p for p in self.points if math.isfinite(p.x) and math.isfinite(p.y)]
 
 
@@ -139,7 +139,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Mark:
-    """A point in the coordinates of the drawing; bars are x1, y1, x2, y2."""
+    """A point as it is drawn, in coordinates of the drawing; error bars are x1, y1, x2, y2."""
 
     x: float
     y: float
@@ -168,13 +168,13 @@ class Chart:
 
     @property
     def narrow(self) -> "Chart | None":
-        """The same for a narrow screen, if it is not too large to be drawn twice."""
+        """The same chart for a narrow screen; None if it has too many points to be drawn twice."""
         n = sum(len(series.points) for series in self.series)
         return None if n > _MOST_POINTS else replace(self, is_narrow=True)
 
     @property
     def looks(self) -> list[str]:
-        """Names of symbol and colour of every series."""
+        """Key of symbol and colour, by series: its `look` or, without one, its number."""
         return [series.look or f"s{number}" for number, series in enumerate(self.series)]
 
     @property
@@ -194,7 +194,7 @@ class Chart:
 
     @cached_property
     def left(self) -> float:
-        """Where the x axis begins."""
+        """X coordinate at which the x axis begins."""
         if self.is_narrow and self.categories:
             return 8.0  # names are above their points
         longest = min(max(map(len, self.categories), default=0), _LONGEST)
@@ -202,22 +202,23 @@ class Chart:
 
     @property
     def right(self) -> float:
-        """Where the x axis ends."""
+        """X coordinate at which the x axis ends."""
         return self.width - _RIGHT_MARGIN
 
     @property
     def bottom(self) -> float:
-        """Where the y axis begins."""
+        """Y coordinate at which the y axis begins."""
         return self.height - _BOTTOM_MARGIN
 
     @property
-    def x_title_at(self) -> float:
-        """Where the middle of the title of the x axis is: below the axis, if there is room."""
+    def x_title_centre(self) -> float:
+        """X coordinate of the centre of the x axis's title: the axis's centre, if there is room."""
         half = _PER_CHARACTER * len(self.x_title) / 2
         return max(half, min((self.left + self.right) / 2, self.width - half))
 
     @cached_property
-    def _ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def _axis_ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Values at the ends of the x axis and of the y axis."""
         points = [p for series in self.series for p in series.defined]
         x = [v for p in points for v in (p.x, *p.x_bounds) if math.isfinite(v)]
         y = [v for p in points for v in (p.y, *p.y_bounds) if math.isfinite(v)]
@@ -225,19 +226,19 @@ class Chart:
         if self.is_square:
             x = y = [*x, *y]
         if self.categories:
-            return _widened(x), (len(self.categories) - 0.5, -0.5)
-        return _widened(x), _widened(y)
+            return _range_with_margin(x), (len(self.categories) - 0.5, -0.5)
+        return _range_with_margin(x), _range_with_margin(y)
 
     def place(self, x: float, y: float) -> tuple[float, float]:
-        """Return where a point lies in the drawing, rounded to tenths."""
-        (x0, x1), (y0, y1) = self._ranges
+        """Convert values on the axes to coordinates in the drawing, rounded to tenths."""
+        (x0, x1), (y0, y1) = self._axis_ranges
         across = self.left + (x - x0) / (x1 - x0) * (self.right - self.left)
         up = self.bottom - (y - y0) / (y1 - y0) * (self.bottom - self.top)
         return round(across, 1), round(up, 1)
 
     @property
     def marks(self) -> list[list[Mark]]:
-        """The points of every series, as drawn."""
+        """The points to draw, by series, in coordinates of the drawing."""
         return [[self._mark(point) for point in series.defined] for series in self.series]
 
     def _mark(self, point: Point) -> Mark:
@@ -251,35 +252,35 @@ class Chart:
 
     @property
     def x_ticks(self) -> list[tuple[float, str]]:
-        """Positions and texts of the ticks of the x axis."""
-        return [(self.place(v, 0)[0], text) for v, text in _ticks(*self._ranges[0])]
+        """Coordinates and texts of the ticks of the x axis."""
+        return [(self.place(v, 0)[0], text) for v, text in _ticks(*self._axis_ranges[0])]
 
     @property
     def y_ticks(self) -> list[tuple[float, str]]:
-        """Positions and texts of the ticks of the y axis."""
+        """Coordinates and texts of the ticks of the y axis: numbers, or names of categories."""
         if not self.categories:
-            return [(self.place(0, v)[1], text) for v, text in _ticks(*self._ranges[1])]
+            return [(self.place(0, v)[1], text) for v, text in _ticks(*self._axis_ranges[1])]
         names = (n if len(n) <= _LONGEST else f"{n[: _LONGEST - 1]}…" for n in self.categories)
         return [(self.place(0, i)[1], name) for i, name in enumerate(names)]
 
     @property
     def zero_line(self) -> tuple[float, float, float, float] | None:
-        """Ends of the line at 0, if it is asked for."""
+        """Ends x1, y1, x2, y2 of the line at 0 on the axis `zero`; None if there is to be none."""
         x, y = self.place(0, 0)
         lines = {"x": (x, self.top, x, self.bottom), "y": (self.left, y, self.right, y)}
         return lines.get(self.zero)
 
     def joined(self, marks: Sequence[Mark]) -> str:
-        """Return a line through points as the data of an SVG path."""
+        """Return the line that joins the points of a series, as the data of an SVG path."""
         return "M" + "L".join(f"{mark.x},{mark.y}" for mark in marks)
 
     def path(self, line: Line) -> str:
-        """Return a line as the data of an SVG path."""
+        """Return a line through values on the axes, as the data of an SVG path."""
         places = [self.place(x, y) for x, y in zip(line.xs, line.ys, strict=True)]
         return "M" + "L".join(f"{x},{y}" for x, y in places)
 
 
-def _widened(values: Sequence[float]) -> tuple[float, float]:
+def _range_with_margin(values: Sequence[float]) -> tuple[float, float]:
     """Return the range of values with a margin; 0 to 1 if there are none."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     margin = _AROUND * (high - low) or max(abs(high), 1.0) * _AROUND
@@ -287,7 +288,7 @@ def _widened(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _ticks(low: float, high: float) -> list[tuple[float, str]]:
-    """Return multiples of 1, 2 or 5 times a power of ten within a range."""
+    """Return round numbers (multiples of 1, 2 or 5 · 10ⁿ) within a range, and their texts."""
     least = (high - low) / _INTERVALS
     power = 10.0 ** math.floor(math.log10(least))
     step = next(power * k for k in (1, 2, 5, 10) if power * k >= least)

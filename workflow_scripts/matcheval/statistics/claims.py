@@ -46,9 +46,9 @@ class Evidence:
         cls, value: float, low: float, high: float, level: float = LEVEL, *,
         bias: float = 0.0, n_groups: int = 0,
     ) -> "Evidence":  # fmt: skip
-        """Take the error from the longer side of a resampled interval.
+        """Return evidence with the standard error that follows from an interval's longer side.
 
-        Resamples of few groups spread too little: by √((n - 1) / n).
+        Of few groups, bootstrap resamples spread too little: by √((n - 1) / n).
         """
         spread = math.sqrt(n_groups / (n_groups - 1)) if n_groups > 1 else 1.0
         error = max(value - low, high - value) / normal_factor(level) * spread
@@ -56,12 +56,12 @@ class Evidence:
 
     @property
     def is_defined(self) -> bool:
-        """Whether there is an estimate with an error."""
+        """Whether the estimate is finite, with a finite standard error above 0."""
         return bool(math.isfinite(self.value) and _LEAST_ERROR < self.error < math.inf)
 
-    def joint_half(self, joint: float, n_claims: int) -> float:
-        """Return the half-width of the interval that, with those of all other claims, holds."""
-        level = 1 - (1 - joint) / n_claims
+    def joint_half(self, joint_level: float, n_claims: int) -> float:
+        """Return half the width of the interval of one of several claims (Bonferroni)."""
+        level = 1 - (1 - joint_level) / n_claims
         factor = _NORMAL.inv_cdf((1 + level) / 2)
         if self.n_groups:
             from scipy.special import stdtrit  # slow to import
@@ -69,21 +69,23 @@ class Evidence:
             factor = float(stdtrit(self.n_groups - 1, (1 + level) / 2))
         return factor * self.error + self.bias
 
-    def joint_interval(self, joint: float, n_claims: int) -> tuple[float, float]:
-        """Return this interval."""
-        half = self.joint_half(joint, n_claims)
+    def joint_interval(self, joint_level: float, n_claims: int) -> tuple[float, float]:
+        """Return the interval of one of several claims, which hold together (Bonferroni)."""
+        half = self.joint_half(joint_level, n_claims)
         return self.value - half, self.value + half
 
-    def differs(self, joint: float, n_claims: int) -> Strength:
-        """Judge whether the difference is not 0, given that all intervals hold at a level."""
-        return self._strength(lambda low, high: not low <= 0 <= high, joint, n_claims)
+    def differs(self, joint_level: float, n_claims: int) -> Strength:
+        """Return how strongly the data support that the difference is not 0."""
+        return self._strength(lambda low, high: not low <= 0 <= high, joint_level, n_claims)
 
-    def is_below(self, margin: float, joint: float, n_claims: int) -> Strength:
-        """Judge whether the difference is smaller than a margin, whatever its sign."""
-        return self._strength(lambda low, high: -margin < low <= high < margin, joint, n_claims)
+    def is_below(self, margin: float, joint_level: float, n_claims: int) -> Strength:
+        """Return how strongly the data support that |difference| is below a margin."""
+        return self._strength(
+            lambda low, high: -margin < low <= high < margin, joint_level, n_claims
+        )
 
     def p_value(self) -> float:
-        """Return the two-sided p-value of no difference; NaN where nothing can be established."""
+        """Return the two-sided p-value of no difference; NaN without an error or of few groups."""
         if not self.is_defined or self.has_few_groups:
             return math.nan
         z = max(abs(self.value) - self.bias, 0.0) / self.error
@@ -95,18 +97,19 @@ class Evidence:
 
     @property
     def has_few_groups(self) -> bool:
-        """Whether too few groups make the interval uncertain."""
+        """Whether the datapoints are in groups that are too few for a reliable interval."""
         return 0 < self.n_groups < FEW_GROUPS
 
     def _strength(
-        self, holds: Callable[[float, float], bool], joint: float, n_claims: int
+        self, holds: Callable[[float, float], bool], joint_level: float, n_claims: int
     ) -> Strength:
+        """Return how strongly the data support what `holds` says of a lower and an upper bound."""
         if not self.is_defined or not holds(self.low - self.bias, self.high + self.bias):
             return Strength.OPEN
-        if self.has_few_groups or not holds(*self.joint_interval(joint, n_claims)):
+        if self.has_few_groups or not holds(*self.joint_interval(joint_level, n_claims)):
             return Strength.SUGGESTED
         return Strength.ESTABLISHED
 
-    def detectable(self, joint: float, n_claims: int) -> float:
-        """Return the smallest difference that would be established in eight of ten samples."""
-        return self.joint_half(joint, n_claims) + _NORMAL.inv_cdf(POWER) * self.error
+    def detectable(self, joint_level: float, n_claims: int) -> float:
+        """Return the smallest true difference that 80 % of all samples would establish (power)."""
+        return self.joint_half(joint_level, n_claims) + _NORMAL.inv_cdf(POWER) * self.error

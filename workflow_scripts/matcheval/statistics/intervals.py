@@ -22,31 +22,31 @@ class Interval:
 
 
 def normal_quantile(level: float) -> float:
-    """Return the half-width, in standard errors, of a two-sided normal interval."""
+    """Return the half-width of a two-sided normal interval in standard errors, such as 1.96."""
     from scipy.special import ndtri
 
     return float(-ndtri((1 - level) / 2))
 
 
 def normal_factor(level: float) -> float:
-    """Return `normal_quantile`; at 95 % the 1.96 by which the protocol's errors are defined."""
+    """Return `normal_quantile`, but exactly 1.96 at 95 %, as the protocol defines its errors."""
     return 1.96 if level == LEVEL else normal_quantile(level)
 
 
 def percentiles(level: float) -> tuple[float, float]:
-    """Return the percentiles between which a share of the values lies; 2.5 and 97.5 at 95 %."""
+    """Return the lower and upper percentile of a central interval: 2.5 and 97.5 at level 0.95."""
     tail = round(50 * (1 - level), 12)  # 0.95 is stored inexactly
     return tail, 100 - tail
 
 
 def at_level(text: str, level: float) -> str:
-    """Fill `{level}` and `{factor}`, the level of intervals and its normal quantile, in a text."""
+    """Replace `{level}` and `{factor}` in a text by a confidence level and its normal quantile."""
     factor = f"{normal_factor(level):.4g}"
     return text.replace("{level}", level_text(level)).replace("{factor}", factor)
 
 
 def check_level(level: object) -> None:
-    """Check that a level of intervals lies between 0 and 1."""
+    """Raise `InputError` unless a confidence level is a number between 0 and 1."""
     is_number = isinstance(level, int | float | np.number) and not isinstance(level, bool)
     if not is_number or not 0 < level < 1:  # type: ignore[operator]
         remedy = "Give a number between 0 and 1, usually 0.95"
@@ -73,7 +73,7 @@ def clopper_pearson(
 
 
 def wilson(p: float, n: float, level: float) -> tuple[float, float]:
-    """Return Wilson's score interval (1927) of a share of n, whose coverage is approximate."""
+    """Return Wilson's score interval (1927) of a share `p` of `n`; its coverage is approximate."""
     z = normal_quantile(level)
     scale = 1 + z**2 / n
     centre = (p + z**2 / (2 * n)) / scale
@@ -84,7 +84,7 @@ def wilson(p: float, n: float, level: float) -> tuple[float, float]:
 def accuracy_columns(
     part: str, correct: npt.NDArray[np.bool_], confidence: float
 ) -> dict[str, Any]:  # fmt: skip
-    """Compute count, accuracy and Clopper-Pearson interval of a subset, by column name."""
+    """Return the columns of a part: size, count of correct, accuracy and Clopper-Pearson bounds."""
     n, n_correct, end = len(correct), int(correct.sum()), f"_{part}" if part else ""
     interval = clopper_pearson(n_correct, n, confidence)
     return {
@@ -124,7 +124,7 @@ def paired_error(right: npt.ArrayLike, other_right: npt.ArrayLike) -> FloatArray
 
 
 def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
-    """Count the significant differences by two-sided tests, with Bonferroni's correction."""
+    """Count the z values that are significant in two-sided tests with Bonferroni's correction."""
     values = np.asarray(z, np.float64)
     values = values[~np.isnan(values)]
     if not len(values):
@@ -134,7 +134,7 @@ def count_significant(z: npt.ArrayLike, level: float = 0.95) -> int:
 
 
 def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> FloatArray:
-    """Test whether a pair is as often right on the first side alone as on the second alone."""
+    """Return p-values of McNemar's exact test from counts of pairs right on one side only."""
     from scipy.stats import binom
 
     first, second = np.asarray(only_first), np.asarray(only_second)
@@ -145,23 +145,23 @@ def mcnemar(only_first: npt.ArrayLike, only_second: npt.ArrayLike) -> FloatArray
 
 
 def fisher(correct: int, n: int, other_correct: int, other_n: int) -> float:
-    """Test exactly whether two independent accuracies differ: two-sided, twice the smaller tail."""
+    """Return Fisher's exact p-value that two accuracies are equal: twice the smaller tail."""
     from scipy.special import gammaln
 
-    total, both = correct + other_correct, n + other_n
+    total, n_both = correct + other_correct, n + other_n
     k = np.arange(max(0, total - other_n), min(n, total) + 1)
 
-    def log_choose(of: int, some: npt.ArrayLike) -> FloatArray:
-        chosen = np.asarray(some, np.float64)
-        logarithm: FloatArray = gammaln(of + 1) - gammaln(chosen + 1) - gammaln(of - chosen + 1)
+    def log_choose(size: int, count: npt.ArrayLike) -> FloatArray:
+        chosen = np.asarray(count, np.float64)
+        logarithm: FloatArray = gammaln(size + 1) - gammaln(chosen + 1) - gammaln(size - chosen + 1)
         return logarithm
 
-    p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(both, total))
+    p = np.exp(log_choose(n, k) + log_choose(other_n, total - k) - log_choose(n_both, total))
     return min(1.0, 2 * float(min(p[k <= correct].sum(), p[k >= correct].sum())))
 
 
 def holm(p: npt.ArrayLike) -> FloatArray:
-    """Correct p-values such that the chance of any false rejection is at most the level.
+    """Adjust p-values for multiple tests by Holm's method; NaN stays NaN and is not counted.
 
     Holm (1979), Scandinavian Journal of Statistics 6.
     """

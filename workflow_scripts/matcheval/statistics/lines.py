@@ -33,7 +33,7 @@ class Line:
     residual_sd: float
 
     def at(self, x: npt.ArrayLike) -> FloatArray:
-        """Evaluate the line."""
+        """Return y of the line at each x."""
         return self.slope * np.asarray(x, np.float64) + self.offset
 
 
@@ -64,7 +64,7 @@ def fit_line(x: npt.ArrayLike, y: npt.ArrayLike) -> Line:
 def bootstrap_lines(
     x: npt.ArrayLike, y: npt.ArrayLike, resamples: int = RESAMPLES, seed: int = SEED
 ) -> BootstrapLines:
-    """Fit lines to models drawn with replacement, but where all models drawn have the same x.
+    """Fit a line to each bootstrap resample of the models; leave out those with a single x.
 
     Draws are those of repeated `RandomState(seed).choice(m, m)`, as in the code of Recht et al.
     (2019), which has one stream in all versions of NumPy.
@@ -93,7 +93,7 @@ def bootstrap_families(
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> BootstrapLines:
-    """Fit lines to whole families of models drawn with replacement.
+    """Fit a line to each bootstrap resample of whole families of models.
 
     Models of one family err alike, so that a bootstrap over models is far too narrow. This one is
     too narrow as well with few families: below 20 of them, simulated intervals of 95 % covered the
@@ -141,7 +141,7 @@ def confidence_region(lines: BootstrapLines, grid: FloatArray, level: float = 0.
 
 
 def _checked(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Convert to float64 arrays, and check that they determine a line."""
+    """Convert to float64; raise `InputError` if there are too few points or all x are equal."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
     problem = ""
     if len(x) < MIN_MODELS:
@@ -161,7 +161,7 @@ class Scale(StrEnum):
 
 
 def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform accuracies to a scale."""
+    """Transform accuracies to percent (linear) or to normal quantiles (probit)."""
     from scipy.special import ndtri
 
     values = np.asarray(accuracy, dtype=np.float64)
@@ -169,7 +169,7 @@ def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform values on a scale back to accuracies; the inverse of `to_scale`."""
+    """Transform percent (linear) or normal quantiles (probit) back to accuracies."""
     from scipy.special import ndtr
 
     values = np.asarray(values, dtype=np.float64)
@@ -177,7 +177,7 @@ def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def clipped_accuracy(correct: npt.ArrayLike, n: npt.ArrayLike) -> FloatArray:
-    """Estimate accuracies as (k + ½) / (n + 1), which is finite on the probit scale."""
+    """Estimate accuracies as (correct + ½) / (n + 1), whose probits are finite."""
     return (np.asarray(correct, np.float64) + 0.5) / (np.asarray(n, np.float64) + 1)
 
 
@@ -197,7 +197,7 @@ def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]
     from scipy.stats import kendalltau, spearmanr
 
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if not _are_varied(x, y):
+    if not _has_correlation(x, y):
         return float("nan"), float("nan")
     return float(spearmanr(x, y).statistic), float(kendalltau(x, y).statistic)
 
@@ -205,10 +205,11 @@ def rank_correlations(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, float]
 def linear_correlation(x: npt.ArrayLike, y: npt.ArrayLike) -> float:
     """Compute Pearson's r; NaN of fewer than two values or a constant series."""
     x, y = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if not _are_varied(x, y):
+    if not _has_correlation(x, y):
         return float("nan")
     return float(np.corrcoef(x, y)[0, 1])
 
 
-def _are_varied(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+def _has_correlation(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> bool:
+    """Whether there are at least two points, and neither x nor y is constant."""
     return len(x) >= 2 and np.ptp(x) != 0 and np.ptp(y) != 0

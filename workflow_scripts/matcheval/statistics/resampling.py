@@ -31,7 +31,7 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Floats) -> None:
-    """Fit a line to every resample of the models."""
+    """Fill `slope` and `offset` by fits to bootstrap resamples; NaN where all x are equal."""
     m = len(x)
     mask = _ONE
     while mask < m - 1:
@@ -54,7 +54,10 @@ def fit_resamples(state: Words, x: Floats, y: Floats, slope: Floats, offset: Flo
 
 @compiled(inline="always")
 def _fit(x: Floats, y: Floats, drawn: Words, threshold: float) -> tuple[float, float]:
-    """Fit a line to the models drawn: in one pass, or in two if one would be inaccurate."""
+    """Return slope and offset of the line fitted to the models drawn; NaN if all x are equal.
+
+    Sums are taken in one pass, or in two if one would be inaccurate.
+    """
     m = len(drawn)
     sum_x, sum_y, sum_xx, sum_xy = 0.0, 0.0, 0.0, 0.0
     for k in range(0, m - 1, 2):  # two at a time: shorter chain of dependent additions
@@ -86,7 +89,7 @@ def _fit(x: Floats, y: Floats, drawn: Words, threshold: float) -> tuple[float, f
 
 @compiled()
 def _next_words(state: Words, words: Words) -> None:
-    """Generate the next block of 624 words."""
+    """Advance the state of MT19937, and fill `words` with its next 624 random numbers."""
     for k in range(_WORDS - _SHIFT):
         state[k] = state[k + _SHIFT] ^ _twisted(state[k], state[k + 1])
     for k in range(_WORDS - _SHIFT, _WORDS - 1):
@@ -102,6 +105,6 @@ def _next_words(state: Words, words: Words) -> None:
 
 @compiled(inline="always")
 def _twisted(high: np.uint32, low: np.uint32) -> np.uint32:
-    """Apply the twist of MT19937 to the upper bit of one word and the lower bits of the next."""
+    """Apply the twist of MT19937 to the highest bit of one word and the other bits of the next."""
     word = (high & _UPPER) | (low & _LOWER)
     return (word >> _ONE) ^ (_TWIST * (word & _ONE))

@@ -19,14 +19,15 @@ _BLOCK = 1_000_000  # values of resamples at a time, which bounds memory
 
 
 def least_models(n_bases: int) -> int:
-    """Return how many models are needed: without one of them, two more than there are bases."""
+    """Return the least number of models for leave-one-out fits on `n_bases` base accuracies."""
+    # Without one of them, two more than there are bases.
     return n_bases + 3
 
 
 def evaluate_without_each(
     x: FloatArray, y: FloatArray, counts: FloatArray, at: FloatArray
 ) -> FloatArray:
-    """Fit by least squares to all models but one, and evaluate the fit for that one.
+    """Predict each model's y by the least-squares fit to all other models (leave-one-out).
 
     The fit without a model follows from that with it, by its leverage (Cook & Weisberg 1982,
     *Residuals and Influence in Regression*, section 2.2).
@@ -59,7 +60,7 @@ def draw_accuracies(
     resamples: int,
     seed: int,
 ) -> FloatArray:
-    """Draw accuracies of models on other test sets of the same sizes.
+    """Simulate accuracies of models on other random test sets of the same sizes.
 
     Accuracies and sizes have shape (n_sets, n_models). Where it is known which datapoints models
     predict correctly, these are drawn with replacement, the same for all models; otherwise each
@@ -72,19 +73,19 @@ def draw_accuracies(
     rng, drawn = np.random.default_rng(seed), np.empty((resamples, *n.shape))
     ends = 0.5 / (n + 1), 1 - 0.5 / (n + 1)
     chance = np.clip(accuracy, *ends)
-    for i, of_set in enumerate(right):
-        if of_set is None:
+    for i, right_on_set in enumerate(right):
+        if right_on_set is None:
             drawn[:, i] = rng.binomial(n[i], chance[i], (resamples, n.shape[1]))
         else:
-            drawn[:, i] = _resampled_counts(of_set, resamples, rng)
+            drawn[:, i] = _bootstrap_counts(right_on_set, resamples, rng)
     drawn /= n
     return np.clip(drawn, *ends, out=drawn)
 
 
-def _resampled_counts(
+def _bootstrap_counts(
     right: npt.NDArray[np.bool_], resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Count models' correct predictions on datapoints drawn with replacement."""
+    """Return each model's number of correct predictions in each resample, (resamples, n_models)."""
     counts, size = np.empty((resamples, len(right))), right.shape[1]
     correct = right.T.astype(np.float32)  # exact for sums up to 2 ** 24
     times = np.empty((max(1, min(resamples, _BLOCK // size)), size), np.float32)
@@ -106,7 +107,7 @@ def effective_robustness(
     seed: int,
     confidence: float,
 ) -> dict[str, Any]:
-    """Compute the effective robustness of models on one scale; arrays by name, shape (n_models,).
+    """Compute effective robustness, accuracy minus that by the fit to other models, by column name.
 
     `accuracy`, shape (1 + n_bases, n_models), is of the new set, then of its bases; `drawn`, shape
     (resamples, 1 + n_bases, n_models), are resamples of it by `draw_accuracies`, or none for no
@@ -133,7 +134,7 @@ def effective_robustness(
     centre, spread = bases[is_standard].mean(axis=0), bases[is_standard].std(axis=0)
 
     def terms(values: FloatArray) -> FloatArray:
-        """Return a constant, and values on the bases in standard deviations of the models."""
+        """Return the terms of the regression: 1, and the standardised values on the base sets."""
         scaled = (values - centre) / np.where(spread > 0, spread, 1.0)
         return np.concatenate([np.ones_like(scaled[..., :1]), scaled], axis=-1)
 
@@ -157,10 +158,10 @@ def effective_robustness(
         times = rng.multinomial(n_fitted, counts / n_fitted, len(resampled)).astype(np.float64)
         own = to_scale(np.swapaxes(resampled, 1, 2), scale)
         others = np.where(is_shared, own, np.column_stack([y, bases]))
-        of_fits = evaluate_without_each(
+        predicted = evaluate_without_each(
             terms(others[..., 1:]), others[..., 0], times, terms(own[..., 1:])
         )
-        rho = resampled[:, 0] - from_scale(of_fits, scale)
+        rho = resampled[:, 0] - from_scale(predicted, scale)
         rhos[first : first + block] = np.where(is_known, rho, np.nan)
     kept = [values[~np.isnan(values)] for values in rhos.T]
     pairs = [percentile_interval(v, confidence) if len(v) else (np.nan, np.nan) for v in kept]

@@ -23,7 +23,7 @@ from matcheval.study.study import BuiltDataset, Study
 
 
 class Analysis:
-    """Base class of the analyses: what one computes from a study, its files, and its settings.
+    """Base class of analyses: their settings and checks, and what they add to a study.
 
     `name` is its key in the configuration, and the name of its target, folder of results and page.
     `Settings` is the class of its block of the study file, with defaults for all that can be left
@@ -46,27 +46,27 @@ class Analysis:
 
     @property
     def targets(self) -> list[str]:
-        """All files that it builds for the study."""
+        """Paths of all files that the analysis builds for the study."""
         return []
 
     @property
     def derivations(self) -> Mapping[str, Derivation]:
-        """Datasets that it derives from the study's, by name."""
+        """Datasets that the analysis derives from those of the study, by name."""
         return {}
 
     @property
     def published_files(self) -> Sequence[str]:
-        """Names of the files that it has downloaded, besides those of datasets."""
+        """Names of the published files that the analysis downloads, besides those of datasets."""
         return ()
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """Datasets of the configuration that it builds, by name."""
+        """Datasets of the configuration that the analysis builds, by name."""
         return {}
 
     @property
     def trained(self) -> Mapping[str, TrainedModel]:
-        """Models that it trains, by name."""
+        """Models that the analysis trains, by name."""
         return {}
 
     @property
@@ -76,41 +76,41 @@ class Analysis:
 
     @property
     def trained_on(self) -> tuple[str, ...]:
-        """Datasets of the configuration that it trains on, besides the study's training sets."""
+        """Names of datasets that the analysis trains on, besides the study's training sets."""
         return ()
 
     @property
     def evaluated(self) -> tuple[str, ...]:
-        """Datasets on which it needs predictions, besides those of pairs and suites."""
+        """Names of datasets that the analysis needs predictions on, besides pairs and suites."""
         return ()
 
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Definitions of names whose files studies share, by category and name."""
+        """Definitions of the names whose files several studies share, by category and name."""
         return {}
 
     # --- what it is, for its files and the report
 
     @property
     def models(self) -> list[str]:
-        """Names of the models of the study, but those that its setting `without` leaves out."""
+        """Names of the study's models, without those that the setting `without` lists."""
         left_out = getattr(self.settings, "without", ())
         return [name for name in self.study.models if name not in left_out]
 
     @property
     def package(self) -> str:
-        """The package that the analysis lies in, with its module `report`, if it has one."""
+        """Name of the analysis's package, which has a module `report` if that makes its section."""
         return type(self).__module__.rpartition(".")[0]
 
     @property
     def first_page(self) -> str:
-        """The file of its targets to read first: a page, else a table, else a figure, if any."""
+        """The target to read first: a page, else a table, else a figure; empty if there is none."""
         suffixes = (".md", ".html", ".csv", *self.study.figure_suffixes)
         return next((file for end in suffixes for file in self.targets if file.endswith(end)), "")
 
     @property
     def report_section(self) -> Section:
-        """Its section of the study's report: by default its tables for readers and its figures.
+        """The analysis's section of the report: by default, its tables for readers and figures.
 
         An analysis with a section of its own design names further files in `data`, which the
         function `content` of the module `report` of its package reads, and has a template
@@ -122,7 +122,7 @@ class Analysis:
         self, data: Mapping[str, Sequence[str]] | None = None,
         values: Mapping[str, Any] | None = None, left_out: Iterable[Artifact] = (),
     ) -> Section:  # fmt: skip
-        """Return a section of the study's report."""
+        """Build the report's section: tables and figures, `data` files by name, and `values`."""
         files = shown_files(self, left_out)
         settings = self.settings.model_dump(mode="json") if files or data else {}
         return Section(
@@ -130,7 +130,7 @@ class Analysis:
         )
 
     def shown_wildcards(self, wildcards: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the wildcards of a file as the report names them."""
+        """Return a file's wildcard values as the report shows them: by default, unchanged."""
         return wildcards
 
     def table(self, stem: str, caption: str, labels: Mapping[str, str]) -> Artifact:
@@ -149,7 +149,7 @@ class Analysis:
 
     @classmethod
     def title(cls) -> str:
-        """The name that readers see, such as `Class gaps`."""
+        """Return the name that readers see, such as `Class gaps`."""
         return cls.name.replace("_", " ").capitalize()
 
     def field(self, *keys: str) -> str:
@@ -157,12 +157,12 @@ class Analysis:
         return ".".join((self.name, *keys))
 
     def check_some_models(self) -> None:
-        """Check that the setting `without` leaves a model."""
+        """Raise an error if the setting `without` leaves out all models."""
         if not self.models:
             raise configuration_error("all models are left out", field=self.field("without"))
 
     def check_file(self, path: str, field: str, columns: Sequence[str] = ()) -> None:
-        """Check that a file of the user's exists and, if it is a CSV file, its columns."""
+        """Check that a user's file exists and, unless it is Parquet, that it has the columns."""
         if not Path(path).is_file():
             raise configuration_error(f"no such file: {path}", field=field)
         if columns and not path.endswith(".parquet"):
@@ -173,7 +173,7 @@ _READABLE = (".md", ".svg", ".png", ".pdf")
 
 
 def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[ShownFile, ...]:
-    """Return the tables for readers and the figures of an analysis, in the order of its targets."""
+    """List an analysis's tables for readers and its figures, without those `left_out`."""
     formats: dict[str, list[str]] = defaultdict(list)
     for path in (*analysis.targets, *analysis.added):
         stem, dot, suffix = path.rpartition(".")
@@ -182,7 +182,7 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
     artifacts = [value for value in vars(analysis).values() if isinstance(value, Artifact)]
     patterns = [(path_pattern(a.stem), a.report, a) for a in artifacts if a.report]
     hidden = [artifact.stem for artifact in left_out]
-    own = {analysis.name, analysis.title()}  # which the heading of the section says
+    in_heading = {analysis.name, analysis.title()}  # which the heading of the section says
     files = []
     for stem, paths in formats.items():
         matching = [(m, entry, a) for p, entry, a in patterns if (m := p.fullmatch(stem))]
@@ -193,7 +193,7 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
         if artifact.stem not in hidden:
             wildcards = analysis.shown_wildcards(match.groupdict())
             labels = [entry.category, *(text.format(**wildcards) for text in entry.labels.values())]
-            title = ", ".join(dict.fromkeys(label for label in labels if label not in own))
+            title = ", ".join(dict.fromkeys(label for label in labels if label not in in_heading))
             title = title or entry.category
             files.append(ShownFile(tuple(paths), title, entry.caption, dict(wildcards)))
     return tuple(files)
@@ -203,20 +203,20 @@ def shown_files(analysis: Analysis, left_out: Iterable[Artifact] = ()) -> tuple[
 
 
 def study_sections(study: Study) -> list[Section]:
-    """Return the sections of a study's report, in the order of the registry."""
+    """Return the non-empty sections of a study's report, in the order of the registry."""
     sections = (analysis.report_section for analysis in study.analyses.values())
     return [section for section in sections if section.shown or section.data]
 
 
 def section_files(sections: Iterable[Section]) -> list[str]:
-    """Return the files that sections are made from, one format of each figure."""
+    """Return the files that sections are made from, data first, each once."""
     shown = [path for section in sections for file in section.shown for path in file.paths]
     data = [path for section in sections for paths in section.data.values() for path in paths]
     return list(dict.fromkeys([*data, *shown]))
 
 
-def described_models(study: Study) -> dict[str, dict[str, str]]:
-    """Return where each model comes from, and a prediction file that tells its weights."""
+def describe_models(study: Study) -> dict[str, dict[str, str]]:
+    """Describe where each model comes from, with a prediction file that records its weights."""
     with_files = [name for name in study.paired if study.datasets[name].has_probabilities]
     described = {}
     for name, model in study.models.items():
@@ -227,8 +227,8 @@ def described_models(study: Study) -> dict[str, dict[str, str]]:
     return described
 
 
-def described_datasets(study: Study) -> dict[str, dict[str, Any]]:
-    """Return what each dataset of pairs and suites is, and the file that describes its images."""
+def describe_datasets(study: Study) -> dict[str, dict[str, Any]]:
+    """Describe each evaluated dataset: kind, options, and the file that describes its images."""
     described = {}
     for name in study.evaluated:
         spec = study.datasets[name]
@@ -239,8 +239,8 @@ def described_datasets(study: Study) -> dict[str, dict[str, Any]]:
     return described
 
 
-def left_out(study: Study) -> list[str]:
-    """Say which pairs and analyses the results do not have, and why."""
+def describe_omissions(study: Study) -> list[str]:
+    """List in sentences the pairs and analyses that the results do not have, and why."""
     notes = [
         f"Pair `{name}` is not matched: one of its sets has no probabilities."
         for name, pair in study.pairs.items()

@@ -22,7 +22,7 @@ KINDS = (TRAINED, *rows.PUBLISHED, rows.CHECKPOINT, *rows.FROM_CODE, PREDICTIONS
 
 @dataclass(frozen=True)
 class Model:
-    """A row of a catalogue."""
+    """A model of a catalogue: its recipe if it is trained, and the source of its weights if any."""
 
     name: str
     recipe: Recipe | None
@@ -36,13 +36,13 @@ class Model:
         return json.dumps(self.recipe and self.recipe.to_mapping(), sort_keys=True)
 
     def variant(self, name: str, recipe: Recipe) -> "Model":
-        """Return a variant of this model, which is trained."""
+        """Return a copy of this model with another name and recipe, by which it is trained."""
         return replace(self, name=name, recipe=recipe, source=ModelSource(name, TRAINED))
 
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """A model that is trained."""
+    """A model to train, with the names of its training and validation sets."""
 
     model: Model
     train: tuple[str, ...]
@@ -50,26 +50,26 @@ class TrainedModel:
 
     @property
     def recipe(self) -> Recipe:
-        """How it is trained."""
+        """The recipe by which the model is trained."""
         assert self.model.recipe is not None, self.model.name
         return self.model.recipe
 
 
 @dataclass(frozen=True)
 class TestedModels:
-    """Models that an analysis trains, and the sets that one job runs all of them on."""
+    """Models that an analysis trains, and the datasets that one job runs all of them on."""
 
     models: tuple[str, ...]
     datasets: tuple[str, ...]
 
 
 def read_catalogue(path: str | os.PathLike[str]) -> dict[str, Model]:
-    """Read and check a model catalogue."""
+    """Read and check a model catalogue, a CSV or YAML file; return its models by name."""
     path = Path(path)
     models: dict[str, Model] = {}
     names: set[str] = set()
     for place, row in _yaml_rows(path) if path.suffix in (".yaml", ".yml") else _csv_rows(path):
-        model = _model(row, place)
+        model = _build_model(row, place)
         # Some file systems do not tell upper from lower case.
         if model.name.casefold() in names:
             remedy = "Names are unique, upper and lower case taken as one"
@@ -85,6 +85,7 @@ _Rows = Iterator[tuple[str, Mapping[str, Any]]]  # place in the file, and values
 
 
 def _csv_rows(path: Path) -> _Rows:
+    """Yield the rows of a CSV catalogue, or of a list of timm's models, each with its place."""
     header, numbered = read_numbered_rows(path, "model catalogue")
     if len(header) == 1 and header[0] not in ("name", "kind", "model") and is_name(header[0]):
         numbered = [(1, {"model": header[0]}), *((n, {"model": r[header[0]]}) for n, r in numbered)]
@@ -100,11 +101,11 @@ def _csv_rows(path: Path) -> _Rows:
         place = f"{path}, line {line}"
         if None in row or None in row.values():
             raise InputError("the row has not as many cells as the header", file=place)
-        yield place, _of_timm(row, place) if is_list else row
+        yield place, _convert_timm_row(row, place) if is_list else row
 
 
-def _of_timm(row: Mapping[str, str], place: str) -> dict[str, str]:
-    """Return the row of one of timm's models, of a list with a column `model`, as timm's own."""
+def _convert_timm_row(row: Mapping[str, str], place: str) -> dict[str, str]:
+    """Convert a row of a list of timm's models, with a column `model`, to a row of a catalogue."""
     model, pretrained = row["model"].strip(), row.get("pretrained", "true").strip().lower()
     if pretrained not in ("true", "false", "1", "0"):
         problem = f"'{pretrained}' is neither true nor false"
@@ -115,6 +116,7 @@ def _of_timm(row: Mapping[str, str], place: str) -> dict[str, str]:
 
 
 def _yaml_rows(path: Path) -> _Rows:
+    """Yield the entries of a YAML catalogue, each with its place."""
     for number, entry in enumerate(read_yaml_list(path), start=1):
         place = f"{path}, entry {number}"
         if not isinstance(entry, Mapping):
@@ -125,7 +127,7 @@ def _yaml_rows(path: Path) -> _Rows:
         yield place, {str(key): value for key, value in entry.items()}
 
 
-def _model(row: Mapping[str, Any], place: str) -> Model:
+def _build_model(row: Mapping[str, Any], place: str) -> Model:
     values = {key: "" if value is None else value for key, value in row.items() if key != "note"}
     family = str(values.pop("family", "")).strip()
     # Of all but recipes, everything is text. YAML reads unquoted numbers as numbers.
@@ -137,8 +139,8 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
     check_known("kind of model", [kind], KINDS, file=place, field="kind")
     if kind == PREDICTIONS_KIND:
         # Other columns are the user's, for tables of their own.
-        of_others = {"source", "train", *(field.name for field in fields(Recipe))}
-        if filled := ", ".join(key for key in cells if cells[key] and key in of_others):
+        other_columns = {"source", "train", *(field.name for field in fields(Recipe))}
+        if filled := ", ".join(key for key in cells if cells[key] and key in other_columns):
             problem = f"'{name}' is known by its predictions only, yet {filled} is filled"
             raise InputError(problem, file=place)
         return Model(name, None, None, family=family)
@@ -148,14 +150,14 @@ def _model(row: Mapping[str, Any], place: str) -> Model:
         if cells.get("source"):
             raise InputError("is filled, and a trained model has none", field="source")
         recipe = {key: value for key, value in values.items() if key not in _NOT_OF_RECIPES}
-        train = _names(values.get("train", ""))
+        train = _read_train_names(values.get("train", ""))
         return Model(name, Recipe.from_mapping(recipe), ModelSource(name, TRAINED), train, family)
     except InputError as error:
         raise InputError(str(error), file=f"{place} ('{name}')") from error
 
 
-def _names(cell: Any) -> tuple[str, ...]:
-    """Read the column `train`: names separated by spaces, or a list of names."""
+def _read_train_names(cell: Any) -> tuple[str, ...]:
+    """Read the column `train`: names of datasets separated by spaces, or a list of them."""
     names = tuple(cell if isinstance(cell, list) else str(cell).split())
     for name in names:
         if not isinstance(name, str) or not is_name(name) or names.count(name) > 1:

@@ -68,7 +68,7 @@ def check_study(study: Study) -> None:
 
 
 def _check_function(model: str, function: str, file: Path) -> None:
-    """Check, without importing it, that a Python file defines a function."""
+    """Check, without importing it, that a Python file may define the function of a model."""
     if file.suffix != ".py":
         return
     with readable(file, "readable as Python", SyntaxError):
@@ -89,8 +89,8 @@ def _check_function(model: str, function: str, file: Path) -> None:
         raise InputError(problem, file=model, field="source", remedy=suggest(function, defined))
 
 
-def check_custom_images(study: Study) -> None:
-    """Check that the user's images are there, in folders of the classes."""
+def check_custom_files(study: Study) -> None:
+    """Check that the user's images and weights exist, and that class folders fit the classes."""
     problems = ErrorCollector()
     # One error for all images, one for all weights: a study may lack hundreds of folders.
     for missing in (_missing_images(study), _missing_weights(study)):
@@ -140,14 +140,15 @@ def _missing_weights(study: Study) -> list[tuple[str, Path]]:
 
 
 def _check_class_folders(name: str, settings: DatasetKind) -> None:
-    """Check the names of class folders, as far as that needs no archive to be read."""
+    """Check that the class folders of an image folder are classes; archives are not read."""
     if isinstance(settings, ImageFolder) and (folder := settings.custom_paths["path"][0]).is_dir():
         visible = (path for path in folder.iterdir() if not path.name.startswith("."))
         filled = [path.name for path in visible if path.is_dir() and any(path.iterdir())]
-        settings.labels_of(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
+        settings.class_labels(dict.fromkeys(filled, 1), f"{folder} (datasets.{name})")
 
 
 def _check_sources_of_datasets(study: Study) -> None:
+    """Check that datasets are made from others with images, and not from themselves."""
     for name, spec in study.datasets.items():
         field = f"datasets.{name}.of"
         for source in spec.settings.sources:
@@ -163,7 +164,7 @@ def _check_sources_of_datasets(study: Study) -> None:
 
 
 def _check_pair(study: Study, pair: Pair) -> None:
-    """Check that a pair is of two datasets, and that its files of groups exist and are of them."""
+    """Check that a pair is of two different datasets, and that its files of groups exist."""
     field, names = f"pairs.{pair.name}", pair.datasets.values()
     for origin, dataset in pair.datasets.items():
         key = f"{field}.{origin}"
@@ -188,7 +189,7 @@ def _check_pair(study: Study, pair: Pair) -> None:
 
 def check_label_spaces(study: Study, field: str, first: str, second: str) -> None:
     """Check that two datasets have the same classes, if both are known before any job runs."""
-    kinds = [study.labelled_like(name).settings for name in (first, second)]
+    kinds = [study.label_source(name).settings for name in (first, second)]
     problem = ""
     counts = [kind.n_classes for kind in kinds]
     classes = [kind.known_classes for kind in kinds]
@@ -203,6 +204,7 @@ def check_label_spaces(study: Study, field: str, first: str, second: str) -> Non
 
 
 def _check_training(study: Study) -> None:
+    """Check that training sets are named, have images of one size, and are alike."""
     images = [name for name in study.evaluated if study.datasets[name].has_images]
     trained = [model.name for model in study.models.values() if model.recipe is not None]
     settings = study.training
@@ -304,7 +306,7 @@ _Reference = tuple[Ref, str, str]  # with the name, and the key that names it
 
 
 def references(settings: BaseModel, field: str) -> Iterator[_Reference]:
-    """Return all references in settings, whose own key is `field`."""
+    """Yield all references to models, datasets, pairs and suites in settings, with their keys."""
     for key, info in type(settings).model_fields.items():
         kind: Any = info.annotation
         for metadata in info.metadata:
@@ -313,7 +315,7 @@ def references(settings: BaseModel, field: str) -> Iterator[_Reference]:
 
 
 def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
-    """Return the references in a value of a type."""
+    """Yield the references in a value that has the annotated type `kind`."""
     if get_origin(kind) is Annotated:
         inner, *metadata = get_args(kind)
         yield from ((ref, value, field) for ref in metadata if isinstance(ref, Ref))
@@ -321,20 +323,20 @@ def _references(kind: Any, value: Any, field: str) -> Iterator[_Reference]:
     elif isinstance(value, BaseModel):
         yield from references(value, field)
     elif isinstance(value, Mapping) and get_args(kind):
-        of_key, of_value = get_args(kind)
-        for key, inside in value.items():
-            yield from _references(of_key, key, field)
-            yield from _references(of_value, inside, f"{field}.{key}")
+        key_kind, value_kind = get_args(kind)
+        for key, item in value.items():
+            yield from _references(key_kind, key, field)
+            yield from _references(value_kind, item, f"{field}.{key}")
     elif isinstance(value, tuple) and get_origin(kind) is tuple:
-        for inside in value:
-            yield from _references(get_args(kind)[0], inside, field)
+        for item in value:
+            yield from _references(get_args(kind)[0], item, field)
     elif value is not None:  # of a union, the alternatives
         for alternative in get_args(kind):
             yield from _references(alternative, value, field)
 
 
 def check_names(study: Study, settings: BaseModel, field: str) -> None:
-    """Check that all that settings refer to is there."""
+    """Check that all models, datasets, pairs and suites that settings name exist in the study."""
     names = {
         "model": study.models, "dataset": study.datasets, "pair": study.pairs,
         "suite": study.suites,
@@ -344,7 +346,7 @@ def check_names(study: Study, settings: BaseModel, field: str) -> None:
 
 
 def check_needs(study: Study, settings: BaseModel, field: str) -> None:
-    """Check that there is what is needed of datasets, once all analyses are known."""
+    """Check that datasets have what settings need of them, once all analyses are loaded."""
     for ref, name, key in references(settings, field):
         if ref.needs is not None:
             names = study.pairs[name].datasets.values() if ref.kind == "pair" else [name]
@@ -353,7 +355,7 @@ def check_needs(study: Study, settings: BaseModel, field: str) -> None:
 
 
 def check_need(study: Study, dataset: str, need: Need, field: str) -> None:
-    """Check that a dataset of the study has what is needed of it."""
+    """Raise an error if a dataset lacks images, predictions or probabilities that are needed."""
     check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
     spec, problem = study.datasets[dataset], ""
     if need is Need.IMAGES:
@@ -374,7 +376,7 @@ _N_IMAGES = 20  # of each set
 
 
 def open_samples(study: Study) -> tuple[str, list[str]]:
-    """Open some images and prediction files of each set; say which, and what looks wrong."""
+    """Open some images and predictions of each set; return what was opened, and warnings."""
     problems, warnings = ErrorCollector(), list[str]()
     opened = [
         *_open_images(study, problems, warnings),
@@ -385,7 +387,7 @@ def open_samples(study: Study) -> tuple[str, list[str]]:
 
 
 def _open_images(study: Study, problems: ErrorCollector, warnings: list[str]) -> Iterator[str]:
-    """Decode images of folders that are there, evenly spread."""
+    """Decode images, evenly spread, of every image folder; yield how many, collect problems."""
     callables = [m for m in study.models.values() if m.source and m.source.kind == CALLABLE]
     for name in study.used:
         settings = study.datasets[name].settings
@@ -415,7 +417,7 @@ def _open_images(study: Study, problems: ErrorCollector, warnings: list[str]) ->
 
 
 def _open_predictions(study: Study, problems: ErrorCollector, warnings: list[str]) -> Iterator[str]:
-    """Read the first model's predictions on each set that is known by such files."""
+    """Read the first model's predictions on each set of prediction files; yield a note of each."""
     for name in study.evaluated if study.models else ():
         spec = study.datasets[name]
         if spec.kind == PREDICTIONS_KIND:

@@ -20,7 +20,7 @@ from matcheval.study.study import Study
 
 
 class Commands:
-    """The commands of a study's stages."""
+    """Arguments of the commands of a study's jobs, and the states that their results depend on."""
 
     def __init__(self, study: Study) -> None:
         self._study = study
@@ -51,12 +51,12 @@ class Commands:
         ]  # fmt: skip
 
     def dataset_version(self, wildcards: Wildcards) -> list[Any]:
-        """Return what else a dataset depends on: the builder's version, the user's files."""
+        """Return the version of the builder and the state of the user's files of a dataset."""
         spec = self._study.datasets[wildcards.dataset]
         return [spec.settings.builder_version, self._study.dataset_state(spec.name)]
 
     def made_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that prepares made datasets."""
+        """Return the arguments of a job that prepares datasets whose images are made when read."""
         study = self._study
         sets = []
         for name in study.made_batches[wildcards.batch]:
@@ -67,7 +67,7 @@ class Commands:
         return ["--sets", pack_argument(sets), "--results", f"{study.results}/"]
 
     def made_version(self, wildcards: Wildcards) -> list[str]:
-        """Return digests of the user's files that the datasets of a batch are made from."""
+        """Return digests of the user's files behind a batch of datasets that are made when read."""
         names = self._study.made_batches[wildcards.batch]
         return sorted({self._study.dataset_state(name) for name in names})
 
@@ -80,8 +80,8 @@ class Commands:
             "--output", study.dataset_folder(wildcards.dataset),
         ]  # fmt: skip
 
-    def descriptions_of_pair(self, wildcards: Wildcards) -> dict[str, str]:
-        """Return the descriptions of both sets of a pair, by origin."""
+    def pair_descriptions(self, wildcards: Wildcards) -> dict[str, str]:
+        """Return the description files of both datasets of a pair, by origin."""
         datasets = self._study.pairs[wildcards.pair].datasets.items()
         return {origin: self._study.description_files(name)[0] for origin, name in datasets}
 
@@ -99,12 +99,12 @@ class Commands:
     # --- training
 
     def start_weights(self, models: Sequence[str]) -> list[str]:
-        """Return the user's files of weights that trainings start from; a plan can lack them."""
+        """Return the user's existing files of weights that trainings of models start from."""
         starts = {self._study.trained[name].recipe.pretrained for name in models}
         return sorted(s for s in starts if is_file_of_weights(s) and Path(s).is_file())
 
-    def starts_state(self, models: Sequence[str]) -> list[tuple[int, int]]:
-        """Return size and time of these files."""
+    def start_weights_state(self, models: Sequence[str]) -> list[tuple[int, int]]:
+        """Return the size and modification time of each file in `start_weights`."""
         return file_states(self.start_weights(models))
 
     def training_arguments(self, models: Sequence[str]) -> list[str]:
@@ -123,28 +123,28 @@ class Commands:
 
     # --- inference
 
-    def _source(self, model: str) -> ModelSource:
+    def _model_source(self, model: str) -> ModelSource:
         source = self._study.runnable[model].source
         assert source is not None, model  # models of known predictions are not run
         return source
 
     def custom_weights(self, models: Iterable[str]) -> list[str]:
-        """Return the user's files of the weights of models; a plan can lack them."""
-        files = (self._source(name).own_weights for name in models)
+        """Return the user's existing files of the weights of models."""
+        files = (self._model_source(name).own_weights for name in models)
         return [file for file in files if Path(file).is_file()]
 
     def custom_code(self, models: Iterable[str]) -> list[str]:
-        """Return the user's files of the code of models."""
-        files = (self._source(name).code_file for name in models)
+        """Return the user's files of code that define models."""
+        files = (self._model_source(name).code_file for name in models)
         return [str(file) for file in files if file]
 
     def models_state(self, models: Sequence[str]) -> list[Any]:
-        """Return what tells the user's files of models: size and time of weights, code's digest."""
-        digests = sorted({self._source(name).code_digest for name in models})
+        """Return the state of the user's files of models: of weights and, as digests, of code."""
+        digests = sorted({self._model_source(name).code_digest for name in models})
         return [file_states(self.custom_weights(models)), digests]
 
     def predicting_arguments(self, models: Sequence[str]) -> list[str]:
-        """Return the arguments of a job that runs models on all datasets."""
+        """Return the arguments of a job that runs models on all datasets of pairs and suites."""
         jobs, folder = self._study.predicting, f"{self._study.folder}/predictions"
         places = [{"sets": jobs.single, "stem": f"{folder}/{{dataset}}/{{model}}"}]
         for suite, sets in jobs.suites.items():
@@ -162,15 +162,16 @@ class Commands:
         )
 
     def tested_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the arguments of a job that runs models that an analysis tests together."""
+        """Return the arguments of a job that runs models which an analysis tests together."""
         tested = self._study.tested[wildcards.tested]
         stem = f"{self._study.predicting.tested_folder(wildcards.tested)}/{{dataset}}/{{model}}"
         place = {"sets": list(tested.datasets), "stem": stem}
         return self._inference_arguments(tested.models, [place])
 
     def _inference_arguments(self, models: Iterable[str], places: list[Any]) -> list[str]:
+        """Return the arguments of a job that runs models on the sets that `places` name."""
         study, settings = self._study, self._study.inference
-        run = [[asdict(self._source(name)), study.weights_file(name)] for name in models]
+        run = [[asdict(self._model_source(name)), study.weights_file(name)] for name in models]
         return [
             "--models", pack_argument(run), "--places", pack_argument(places),
             "--datasets", f"{study.results}/datasets",
@@ -181,14 +182,14 @@ class Commands:
 
     @property
     def output_options(self) -> str:
-        """Options that name outputs besides the predictions: one less changes no result."""
+        """Command-line options that name the outputs to write besides the predictions."""
         settings = self._study.inference
         outputs = " ".join(["--outputs", *settings.outputs]) if settings.outputs else ""
         return outputs + (f" --n-top {settings.top}" if "top" in settings.outputs else "")
 
     @property
     def outputs_state(self) -> list[Any]:
-        """What of the outputs no declared file tells: how many classes are kept, and folders'."""
+        """Output settings that no declared file shows: classes kept, and outputs within suites."""
         settings = self._study.inference
         n_top = settings.top if "top" in settings.outputs and settings.top != N_TOP else None
         return [n_top, list(settings.outputs) if self._study.predicting.suites else []]

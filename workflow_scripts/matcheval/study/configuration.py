@@ -66,7 +66,7 @@ class DownloadSettings(Settings):
 
     @property
     def options(self) -> str:
-        """What differs from the defaults, as command-line options."""
+        """Command-line options for the settings that differ from their defaults."""
         return f" --hours {self.hours:g}" if self.model_dump(exclude_defaults=True) else ""
 
 
@@ -88,28 +88,28 @@ class CoreConfiguration(Settings):
     figures: FigureSettings = FigureSettings()
 
     @model_validator(mode="after")
-    def _compares_something(self) -> "CoreConfiguration":
+    def _require_pair_or_suite(self) -> "CoreConfiguration":
         if not self.pairs and not self.suites:
             raise ValueError("names neither pairs nor suites of datasets to evaluate models on")
         return self
 
     @field_validator("study")
     @classmethod
-    def _is_not_a_shared_folder(cls, name: str) -> str:
+    def _refuse_shared_folder(cls, name: str) -> str:
         if name.casefold() in SHARED_FOLDERS:
             raise ValueError("is a name of the results folder itself. Choose another")
         return name
 
     @field_validator("results")
     @classmethod
-    def _as_in_paths_of_results(cls, folder: str) -> str:
+    def _normalize_results_folder(cls, folder: str) -> str:
         if "{" in folder or "}" in folder:
             raise ValueError("is not a folder for results: Snakemake takes braces for wildcards")
         return os.path.normpath(folder)
 
 
 def configuration_model() -> type[CoreConfiguration]:
-    """Build the class of the whole configuration."""
+    """Build the class of the whole configuration: with all dataset kinds and analyses."""
     kinds: dict[str, type[DatasetKind]] = dict(KINDS)
     for analysis in ANALYSES:
         kinds |= analysis.dataset_kinds
@@ -124,7 +124,7 @@ def configuration_model() -> type[CoreConfiguration]:
 def complete_configuration(
     configuration: Mapping[str, Any], default_study: str | os.PathLike[str]
 ) -> dict[str, Any]:
-    """Return the configuration if it names a study, or else the default study changed by it."""
+    """Return the configuration if it names a study, else the default study updated by it."""
     if "study" in configuration:
         return dict(configuration)
     own = [key for key in ("datasets", "pairs") if key in configuration]
@@ -133,23 +133,23 @@ def complete_configuration(
         raise InputError(problem, field="study", remedy="Name the study, as in 'study: mine'")
     default = read_yaml(default_study)
     default["models"] = str(Path(default_study).parent / default["models"])
-    return _merged(default, configuration)
+    return _merge(default, configuration)
 
 
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge mappings deeply: values of `over` win, lists are replaced."""
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two mappings recursively: values of `over` win, and lists are replaced."""
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
-        both = isinstance(value, Mapping) and isinstance(old, Mapping)
-        merged[key] = _merged(old, value) if both else value  # type: ignore[arg-type]
+        are_mappings = isinstance(value, Mapping) and isinstance(old, Mapping)
+        merged[key] = _merge(old, value) if are_mappings else value  # type: ignore[arg-type]
     return merged
 
 
 def _with_downloads(
     kinds: Mapping[str, DatasetKind], results: str
 ) -> tuple[dict[str, DatasetSpec], dict[str, list[PublishedFile]]]:
-    """Return all datasets, those of published predictions with the paths that are downloaded to."""
+    """Return dataset specifications, with paths of their downloads, and the published files."""
     specs, published = {}, dict[str, list[PublishedFile]]()
     for name, kind in kinds.items():
         options = kind.options
@@ -167,7 +167,7 @@ def _with_downloads(
 
 
 def load_study(configuration: Mapping[str, Any]) -> Study:
-    """Read and check a configuration, its catalogue and the files it names, before any job."""
+    """Read and check a configuration, its catalogue and the files that it names, as a study."""
     blocks = configuration.get("datasets")
     named = blocks if isinstance(blocks, Mapping) else {}
     suites, expanded = expand_suites(configuration.get("suites") or {}, named)
@@ -200,13 +200,13 @@ def load_study(configuration: Mapping[str, Any]) -> Study:
         inference_plan=InferencePlan(read.inference, published),
     )
     blocks = {analysis.name: getattr(read, analysis.name) for analysis in ANALYSES}
-    own = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
-    for name, block in own.items():
+    all_settings = blocks | {f"datasets.{name}": kind for name, kind in kinds.items()}
+    for name, block in all_settings.items():
         check_names(study, block, name)
     for analysis in ANALYSES:
         study.analyses[analysis.name] = analysis(blocks[analysis.name], study)
     check_study(study)
-    for name, block in own.items():
+    for name, block in all_settings.items():
         check_needs(study, block, name)
     for loaded in study.analyses.values():
         loaded.check()

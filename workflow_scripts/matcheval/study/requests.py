@@ -24,7 +24,7 @@ _PER_MB = 2.5  # memory for a MB of images: the file, its batches, and a margin
 
 
 class Request(NamedTuple):
-    """Memory in MB and minutes that the jobs of a rule ask for, besides data and work."""
+    """Memory in MB and minutes that a rule's jobs ask for, before data and work are added."""
 
     mem_mb: int
     minutes: int = _STEP_MINUTES
@@ -55,7 +55,7 @@ GPU_RULES = (
 
 @dataclass(frozen=True)
 class Requests:
-    """Resource requests of a study's jobs, by rule and wildcards, on some machine or cluster."""
+    """Memory, time, threads and GPUs that a study's jobs request, by rule and wildcards."""
 
     study: Study
     n_gpus: int = 0
@@ -66,7 +66,7 @@ class Requests:
     max_runtime: int | None = None  # minutes
 
     def resources(self, rule: str, models: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the resources of a rule; one of a single job has no wildcards, but models."""
+        """Return a rule's resources for Snakemake; a rule of a single job names its `models`."""
         longest = self.max_runtime or math.inf
         default = _TABLES if rule.removeprefix("tabulate_") in self.study.analyses else _SMALL
         request = _REQUESTS.get(rule, default)
@@ -77,21 +77,22 @@ class Requests:
             return min(attempt, 3) * 100 * math.ceil((request.mem_mb + files) / 100)
 
         def runtime(wildcards: Wildcards, attempt: int) -> Any:
-            working = _START_MINUTES + _TIME_MARGIN * self._seconds(rule, wildcards, models) / 60
+            seconds = self._work_seconds(rule, wildcards, models)
+            working = _START_MINUTES + _TIME_MARGIN * seconds / 60
             minutes = _STEP_MINUTES * math.ceil(max(request.minutes, working) / _STEP_MINUTES)
             return min(min(attempt, 3) * minutes, longest)
 
         resources: dict[str, Any] = {"mem_mb": mem_mb, "runtime": runtime}
         if rule in GPU_RULES:
-            resources["gpu"] = self._gpus(rule)
+            resources["gpu"] = self._n_gpus(rule)
             if self.gpu_partition is not None:
                 places = self.partition, self.gpu_partition
                 resources["slurm_partition"] = places[bool(resources["gpu"])]
         return resources
 
     def threads(self, rule: str, models: Sequence[str] = ()) -> int:
-        """Return the threads of a rule that runs networks; `models` as of `resources`."""
-        threads, n_gpus = self._settings(rule).threads, self._gpus(rule)
+        """Return the threads of a rule that runs networks; `models` as for `resources`."""
+        threads, n_gpus = self._machine_settings(rule).threads, self._n_gpus(rule)
         if n_gpus:
             threads = max(threads, MANY_CORES)
         elif rule == "train_models":
@@ -102,35 +103,36 @@ class Requests:
             return min(threads, max(1, self.cores // self.n_gpus))
         return threads
 
-    def _settings(self, rule: str) -> TrainingSettings | InferenceSettings:
+    def _machine_settings(self, rule: str) -> TrainingSettings | InferenceSettings:
+        """Return the settings of training or of inference, whichever a rule's jobs do."""
         training = self.study.training if rule.startswith("train") else None
         return training or self.study.inference  # without trainings, these are of no job
 
-    def _gpus(self, rule: str) -> int:
-        """Return the number of GPUs of a job."""
-        device = self._settings(rule).device
+    def _n_gpus(self, rule: str) -> int:
+        """Return how many GPUs each job of a rule asks for: 0 or 1."""
+        device = self._machine_settings(rule).device
         if device == "auto":
             return int(bool(self.n_gpus if self.gpu_partition is None else self.gpu_partition))
         return int(device.startswith("cuda"))
 
-    def _seconds(self, rule: str, wildcards: Any, models: Sequence[str]) -> float:
-        """Return how long the work of a job takes, if it depends on the study."""
+    def _work_seconds(self, rule: str, wildcards: Any, models: Sequence[str]) -> float:
+        """Estimate the seconds that a job's work takes; 0 if it does not depend on the study."""
         study = self.study
         if rule in ("train_model", "train_models"):
             trainings = (training_work(study, model) for model in models or [wildcards.model])
-            return sum(self._seconds_of_work(rule, work) for work in trainings)
+            return sum(self._device_seconds(rule, work) for work in trainings)
         if rule in ("predict_datasets", "predict_models"):
             work = inference_work(study, models or [wildcards.model], study.predicting.sizes)
-            return self._seconds_of_work(rule, work)
+            return self._device_seconds(rule, work)
         # How often a table of a pair matches a model for each run of the protocol.
         times = getattr(study.analyses.get(rule.removeprefix("tabulate_")), "runs_per_seed", 0)
         if rule == "match_predictions" or times:
             matching: Any = study.analyses["matching"]
             n_models = times * len(study.models) or len(matching.batches[wildcards.batch])
             n_runs = len(matching.seeds) * len(matching.matchings) + 10
-            images = max(matching.images(wildcards.pair), 50_000) / 50_000
+            images = max(matching.larger_set_size(wildcards.pair), 50_000) / 50_000
             return n_models * n_runs * _MATCHING_SECONDS * images
         return 0.0
 
-    def _seconds_of_work(self, rule: str, work: Work) -> float:
-        return work.seconds(self._settings(rule).threads, has_gpu=self._gpus(rule) > 0)
+    def _device_seconds(self, rule: str, work: Work) -> float:
+        return work.seconds(self._machine_settings(rule).threads, has_gpu=self._n_gpus(rule) > 0)

@@ -31,14 +31,14 @@ class Artifact:
     reported: tuple[str, ...] = ()
 
     def file(self, suffix: str = "", **wildcards: object) -> str:
-        """Return one path, by default with the first suffix; wildcards without value stay."""
+        """Return one path: with this suffix or the first; wildcards without a value stay in it."""
         path = self.stem + (suffix or self.suffixes[0])
         for name, value in wildcards.items():
             path = path.replace(f"{{{name}}}", str(value))
         return path
 
     def expand(self, **wildcards: object) -> list[str]:
-        """Return all paths, for every combination of values: of each wildcard one or several."""
+        """Return the paths for all combinations of wildcard values, and all suffixes."""
         choices = [
             [value] if isinstance(value, str | int) else list(value)  # type: ignore[call-overload]
             for value in wildcards.values()
@@ -49,8 +49,8 @@ class Artifact:
             for suffix in self.suffixes
         ]
 
-    def of(self, wildcards: Mapping[str, object]) -> "Artifact":
-        """Return the artifact with values of some wildcards, in path, caption and labels."""
+    def with_wildcards(self, wildcards: Mapping[str, object]) -> "Artifact":
+        """Return a copy with some wildcards replaced by values, in path, caption and labels."""
         stem, entry = self.file("", **wildcards).removesuffix(self.suffixes[0]), self.report
         if entry is not None:
             caption, labels = entry.caption, dict(entry.labels)
@@ -69,12 +69,12 @@ class Wildcards(Protocol):
 
 
 def call(function: Callable[..., None], **arguments: Any) -> dict[str, Any]:
-    """Return a call of a library function as JSON values, for `execution.batches.make_all`."""
+    """Describe a call of a library function as JSON values, for `execution.batches.run_calls`."""
     return {"function": function_name(function), "arguments": arguments}
 
 
 def kept_calls(study: Any, function: Callable[..., None], place: str) -> dict[str, Any]:
-    """Return where `execution.batches.make_calls` keeps the files of a study, and links to them."""
+    """Return the arguments of `make_calls` that name a function, and folders of files and links."""
     return {
         "makes": function_name(function), "results": study.results,
         "kept": f"{study.folder}/{KEPT}/{place}", "declared": f"{study.folder}/{place}",
@@ -82,12 +82,12 @@ def kept_calls(study: Any, function: Callable[..., None], place: str) -> dict[st
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return a function as `module:name`."""
+    """Return a function's name as `module:name`."""
     return f"{function.__module__}:{function.__name__}"
 
 
 def one_of(names: Iterable[str]) -> str:
-    """Return a regular expression that matches some names only, for a wildcard constraint."""
+    """Return a regular expression that matches only these names, for a wildcard constraint."""
     return "|".join(map(re.escape, sorted(names))) or "(?!)"
 
 
@@ -95,10 +95,10 @@ _WILDCARD = re.compile(r"\\\{([A-Za-z_]\w*)\\\}")  # in an escaped text
 
 
 def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[str]:
-    """Return an expression whose groups are the wildcards of a path, but for an unnamed one."""
+    """Compile a path to a regular expression, with a named group per wildcard but `unnamed`."""
     seen: set[str] = set()
 
-    def group(match: re.Match[str]) -> str:
+    def replacement(match: re.Match[str]) -> str:
         name = match[1]
         if name == unnamed:
             return value
@@ -107,4 +107,4 @@ def path_pattern(path: str, value: str = ".+", unnamed: str = "") -> re.Pattern[
         seen.add(name)
         return f"(?P<{name}>{value})"
 
-    return re.compile(_WILDCARD.sub(group, re.escape(path)))
+    return re.compile(_WILDCARD.sub(replacement, re.escape(path)))

@@ -28,8 +28,8 @@ from matcheval.io.self_digests import read_json, write_json
 from matcheval.study.study import STUDIES_FOLDER, Study
 
 
-def meanings(study: Study) -> dict[str, dict[str, Any]]:
-    """Return the definition of each name of a study."""
+def definitions(study: Study) -> dict[str, dict[str, Any]]:
+    """Return the definitions of a study's names of datasets, models and files, by category."""
     models: dict[str, Any] = {}
     for name, model in study.models.items():
         if model.source is None:
@@ -50,20 +50,20 @@ def meanings(study: Study) -> dict[str, dict[str, Any]]:
 
 
 def check_shared_names(study: Study) -> None:
-    """Compare a study's names with those of the other studies that ran in its results folder."""
-    here = meanings(study)
+    """Refuse names that other studies in the same results folder define differently."""
+    ours = definitions(study)
     for file in sorted(Path(study.results, STUDIES_FOLDER).glob("*.json")):
         if file.stem == study.name:
             continue
-        there = read_json(file, remedy="Delete it")
-        for what, names in here.items():
-            for name in sorted(set(names) & set(there.get(what, {}))):
-                if difference := _difference(names[name], there[what][name]):
-                    key, mine, other = difference
+        theirs = read_json(file, remedy="Delete it")
+        for category, names in ours.items():
+            for name in sorted(set(names) & set(theirs.get(category, {}))):
+                if difference := _first_difference(names[name], theirs[category][name]):
+                    key, our_value, their_value = difference
                     raise configuration_error(
-                        f"{what} '{name}' differs from that of study '{file.stem}', which has run "
-                        f"with the same results folder: {key} is {mine} here and {other} there. "
-                        "Each study would overwrite the other's files",
+                        f"{category} '{name}' differs from that of study '{file.stem}', which has "
+                        f"run with the same results folder: {key} is {our_value} here and "
+                        f"{their_value} there. Each study would overwrite the other's files",
                         field="results",
                         remedy="Rename one of them, or give this study a results folder of its "
                         f"own. If study '{file.stem}' is no more, or has changed as well, delete "
@@ -72,19 +72,19 @@ def check_shared_names(study: Study) -> None:
 
 
 def record_shared_names(study: Study) -> None:
-    """Keep what a study's names stand for, for the studies that run after it."""
-    write_json(meanings(study), Path(study.results, STUDIES_FOLDER, f"{study.name}.json"))
+    """Record a study's definitions in the results folder, for other studies to compare."""
+    write_json(definitions(study), Path(study.results, STUDIES_FOLDER, f"{study.name}.json"))
 
 
-def _difference(here: Any, there: Any, key: str = "") -> tuple[str, str, str] | None:
-    """The first key at which two values differ, and both values as JSON."""
-    if isinstance(here, Mapping) and isinstance(there, Mapping):
-        for part in sorted({*here, *there}):
+def _first_difference(value: Any, other: Any, key: str = "") -> tuple[str, str, str] | None:
+    """Return the first key at which two values differ, and both values as JSON; None if equal."""
+    if isinstance(value, Mapping) and isinstance(other, Mapping):
+        for part in sorted({*value, *other}):
             inner = f"{key}.{part}".lstrip(".")
-            if difference := _difference(here.get(part), there.get(part), inner):
+            if difference := _first_difference(value.get(part), other.get(part), inner):
                 return difference
         return None
-    return None if here == there else (key, json.dumps(here), json.dumps(there))
+    return None if value == other else (key, json.dumps(value), json.dumps(other))
 
 
 _RECORD = ".made_with.json"
@@ -93,51 +93,51 @@ _MEMORY = Path(".snakemake", "matcheval-runs.json")
 _KEPT = "trained models and predictions are kept elsewhere, and are not computed again"
 _BUILDING = ("suites", "sampling", "features")  # blocks by which datasets are built
 # Settings that results do not depend on.
-_OF_MACHINES = {
+_MACHINE_SETTINGS = {
     "": ("results", "mirror", "downloads", "models"),
     "training": ("device", "threads", "models_per_job", "channels_last", "save_minutes"),
     "inference": ("device", "threads", "batch_size", "models_per_job"),
 }
 
 
-def settings_of(study: Study, configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all that results of a study depend on, but the user's files and the code."""
+def result_settings(study: Study, configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a study's results depend on, with its models, for comparison."""
     settings = json.loads(json.dumps(configuration, default=str))
-    for block, keys in _OF_MACHINES.items():
+    for block, keys in _MACHINE_SETTINGS.items():
         place = settings.get(block) or {} if block else settings
         for key in keys:
             place.pop(key, None)
-    models = meanings(study)["model"]
-    own = {name: models.get(name, {}) | {"family": m.family} for name, m in study.models.items()}
-    return settings | {"models": own}
+    defined = definitions(study)["model"]
+    models = {n: defined.get(n, {}) | {"family": m.family} for n, m in study.models.items()}
+    return settings | {"models": models}
 
 
 def check_made_with(study: Study, configuration: Mapping[str, Any]) -> None:
-    """Refuse results of other settings that Snakemake knows nothing of."""
-    file, own = Path(study.folder, _RECORD), Path(study.folder)
+    """Refuse results of other settings if Snakemake does not remember how they were made."""
+    file, folder = Path(study.folder, _RECORD), Path(study.folder)
     if not file.is_file():
         # Of version 0.3, all that depends on predictions is made again.
-        is_taken_over = (own / "inference").is_dir() and study.predicting.datasets
-        if not is_taken_over and any(not file.is_symlink() for file in own.rglob("*.parquet")):
+        is_taken_over = (folder / "inference").is_dir() and study.predicting.datasets
+        if not is_taken_over and any(not file.is_symlink() for file in folder.rglob("*.parquet")):
             problem = "it is not known what the results in here were made with"
-            raise InputError(problem, file=own, remedy=f"Delete {own}: {_KEPT}")
+            raise InputError(problem, file=folder, remedy=f"Delete {folder}: {_KEPT}")
         return
-    record, memory = read_json(file), _memory().get(study.folder, {})
+    record, memory = read_json(file), _read_memory().get(study.folder, {})
     if memory.get("is_whole") and memory["run"] == record["run"]:
         return
-    now = settings_of(study, configuration)
+    now = result_settings(study, configuration)
     for before in record["settings"]:
-        if difference := _difference(now, before):
-            key, mine, other = difference
+        if difference := _first_difference(now, before):
+            key, new_value, old_value = difference
             sets, earlier = now.get("datasets", {}), before.get("datasets", {})
             changed = [name for name in sets if sets[name] != earlier.get(name)]
             folders = [study.folder, *map(study.dataset_folder, changed)]
             if any(now.get(block) != before.get(block) for block in _BUILDING):
                 folders = [study.folder, f"{study.results}/datasets"]
             raise InputError(
-                f"these results were made with {key} {other}, and the study file says {mine}; "
-                "as they were moved, or .snakemake was deleted, it is not known which of them are "
-                "of which",
+                f"these results were made with {key} {old_value}, and the study file says "
+                f"{new_value}; as they were moved, or .snakemake was deleted, it is not known "
+                "which of them are of which",
                 file=study.folder,
                 remedy=f"Set {key} back, or delete {' and '.join(folders)}: {_KEPT}",
             )
@@ -146,27 +146,29 @@ def check_made_with(study: Study, configuration: Mapping[str, Any]) -> None:
 def record_made_with(
     study: Study, configuration: Mapping[str, Any], *, is_complete: bool = False
 ) -> None:
-    """Record the settings of a run that starts; once it is complete, no others count any more."""
-    file, now = Path(study.folder, _RECORD), settings_of(study, configuration)
-    memory, run = _memory(), uuid.uuid4().hex
+    """Record a run's settings in the study's folder; once it `is_complete`, drop earlier ones."""
+    file, now = Path(study.folder, _RECORD), result_settings(study, configuration)
+    memory, run = _read_memory(), uuid.uuid4().hex
     record = read_json(file) if file.is_file() else None
-    of_study = memory.get(study.folder, {})
-    is_same = record is not None and of_study.get("run") == record["run"]
-    is_whole = record is None or (is_same and of_study["is_whole"])
+    last = memory.get(study.folder, {})
+    is_same = record is not None and last.get("run") == record["run"]
+    is_whole = record is None or (is_same and last["is_whole"])
     before = [] if is_complete or record is None else record["settings"]
     settings = [earlier for earlier in before if earlier != now] + [now]
     write_json(memory | {study.folder: {"run": run, "is_whole": is_whole}}, _MEMORY)
     write_json({"run": run, "settings": settings}, file)
 
 
-def _memory() -> dict[str, Any]:
+def _read_memory() -> dict[str, Any]:
+    """Read, by study's folder, the last run in this working directory."""
     return dict(read_json(_MEMORY, remedy="Delete it")) if _MEMORY.is_file() else {}
 
 
 def check_restored(study: Study) -> None:
-    """Refuse predictions that were put in the place of later ones, as from a backup.
+    """Refuse predictions that are not of the present weights, as if restored from a backup.
 
-    Their times are older than those of the weights that the study's own are of.
+    Such files are older than the weights, but links to them are newer, so that Snakemake does not
+    run the model again.
     """
     for model in study.predicting.models:
         place, source = study.weights_file(model), study.runnable[model].source
@@ -194,31 +196,33 @@ def check_restored(study: Study) -> None:
 
 
 def check_links(study: Study) -> None:
-    """Refuse links to kept files that are no more, which Snakemake takes for files."""
-    own, kept = Path(study.folder), Path(study.results)
+    """Refuse links to files that no longer exist, which Snakemake takes for files."""
+    base, results = Path(study.folder), Path(study.results)
     names_in = cache(lambda folder: set(os.listdir(folder)) if folder.is_dir() else set())  # noqa: PTH208
-    places = [(own / "checkpoints", kept / "checkpoints")]  # of links, and of the files
-    for folder in filter(Path.is_dir, sorted(own.glob("datasets/*/*"))):
-        places.append((folder, kept / "datasets" / folder.name))
-    for folder in (*own.glob("predictions/*"), *own.glob("tested/*/*")):
+    places = [(base / "checkpoints", results / "checkpoints")]  # of links, and of the files
+    for folder in filter(Path.is_dir, sorted(base.glob("datasets/*/*"))):
+        places.append((folder, results / "datasets" / folder.name))
+    for folder in (*base.glob("predictions/*"), *base.glob("tested/*/*")):
         if folder.name in study.predicting.suites:  # there, a folder of a model has all sets
             models = {f"{name}{suffix}": name for name in names_in(folder)
                       for suffix in study.predicting.suffixes}  # fmt: skip
             for dataset in study.predicting.suites[folder.name]:
-                there = names_in(kept / "predictions" / dataset)
-                for file in models.keys() - there:
+                present = names_in(results / "predictions" / dataset)
+                for file in models.keys() - present:
                     link = folder / models[file] / (dataset + file.removeprefix(models[file]))
                     if link.is_symlink():
-                        _refuse(link, kept / "predictions" / dataset / file, own / "predictions")
+                        _refuse_link(
+                            link, results / "predictions" / dataset / file, base / "predictions"
+                        )
         else:
-            places.append((folder, kept / "predictions" / folder.name))
+            places.append((folder, results / "predictions" / folder.name))
     for links, files in places:
         for name in sorted(names_in(links) - names_in(files)):
             if (links / name).is_symlink():
-                _refuse(links / name, files / name, own / links.relative_to(own).parts[0])
+                _refuse_link(links / name, files / name, base / links.relative_to(base).parts[0])
 
 
-def _refuse(link: Path, file: Path, folder: Path) -> None:
+def _refuse_link(link: Path, file: Path, folder: Path) -> None:
     raise InputError(
         f"no such file, to which {link} is a link", file=file,
         remedy=f"Delete {folder}, which has links only: what is missing is made again, and all "
@@ -247,8 +251,9 @@ def mixed_software(study: Study) -> str:
     if not mixed:
         return ""
     parts = [
-        f"{name} " + " and ".join(f"{version} ({len(of)})" for version, of in sorted(by.items()))
-        for name, by in mixed.items()
+        f"{name} "
+        + " and ".join(f"{version} ({len(paths)})" for version, paths in sorted(by_version.items()))
+        for name, by_version in mixed.items()
     ]
     fewest = min(next(iter(mixed.values())).values(), key=len)
     return (

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matcheval.study.analysis import Analysis
 
 AnAnalysis = TypeVar("AnAnalysis", bound="Analysis")
-STUDIES_FOLDER = "studies"  # what the names of each study stand for: `shared_names`
+STUDIES_FOLDER = "studies"  # what the names of each study stand for (`study.stored`)
 # Folders of the results that studies share; no study can have their names.
 SHARED_FOLDERS = (
     "benchmarks", "checkpoints", "datasets", "downloads", "logs", "pools", "predictions",
@@ -46,7 +46,7 @@ class BuiltDataset:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What a study compares and computes, and its files."""
+    """A study: its models, datasets, pairs, suites and analyses, and the paths of its files."""
 
     name: str
     results: str
@@ -67,16 +67,16 @@ class Study:
 
     @property
     def folder(self) -> str:
-        """Folder of this study's own results; the others are shared by studies."""
+        """Folder of the study's own results; other results are shared by studies."""
         return f"{self.results}/{self.name}"
 
     @property
     def figure_suffixes(self) -> tuple[str, ...]:
-        """Suffixes of the files of a figure."""
+        """Suffixes of the files in which every figure is saved."""
         return tuple(f".{name}" for name in self.formats)
 
     def analysis(self, kind: type[AnAnalysis]) -> AnAnalysis:
-        """Return the analysis of a class, for one that builds upon it."""
+        """Return the study's analysis of this class."""
         analysis = self.analyses[kind.name]
         assert isinstance(analysis, kind)
         return analysis
@@ -98,7 +98,7 @@ class Study:
 
     @cached_property
     def trained(self) -> dict[str, TrainedModel]:
-        """All models that are trained, those of analyses included, by name."""
+        """All models to train, including those of analyses, by name."""
         training = self.training
         if training is None:
             return {}
@@ -113,53 +113,53 @@ class Study:
 
     @cached_property
     def tested(self) -> dict[str, TestedModels]:
-        """Models of analyses that are run together on datasets of their own, by the job's name."""
+        """Models of analyses that one job runs on their own datasets, by the job's name."""
         return {k: v for analysis in self.analyses.values() for k, v in analysis.tested.items()}
 
     @cached_property
     def runnable(self) -> dict[str, Model]:
-        """All models that may be run, those of analyses included, by name."""
+        """All models of the catalogue and of analyses, by name."""
         return {**self.models, **{name: trained.model for name, trained in self.trained.items()}}
 
     @cached_property
     def trainings(self) -> Trainings:
-        """Its trainings that are run together."""
+        """How the study's trainings are divided among jobs."""
         return Trainings(self)
 
     @cached_property
     def predicting(self) -> Predicting:
-        """Its inference jobs."""
+        """How the study's inference is divided among jobs."""
         return Predicting(self)
 
     # --- datasets and pairs
 
     @cached_property
     def paired(self) -> list[str]:
-        """Names of the datasets of all pairs."""
+        """Sorted names of the datasets of all pairs."""
         return sorted({name for pair in self.pairs.values() for name in pair.datasets.values()})
 
     @cached_property
-    def _in_suites(self) -> list[str]:
+    def _suite_datasets(self) -> list[str]:
         return [name for suite in self.suites.values() for name in suite.datasets]
 
     @cached_property
     def single(self) -> list[str]:
         """Names of the datasets evaluated individually: those of pairs, and others of analyses."""
         names = {name for analysis in self.analyses.values() for name in analysis.evaluated}
-        return sorted({*self.paired, *names.difference(self._in_suites)})
+        return sorted({*self.paired, *names.difference(self._suite_datasets)})
 
     @cached_property
     def evaluated(self) -> list[str]:
         """Names of all datasets that models are evaluated on, individually or in a suite."""
-        return list(dict.fromkeys([*self.single, *self._in_suites]))
+        return list(dict.fromkeys([*self.single, *self._suite_datasets]))
 
     @property
     def used(self) -> list[str]:
-        """Names of the datasets of the configuration that this study needs."""
+        """Names of all datasets of the configuration that the study needs, sources included."""
         names = [*self.evaluated]
         if self.training is not None:
-            own = (name for model in self.models.values() for name in model.train)
-            names += [*self.training.train, *own, *self.training.validation_sets]
+            model_sets = (name for model in self.models.values() for name in model.train)
+            names += [*self.training.train, *model_sets, *self.training.validation_sets]
         names += [name for analysis in self.analyses.values() for name in analysis.trained_on]
         names = list(dict.fromkeys(names))
         for name in names:  # grows while it is read: a source may be built from others
@@ -167,12 +167,12 @@ class Study:
         return names
 
     def sources_of(self, dataset: str) -> list[str]:
-        """Return the names of the datasets that one of the configuration is built from."""
+        """Return the names of the datasets that a dataset of the configuration is made from."""
         built = self.built_datasets.get(dataset)
         return list(built.sources) if built else self.datasets[dataset].settings.sources
 
-    def labelled_like(self, dataset: str) -> DatasetSpec:
-        """Return a dataset itself, or the one that it is made from, which has the same classes."""
+    def label_source(self, dataset: str) -> DatasetSpec:
+        """Return the dataset that one is made from in the end, with the same classes, or itself."""
         while sources := self.datasets[dataset].settings.sources:
             (dataset,) = sources
         return self.datasets[dataset]
@@ -185,7 +185,7 @@ class Study:
 
     @cached_property
     def made(self) -> frozenset[str]:
-        """Names of the datasets whose images are made when they are read."""
+        """Names of the datasets whose images are computed from others when they are read."""
         return frozenset(n for n, spec in self.datasets.items() if spec.settings.is_made)
 
     @property
@@ -193,7 +193,7 @@ class Study:
         """Names of the pairs whose classes can be compared only once the datasets are built."""
         late = []
         for name, pair in self.pairs.items():
-            specs = [self.labelled_like(dataset) for dataset in pair.datasets.values()]
+            specs = [self.label_source(dataset) for dataset in pair.datasets.values()]
             unknown = any(spec.settings.known_classes is None for spec in specs)
             if unknown and all(spec.has_images for spec in specs):
                 late.append(name)
@@ -209,17 +209,17 @@ class Study:
         """Return the files that a dataset is read from, the description first."""
         description, datapoints = self.description_files(dataset)
         if dataset in self.made:
-            return [description, datapoints, *self.files_before(dataset)]
+            return [description, datapoints, *self.preparation_inputs(dataset)]
         return [description, f"{self.dataset_folder(dataset)}/images.npy", datapoints]
 
     def description_files(self, dataset: str) -> list[str]:
-        """Return the files of a dataset without its images: description, and a table of labels."""
+        """Return a dataset's files without the images: its description and its table of labels."""
         folder = self.dataset_folder(dataset)
         return [f"{folder}/dataset.json", f"{folder}/datapoints.parquet"]
 
     @cached_property
     def made_batches(self) -> dict[str, tuple[str, ...]]:
-        """Made datasets by the name of the job that prepares them: of a suite, or its own name."""
+        """Names of the `made` datasets that one job prepares, by name of a suite or dataset."""
         suite_of: dict[str, str] = {}
         for suite in self.suites.values():
             for name in suite.datasets:
@@ -235,29 +235,30 @@ class Study:
         return 1 + max(map(self._depth, sources), default=0)
 
     def made_folder(self, batch: str) -> str:
-        """Return the folder of links to the descriptions of datasets that a job prepares."""
+        """Return the folder of links to the descriptions of a batch of `made` datasets."""
         return f"{self.folder}/datasets/{batch}"
 
     @cached_property
-    def _made_by(self) -> dict[str, str]:
+    def _made_batch(self) -> dict[str, str]:
+        """The batch that each `made` dataset is in."""
         return {name: batch for batch, names in self.made_batches.items() for name in names}
 
     def dataset_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset."""
         if dataset in self.made:
-            return [self.made_folder(self._made_by[dataset]), *self.files_before(dataset)]
+            return [self.made_folder(self._made_batch[dataset]), *self.preparation_inputs(dataset)]
         return self.dataset_files(dataset)
 
     def description_inputs(self, dataset: str) -> list[str]:
         """Return the files that rules wait for before they read a dataset's labels and classes."""
         if dataset in self.made:
-            return [self.made_folder(self._made_by[dataset])]
+            return [self.made_folder(self._made_batch[dataset])]
         return self.description_files(dataset)
 
-    def files_before(self, dataset: str) -> list[str]:
-        """Return what a dataset is prepared from: downloads, and files of other datasets."""
+    def preparation_inputs(self, dataset: str) -> list[str]:
+        """Return the files that a dataset is made from: downloads, and files of other datasets."""
         settings = self.datasets[dataset].settings
-        downloads = [self.download(file) for file in settings.published_files]
+        downloads = [self.download_path(file) for file in settings.published_files]
         return downloads + [f for name in settings.sources for f in self.dataset_inputs(name)]
 
     @property
@@ -266,7 +267,7 @@ class Study:
         return f"{self.folder}/report.html"
 
     def weights_file(self, model: str) -> str | None:
-        """Return where a model's weights lie; None if code or a package has them, or if not run."""
+        """Return the path of a model's weights; None if it has no such file or is not run."""
         source = self.runnable[model].source
         if source is None or source.kind in FROM_CODE:
             return None
@@ -276,23 +277,23 @@ class Study:
 
     @cached_property
     def suite_of(self) -> dict[str, str]:
-        """The suite in whose folder the results on a dataset lie, if not in one of its own."""
-        own, suite_of = {*self.single}, dict[str, str]()
+        """Suite whose folder has a dataset's results, by dataset; `single` ones have their own."""
+        single, suite_of = {*self.single}, dict[str, str]()
         for suite in self.suites.values():
             for name in suite.datasets:
-                if name not in own and self.datasets[name].has_images:
+                if name not in single and self.datasets[name].has_images:
                     suite_of.setdefault(name, suite.name)
         return suite_of
 
     def predictions_stem(self, dataset: str, model: str) -> str:
-        """Return the path, without suffixes, of a model's outputs on a dataset; `MODEL` is any."""
+        """Return the path of a model's outputs on a dataset, without suffix; `MODEL` for any."""
         in_catalogue = model in self.models or model == MODEL
         suite = self.suite_of.get(dataset) if in_catalogue else None
         place = f"{suite}/{model}/{dataset}" if suite else f"{dataset}/{model}"
         return f"{self.folder}/predictions/{place}"
 
     def predictions_file(self, dataset: str, model: str) -> str:
-        """Return where a model's predictions on a dataset lie: the user's file, or ours."""
+        """Return the path of a model's predictions on a dataset: the user's, or the study's."""
         spec = self.datasets.get(dataset)
         if spec is None or spec.has_images:
             return f"{self.predictions_stem(dataset, model)}.parquet"
@@ -302,7 +303,7 @@ class Study:
         self, dataset: str, models: Iterable[str] | None = None,
         suffixes: Sequence[str] = (".parquet",),
     ) -> list[str]:  # fmt: skip
-        """Return what rules read of models' results on a dataset: files, or folders of suites."""
+        """Return the files, or suites' folders, that rules read for results on a dataset."""
         chosen = dict.fromkeys(self.models if models is None else models)
         spec = self.datasets.get(dataset)
         if spec and not spec.has_images:
@@ -319,73 +320,73 @@ class Study:
     def suite_inputs(
         self, suite: str, models: Iterable[str], others: Iterable[str] = ()
     ) -> list[str]:
-        """Return what rules read of models' outputs on a suite and on others, and its labels."""
+        """Return what rules read for models' outputs on a suite and other sets, and its labels."""
         chosen, suffixes = list(models), self.predicting.suffixes
         files, folders = list[str](), set[str]()
         for name in (*others, *self.suites[suite].datasets):
-            home = self.suite_of.get(name, "")
-            if home not in folders:  # one folder has all sets
+            folder = self.suite_of.get(name, "")
+            if folder not in folders:  # one folder has all sets
                 files += self.results_inputs(name, chosen, suffixes)
-            folders |= {home} if home else set()
+            folders |= {folder} if folder else set()
         labels = (member.all_labels for member in self.suites[suite].members)
         files += [file for file in labels if Path(file).is_file()]  # a plan can lack them
         return list(dict.fromkeys(files))
 
     @cache  # noqa: B019 - lives as long as the study; to look at many files may take seconds
     def dataset_state(self, dataset: str) -> str:
-        """Return a digest of names, sizes and times of the user's files of a dataset's images."""
+        """Return a digest of names, sizes and times of the user's image files of a dataset."""
         spec = self.datasets.get(dataset)
         if spec is None:
             return ""
         return "-".join([spec.custom_files_state, *map(self.dataset_state, spec.settings.sources)])
 
     def probability_files(self, dataset: str, models: Iterable[str]) -> list[str]:
-        """Return the prediction files of models on a dataset, none if it has no probabilities."""
+        """Return models' prediction files on a dataset; none if it has no probabilities."""
         has_predictions = self.datasets[dataset].has_probabilities
         return [self.predictions_file(dataset, model) for model in models if has_predictions]
 
     @cached_property
     def _custom_results(self) -> frozenset[str]:
-        """The user's files of results, which may lie in the results folder."""
-        known = [spec for spec in self.datasets.values() if not spec.has_images]
-        files = {file for spec in known for file in spec.results_files(self.models)}
+        """The user's files of results, some of which may lie in the results folder."""
+        specs = [spec for spec in self.datasets.values() if not spec.has_images]
+        files = {file for spec in specs for file in spec.results_files(self.models)}
         return frozenset(files - self.downloaded)
 
     def custom_files_state(self, files: Iterable[str]) -> list[tuple[int, int]]:
-        """Return size and time of those files of a job that are the user's, not of a study."""
+        """Return size and modification time of those files that are the user's, not of a study."""
         folders = tuple(f"{self.results}/{name}/" for name in (*SHARED_FOLDERS, self.name))
         named = self._custom_results
-        own = [f for f in map(str, files) if f in named or not f.startswith(folders)]
-        return file_states(list(dict.fromkeys(own)))
+        custom = [f for f in map(str, files) if f in named or not f.startswith(folders)]
+        return file_states(list(dict.fromkeys(custom)))
 
     def accuracies_file(self, dataset: str) -> str:
-        """Return the table of all models' accuracies on a dataset."""
+        """Return the path of the table of all models' accuracies on a dataset."""
         return f"{self.folder}/accuracies/{dataset}.parquet"
 
     @property
     def downloads(self) -> list[str]:
-        """All that is downloaded for this study: files of datasets, and weights."""
-        used = (self.datasets[name].settings.published_files for name in self.used)
-        others = (analysis.published_files for analysis in self.analyses.values())
-        published = sorted({file for files in (*used, *others) for file in files})
+        """Paths of all files that are downloaded for the study, of datasets and of weights."""
+        dataset_files = (self.datasets[name].settings.published_files for name in self.used)
+        analysis_files = (analysis.published_files for analysis in self.analyses.values())
+        published = sorted({file for files in (*dataset_files, *analysis_files) for file in files})
         published += [file.name for name in self.used for file in self.published.get(name, ())]
         weights = [f"{self.results}/weights/{file}" for file in self.inference_plan.weights_urls]
-        return list(dict.fromkeys([*map(self.download, published), *weights]))
+        return list(dict.fromkeys([*map(self.download_path, published), *weights]))
 
     @cached_property
     def listed_downloads(self) -> dict[str, PublishedFile]:
-        """Files of published predictions, and of their true classes, by name."""
+        """Published files of predictions and of their true classes, by name."""
         return {file.name: file for files in self.published.values() for file in files}
 
     def published_file(self, name: str) -> PublishedFile:
-        """Return a published file of a list of the user's, or of the package's."""
+        """Return a published file by name, from the user's lists or else from the package's."""
         return self.listed_downloads.get(name) or published_file(name)
 
     @cached_property
     def downloaded(self) -> frozenset[str]:
-        """All files that are downloaded."""
+        """The paths in `downloads`, as a set."""
         return frozenset(self.downloads)
 
-    def download(self, file: str) -> str:
-        """Return where a published file is downloaded to."""
-        return f"{self.results}/downloads/{file}"
+    def download_path(self, name: str) -> str:
+        """Return the path that a published file is downloaded to."""
+        return f"{self.results}/downloads/{name}"

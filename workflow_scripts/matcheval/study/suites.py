@@ -71,7 +71,7 @@ class SuiteMember(Settings):
     )
 
     @model_validator(mode="after")
-    def _one_origin(self) -> "SuiteMember":
+    def _check_combination(self) -> "SuiteMember":
         origins = ["dataset", "suite", "manifest", "warehouse"]
         origins = [key for key in origins if getattr(self, key) is not None]
         has_block = isinstance(self.dataset, dict)
@@ -107,7 +107,7 @@ class SuiteSettings(Settings):
 
 
 class SuitesSettings(Settings):
-    """The suites of a configuration, which are read before all else."""
+    """The block `suites` of a configuration, which is read before all else."""
 
     suites: Named[SuiteSettings] = Field({}, description="Collections of datasets")
 
@@ -116,23 +116,23 @@ Place = dict[str, str]  # where a member is: `file`, and perhaps `field`
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 _MODEL = "model"  # placeholder that prediction files keep
-_FILLED = ("name", "group", "subgroup", "severity", "all_labels")  # beside the block itself
+_FILLED_KEYS = ("name", "group", "subgroup", "severity", "all_labels")  # beside the block itself
 
 
-def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, str]]:
-    """Return the values of the placeholders of a block, for every dataset that it stands for."""
+def placeholder_values(member: SuiteMember, place: Place) -> list[dict[str, str]]:
+    """Return a member's placeholder values for each dataset that its block stands for."""
     assert isinstance(member.dataset, dict)
-    texts = [text for text in _texts(member.dataset) if _placeholders(text)]
+    texts = [text for text in _strings(member.dataset) if _placeholders(text)]
     names = list(dict.fromkeys(name for text in texts for name in _placeholders(text)))
     check_known("placeholder", member.values, names, **place)
-    for key in _FILLED:
+    for key in _FILLED_KEYS:
         used = _placeholders(str(getattr(member, key) or ""))
         check_known("placeholder", used, names, **place)
     listed = {name: tuple(map(str, member.values[name])) for name in names if name in member.values}
     if len(listed) == len(names):
         return [dict(zip(listed, values, strict=True)) for values in product(*listed.values())]
     patterns = [text for text in texts if set(_placeholders(text)) == set(names)]
-    fillings = next((paths for text in patterns if (paths := _matches(text, listed))), [])
+    fillings = next((paths for text in patterns if (paths := _match_paths(text, listed))), [])
     if texts and not fillings:
         remedy = "Put them there, correct the pattern, or list the 'values' of its placeholders"
         raise InputError(f"no file or folder matches {texts[0]}", **place, remedy=remedy)
@@ -144,8 +144,8 @@ def values_of_placeholders(member: SuiteMember, place: Place) -> list[dict[str, 
     return fillings or [{}]
 
 
-def _matches(pattern: str, listed: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
-    """Return the placeholders' values, in natural order, in all paths that match a pattern."""
+def _match_paths(pattern: str, listed: Mapping[str, tuple[str, ...]]) -> list[dict[str, str]]:
+    """Return placeholder values, in natural order, of the existing paths that match a pattern."""
     path = str(Path(pattern).expanduser())
     expression = path_pattern(path, "[^/]+", unnamed=_MODEL)
     glob = Path(_PLACEHOLDER.sub("*", re.sub(r"([*?\[])", r"[\1]", path)))
@@ -154,36 +154,37 @@ def _matches(pattern: str, listed: Mapping[str, tuple[str, ...]]) -> list[dict[s
     values = {tuple(match.groupdict().items()) for match in matches if match}
     visible = [items for items in values if not any(v.startswith(".") for _, v in items)]
     kept = [dict(items) for items in visible if all(v in listed.get(k, (v,)) for k, v in items)]
-    return sorted(kept, key=lambda filling: [_natural(value) for value in filling.values()])
+    return sorted(kept, key=lambda filling: [_natural_key(value) for value in filling.values()])
 
 
-def _natural(text: str) -> list[tuple[int, int | str]]:
-    """Sorting key by which 10 comes after 9."""
+def _natural_key(text: str) -> list[tuple[int, int | str]]:
+    """Sorting key that puts numbers within texts in order, such as 9 before 10."""
     parts = re.split(r"(\d+)", text)
     return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]
 
 
 def _placeholders(text: str) -> list[str]:
+    """Return the names of all placeholders in a text but `{model}`."""
     return [name for name in _PLACEHOLDER.findall(text) if name != _MODEL]
 
 
-def _texts(block: Any) -> Iterator[str]:
-    """Yield all texts in a block."""
+def _strings(block: Any) -> Iterator[str]:
+    """Yield all strings in a nested block of a configuration."""
     if isinstance(block, str):
         yield block
     elif isinstance(block, Mapping | list | tuple):
         for value in block.values() if isinstance(block, Mapping) else block:
-            yield from _texts(value)
+            yield from _strings(value)
 
 
-def filled(block: Any, values: Mapping[str, str]) -> Any:
-    """Fill in the placeholders of all texts in a block."""
+def fill_placeholders(block: Any, values: Mapping[str, str]) -> Any:
+    """Replace the placeholders in all strings of a nested block by their values."""
     if isinstance(block, str):
         return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), block)
     if isinstance(block, Mapping):
-        return {key: filled(value, values) for key, value in block.items()}
+        return {key: fill_placeholders(value, values) for key, value in block.items()}
     if isinstance(block, list | tuple):
-        return [filled(value, values) for value in block]
+        return [fill_placeholders(value, values) for value in block]
     return block
 
 
@@ -193,7 +194,7 @@ _MEMBER_COLUMNS = ("name", "dataset", "classes", "note", *_DESCRIBING)
 
 
 def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMember, Place]]:
-    """Yield the members of a manifest, each with its place."""
+    """Yield the members that the rows of a CSV manifest define, each with file and line."""
     header, rows = read_numbered_rows(path, "manifest of a suite")
     if len(set(header)) < len(header):
         raise InputError("a column is named twice", file=path, field="header")
@@ -203,7 +204,7 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         raise InputError(problem, file=path, remedy=remedy)
     others = [column for column in header if column not in _MEMBER_COLUMNS]
     check_known("column", common.data, others, file=path, field="data")
-    own = (*_MEMBER_COLUMNS, *common.data)
+    no_options = (*_MEMBER_COLUMNS, *common.data)
     for line, row in rows:
         place: Place = {"file": f"{path}, line {line}"}
         if None in row or None in row.values():
@@ -211,7 +212,7 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         cells = {key: value.strip() for key, value in row.items() if value.strip()}
         if not cells:
             continue
-        options = {k: _option(k, v) for k, v in cells.items() if k not in own}
+        options = {k: _parse_option(k, v) for k, v in cells.items() if k not in no_options}
         shared = dict(common.dataset) if isinstance(common.dataset, dict) else {}
         named = cells.get("dataset", "" if shared or options else cells.get("name"))
         if named and options:
@@ -229,8 +230,8 @@ def manifest_members(path: Path, common: SuiteMember) -> Iterator[tuple[SuiteMem
         yield read_settings(SuiteMember, values, file=place["file"]), place
 
 
-def _option(name: str, cell: str) -> Any:
-    """Read an option of a dataset: paths are texts, all else is written as in YAML."""
+def _parse_option(name: str, cell: str) -> Any:
+    """Read the cell of a dataset's option: as text for paths, else as YAML."""
     if name in _PATHS:
         return cell
     try:
@@ -239,15 +240,15 @@ def _option(name: str, cell: str) -> Any:
         return cell
 
 
-def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, dict[str, str]]]:
-    """List the sets of a warehouse."""
+def warehouse_members(file: str, side: int) -> Iterator[tuple[SuiteMember, Place]]:
+    """Yield a member for each set of a warehouse, each with the warehouse's file."""
     warehouse = Warehouse(read_warehouse(Path(file).expanduser()))
     class_names = warehouse.settings.class_names
     for name, source in warehouse.sets.items():
         decisions = warehouse.reviews[name].decisions.values()
         corrected = {decision.class_name for several in decisions for decision in several}
-        own = corrected.union(source.classes)
-        classes = tuple(name for name in class_names if name in own)
+        present = corrected.union(source.classes)
+        classes = tuple(name for name in class_names if name in present)
         yield SuiteMember(
             dataset={"kind": "warehouse_set", "warehouse": file, "set": name, "side": side},
             name=name, group=source.group, subgroup=source.source,
@@ -270,7 +271,7 @@ def expand_suites(blocks: Any, datasets: Iterable[str]) -> ExpandedSuites:
     read: SuitesSettings = read_settings(SuitesSettings, {"suites": blocks})
     expansion = _Expansion(read.suites, set(map(str, datasets)))
     problems, suites = ErrorCollector(), dict[str, Suite]()
-    folded = {name.casefold() for name in expansion.named}
+    folded = {name.casefold() for name in expansion.datasets}
     for name in read.suites:
         with problems.collected():
             if name.casefold() in folded:
@@ -284,14 +285,14 @@ def expand_suites(blocks: Any, datasets: Iterable[str]) -> ExpandedSuites:
 
 
 class _Expansion:
-    """Expands the suites of a study; a dataset that is in several suites is defined once."""
+    """Expands the suites of a study to members, and gathers the datasets that these define."""
 
-    def __init__(self, suites: Mapping[str, SuiteSettings], named: set[str]) -> None:
-        self._suites, self.named = suites, named
+    def __init__(self, suites: Mapping[str, SuiteSettings], datasets: set[str]) -> None:
+        self._suites, self.datasets = suites, datasets
         self.blocks: dict[str, dict[str, Any]] = {}
 
     def members(self, suite: str, outer: tuple[str, ...] = ()) -> list[Member]:
-        """Return the members of a suite; `outer` are the suites in which it is nested."""
+        """Return the members of a suite; `outer` are the suites that it is nested in."""
         field = f"suites.{suite}.members"
         if suite in outer:
             problem = f"suite '{suite}' is nested in itself"
@@ -315,37 +316,39 @@ class _Expansion:
     def _expand(
         self, member: SuiteMember, place: Place, outer: tuple[str, ...]
     ) -> Iterator[Member]:
+        """Yield the members that an entry of a suite stands for."""
         if member.suite is not None:
             check_known("suite", [member.suite], self._suites, **place)
             yield from self.members(member.suite, outer)
         elif member.warehouse is not None:
-            for row, line in warehouse_members(member.warehouse, member.side or 32):
-                yield from self._expand(row, line, outer)
+            for row, file in warehouse_members(member.warehouse, member.side or 32):
+                yield from self._expand(row, file, outer)
         elif member.manifest is not None:
             for row, line in manifest_members(Path(member.manifest), member):
                 yield from self._expand(row, line, outer)
         elif isinstance(member.dataset, str):
-            check_known("dataset", [member.dataset], self.named, **place)
-            yield _member(member, member.dataset, place)
+            check_known("dataset", [member.dataset], self.datasets, **place)
+            yield _build_member(member, member.dataset, place)
         else:
-            for values in values_of_placeholders(member, place):
-                yield self._from_block(member, values, place)
+            for values in placeholder_values(member, place):
+                yield self._define(member, values, place)
 
-    def _from_block(self, member: SuiteMember, values: Mapping[str, str], place: Place) -> Member:
-        name = filled(member.name or "-".join(values.values()), values)
+    def _define(self, member: SuiteMember, values: Mapping[str, str], place: Place) -> Member:
+        """Define the dataset of a block with filled placeholders, and return its member."""
+        name = fill_placeholders(member.name or "-".join(values.values()), values)
         if not is_name(name):
             problem = f"'{name}' cannot be a name of a dataset"
             remedy = f"Use letters, digits, '.', '_' and '-'. {_GIVE_NAME}"
             raise InputError(problem, **place, remedy=remedy)
-        block = filled(member.dataset, values)
-        if name in self.named or self.blocks.setdefault(name, block) != block:
+        block = fill_placeholders(member.dataset, values)
+        if name in self.datasets or self.blocks.setdefault(name, block) != block:
             problem = f"there is another dataset '{name}'"
             raise InputError(problem, **place, remedy=_GIVE_NAME)
-        texts = {key: filled(getattr(member, key), values) for key in _FILLED}
-        return _member(member.model_copy(update=texts), name, place)
+        texts = {key: fill_placeholders(getattr(member, key), values) for key in _FILLED_KEYS}
+        return _build_member(member.model_copy(update=texts), name, place)
 
 
-def _member(member: SuiteMember, name: str, place: Place) -> Member:
+def _build_member(member: SuiteMember, name: str, place: Place) -> Member:
     try:
         severity = None if member.severity in (None, "") else float(member.severity)
     except ValueError:
@@ -354,14 +357,14 @@ def _member(member: SuiteMember, name: str, place: Place) -> Member:
         raise InputError(f"severity '{member.severity}' of '{name}' is not a number", **place)
     classes = member.classes
     classes = class_subset(classes) if isinstance(classes, str) else classes
-    groups = _groups(member, name, place)
+    groups = _read_groups(member, name, place)
     return Member(
         name, member.group, member.subgroup, severity, classes, groups, member.all_labels or ""
     )
 
 
-def _groups(member: SuiteMember, name: str, place: Place) -> Groups:
-    """Return the groups of classes of a set, read from their file if that is given."""
+def _read_groups(member: SuiteMember, name: str, place: Place) -> Groups:
+    """Return a set's groups of classes, read from a file if one is named."""
     groups: Any = member.groups or {}
     if isinstance(groups, str):
         place = {"file": groups}

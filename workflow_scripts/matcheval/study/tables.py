@@ -18,7 +18,7 @@ from pydantic import Field
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
 from matcheval.errors import ErrorCollector
-from matcheval.execution.entry_points import Call, converted, named_function
+from matcheval.execution.entry_points import Call, run_call
 from matcheval.figures.style import save_figure
 from matcheval.io.tables import TableSchema
 from matcheval.names import MODEL
@@ -65,42 +65,42 @@ class TableAnalysis(Analysis):
 
     @property
     def subjects(self) -> list[str]:
-        """What it makes a table for: names that the setting `pairs`, `datasets` or `suites` has."""
+        """Names of the pairs, datasets or suites that a table is made for, as configured."""
         return list(getattr(self.settings, f"{self.per}s"))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a table is made from."""
+        """Return the files that the table of a pair, dataset or suite is made from."""
         raise NotImplementedError
 
     def arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `read`."""
+        """Return the arguments of `read` for the table of a pair, dataset or suite."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Check that models are left, if there is a table to make."""
+        """Check that some models are left, if there is a table to make."""
         if self.subjects:
             self.check_some_models()
 
     @property
     def targets(self) -> list[str]:
-        """Tables, and figures if there are such."""
+        """Paths of all tables and, if the analysis has them, figures."""
         names = {self.per: self.subjects}
         figures = self.plot.expand(**names) if self.has_figure else []
         return [*self.result.expand(**names), *figures]
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the module's `tabulate` asks for by name: settings, and the level of intervals."""
+        """Those settings, and the level of intervals, that `tabulate` has parameters for."""
         options = self.settings.model_dump(mode="json") | {"confidence": self.study.confidence}
         parameters = signature(import_module(self.module).tabulate).parameters
         return {name: value for name, value in options.items() if name in parameters}
 
     def subject_options(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return further options of `tabulate`, of one subject."""
+        """Return further options of `tabulate` for one pair, dataset or suite."""
         return {}
 
     def job_arguments(self, wildcards: Wildcards) -> dict[str, Any]:
-        """Return the arguments of `make_table`."""
+        """Return the arguments of `make_table` for one pair, dataset or suite."""
         return {
             "read": call(type(self).read, **self.arguments(wildcards)),
             "analysis": self.module,
@@ -113,9 +113,9 @@ def make_table(
     *, read: Call, analysis: str, options: Mapping[str, Any], confidence: float,
     outputs: Sequence[Path], figure: Sequence[Path],
 ) -> None:  # fmt: skip
-    """Write the table of an analysis, and plot it if a figure is asked for."""
-    module, function = import_module(analysis), named_function(read["function"])
-    files: Any = function(**converted(function, read["arguments"]))
+    """Read an analysis's files, tabulate, write the table, and plot it if a figure is named."""
+    module = import_module(analysis)
+    files = run_call(read)
     table = module.tabulate(*files, **options)
     write_page = getattr(module, "write_page", lambda *_: "")
     schema: TableSchema = module.SCHEMA.at_level(confidence)
@@ -145,12 +145,12 @@ class DatasetFileSettings(Settings):
 def read_dataset(
     *, spec: DatasetSpec, models: Sequence[str], predictions: Sequence[str], file: str
 ) -> tuple[Correctness, str, str]:
-    """Read what models classify correctly; without prediction files, published results."""
+    """Return what models classify correctly, with the dataset's name and the user's file."""
     return dataset_correctness(spec, models, predictions), spec.name, file
 
 
 class DatasetTableAnalysis(TableAnalysis):
-    """An analysis with one table per dataset, from the datapoints that models classify correctly.
+    """An analysis with a table per dataset, made from what models classify correctly.
 
     `tabulate(correctness, dataset, file, **options)` makes the table from a `Correctness`, the
     dataset's name and the user's file, with the columns `file_columns` (empty if there is none).
@@ -162,24 +162,24 @@ class DatasetTableAnalysis(TableAnalysis):
 
     @property
     def dataset_files(self) -> Mapping[str, str]:
-        """Path of the user's file for each dataset, by its name; empty if there is no file."""
+        """The user's file for each dataset, by its name; empty where there is none."""
         datasets = self.settings.datasets
         return datasets if isinstance(datasets, Mapping) else dict.fromkeys(datasets, "")
 
     @property
     def subjects(self) -> list[str]:
-        """Names of the datasets."""
+        """Names of the datasets that a table is made for."""
         return list(self.dataset_files)
 
     def check(self) -> None:
-        """Check also the files of datasets."""
+        """Check that models are left, and the user's files of the datasets."""
         super().check()
         for file in self.dataset_files.values():
             if file:
                 self.check_file(file, self.field("datasets"), self.file_columns)
 
     def file_of(self, dataset: str) -> str:
-        """Return the file that is read besides predictions, empty if there is none."""
+        """Return the file to read besides predictions; empty if there is none."""
         return self.dataset_files[dataset]
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
@@ -199,7 +199,7 @@ class DatasetTableAnalysis(TableAnalysis):
 
 @dataclass(frozen=True)
 class SuiteFiles:
-    """The predictions of some models on a suite and its base, with which its sets are compared."""
+    """The prediction files of models on a suite and on the base that its sets are compared with."""
 
     suite: Suite
     base: str
@@ -209,17 +209,17 @@ class SuiteFiles:
     models: Sequence[str]
 
     def paths(self, dataset: str) -> list[str]:
-        """Return the files of all models on a set: the user's if it has no images."""
+        """Return the prediction files of all models on a dataset."""
         if dataset in self.stems:
             return [f"{self.stems[dataset].format(model=m)}.parquet" for m in self.models]
         return [self.specs[dataset].results_file(model) for model in self.models]
 
     def layout(self, dataset: str) -> Layout:
-        """Return how the files of a set are laid out."""
+        """Return the layout of prediction files on a dataset: the study's own, or the user's."""
         return Layout() if dataset in self.stems else layout_of(self.specs[dataset])
 
     def read(self, dataset: str) -> list[Predictions]:
-        """Read the predictions of all models on a set."""
+        """Read the predictions of all models on a dataset."""
         problems, predictions, layout = ErrorCollector(), [], self.layout(dataset)
         for path in self.paths(dataset):
             with problems.collected():
@@ -238,12 +238,12 @@ class SuiteTableSettings(Settings):
 
 
 def read_suite(*, files: SuiteFiles) -> tuple[SuiteFiles]:
-    """Return where the files of a suite are."""
+    """Return a suite's files unread, as the arguments of `tabulate`."""
     return (files,)
 
 
 class SuiteTableAnalysis(TableAnalysis):
-    """An analysis with a table and a figure for each of some suites, compared with a base.
+    """An analysis with a table and a figure per suite, whose sets are compared with a base.
 
     `tabulate(files, **options)` makes the table from `SuiteFiles`. A subclass says what it asks of
     a suite (`check_suite`), and the options.
@@ -256,26 +256,26 @@ class SuiteTableAnalysis(TableAnalysis):
     settings: SuiteTableSettings
 
     def check(self) -> None:
-        """Check also each suite with its base."""
+        """Check that models are left, and each suite with its base."""
         super().check()
         for name, base in self.settings.suites.items():
             self.check_suite(name, base)
 
     def check_suite(self, name: str, base: str) -> None:
-        """Check that a suite and its base, given by name, can be compared."""
+        """Check that a suite can be compared with its base; both are names."""
         raise NotImplementedError
 
     def collection(self, name: str) -> tuple[Suite, str]:
-        """Return a suite with its base."""
+        """Return a suite and the name of its base."""
         return self.study.suites[name], self.settings.suites[name]
 
     def datasets_of(self, suite: str) -> list[str]:
-        """Return the names of the base and of the sets of a suite, each once."""
+        """Return the names of a suite's base and of its sets, each once."""
         collection, base = self.collection(suite)
         return list(dict.fromkeys([base, *collection.datasets]))
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return what the table of a suite waits for."""
+        """Return the files that the table of a suite is made from."""
         base = self.settings.suites[wildcards.suite]
         return self.study.suite_inputs(wildcards.suite, self.models, [base])
 

@@ -31,12 +31,12 @@ CORE_FLOPS, _GPU_FLOPS = 5e9, 5e12
 _DECODED_PER_SECOND, _MADE_PER_SECOND = 150, 2e6
 _FEATURES = 2048  # of a network, before it is run
 # Multiply-adds of large networks for an image of 32 x 32 and of 224 x 224 pixels.
-_OF_CIFAR, _OF_IMAGENET = 1_000_000_000, 60_000_000_000
+_CIFAR_MULTIPLY_ADDS, _IMAGENET_MULTIPLY_ADDS = 1_000_000_000, 60_000_000_000
 
 
 @dataclass(frozen=True)
 class ImageSet:
-    """Size of a dataset: number of images, height and width in pixels, channels, and classes."""
+    """Estimated size of a dataset: number of images, side in pixels, channels, and classes."""
 
     images: int
     side: int
@@ -46,8 +46,8 @@ class ImageSet:
     made: bool = False  # from other images when they are read
 
     @property
-    def reading(self) -> float:
-        """Seconds in which one core decodes or makes the images; to read arrays takes none."""
+    def reading_seconds(self) -> float:
+        """Seconds that one core takes to decode or compute the images; 0 for stored arrays."""
         if self.made:
             return self.images * self.side**2 * self.channels / _MADE_PER_SECOND
         return self.images / _DECODED_PER_SECOND if self.encoded else 0.0
@@ -61,8 +61,8 @@ _KINDS = {
 
 
 def dataset_size(study: "Study", name: str) -> ImageSet:
-    """Estimate the size of a dataset by its kind and settings."""
-    source = _source(study, name)
+    """Estimate the size of a dataset by its kind and settings, without reading it."""
+    source = _first_source(study, name)
     spec = study.datasets[source]
     if (built := study.built_datasets.get(source)) and built.is_vectors:
         images = dataset_size(study, built.sources[0])
@@ -80,6 +80,7 @@ def dataset_size(study: "Study", name: str) -> ImageSet:
 
 
 def _size_of_kind(kind: str, settings: DatasetKind) -> ImageSet:
+    """Estimate the size of a dataset of some kind, as its settings reduce it."""
     size = next(size for name, size in _KINDS.items() if kind.startswith(name))
     if isinstance(settings, Subset) and settings.rows is not None:
         start, end = settings.rows
@@ -91,8 +92,8 @@ def _size_of_kind(kind: str, settings: DatasetKind) -> ImageSet:
     return size
 
 
-def _source(study: "Study", name: str) -> str:
-    """The dataset that one is derived or built from: the first one, where there are several."""
+def _first_source(study: "Study", name: str) -> str:
+    """Follow a derived or built dataset back, by first sources, to the dataset at its origin."""
     seen: set[str] = set()
     while name not in seen:  # sets that are made of each other are refused elsewhere
         seen.add(name)
@@ -106,8 +107,8 @@ def _source(study: "Study", name: str) -> str:
     return name
 
 
-def total_sizes(study: "Study", names: Iterable[str]) -> list[ImageSet]:
-    """Return the sizes of datasets; those with images of one shape and kind count as one."""
+def combined_sizes(study: "Study", names: Iterable[str]) -> list[ImageSet]:
+    """Estimate the sizes of datasets; those with the same shape and kind of images are added up."""
     images = Counter[ImageSet]()
     for size in (dataset_size(study, name) for name in names):
         images[replace(size, images=1)] += size.images
@@ -115,27 +116,27 @@ def total_sizes(study: "Study", names: Iterable[str]) -> list[ImageSet]:
 
 
 def multiply_adds(study: "Study", name: str, data: ImageSet) -> int:
-    """Estimate a model's multiply-adds for an image; an unknown network counts as a large one."""
+    """Estimate a model's multiply-adds per image; those of unknown networks count as large."""
     model = study.runnable[name]
     assert model.source is not None, name  # no job runs known predictions
-    described = model.source.options if model.recipe is None else vars(model.recipe)
-    if "architecture" in described:
-        width, depth = int(described["width"]), int(described["depth"])
-        return network_multiply_adds(described["architecture"], width, depth, data)
+    options = model.source.options if model.recipe is None else vars(model.recipe)
+    if "architecture" in options:
+        width, depth = int(options["width"]), int(options["depth"])
+        return network_multiply_adds(options["architecture"], width, depth, data)
     if model.source.kind not in PUBLISHED:
-        return _OF_IMAGENET
+        return _IMAGENET_MULTIPLY_ADDS
     side = max(study.inference_plan.geometry(name).crop)
-    return int(_OF_IMAGENET * (side / 224) ** 2)
+    return int(_IMAGENET_MULTIPLY_ADDS * (side / 224) ** 2)
 
 
 def network_multiply_adds(architecture: str, width: int, depth: int, data: ImageSet) -> int:
-    """Return the multiply-adds of a network of the library for one image of a dataset."""
+    """Estimate the multiply-adds per image of one of the library's networks."""
     if architecture in ("linear", "mlp"):
         hidden = [width] * depth if architecture == "mlp" else []
         layers = [data.side**2 * data.channels, *hidden, data.classes]
         return sum((a + 1) * b for a, b in pairwise(layers))
     if architecture not in ("cnn", "resnet"):
-        return int(_OF_CIFAR * (data.side / 32) ** 2)
+        return int(_CIFAR_MULTIPLY_ADDS * (data.side / 32) ** 2)
     n_layers = 2 if architecture == "resnet" else 1  # of a stage, after which the side is halved
     side, before, operations = data.side, data.channels, 0
     for stage in range(depth):
@@ -147,39 +148,40 @@ def network_multiply_adds(architecture: str, width: int, depth: int, data: Image
 
 
 class Work(NamedTuple):
-    """Floating-point operations of networks, and seconds in which one core reads the images."""
+    """Estimated work of a job: operations of networks, and seconds of one core to read images."""
 
     operations: float
-    reading: float
+    reading_seconds: float
 
     def seconds(self, threads: int, has_gpu: bool) -> float:
-        """Return the seconds that it takes on some cores, or on a GPU that they read images for."""
+        """Return the seconds on `threads` cores, or on a GPU for which these cores read images."""
         flops = _GPU_FLOPS if has_gpu else threads * CORE_FLOPS
-        return self.operations / flops + self.reading / threads
+        return self.operations / flops + self.reading_seconds / threads
 
 
 def training_work(study: "Study", model: str) -> Work:
-    """Return the work of a whole training."""
+    """Estimate the work of the whole training of a model."""
     trained = study.trained[model]
     recipe, sizes = trained.recipe, [dataset_size(study, name) for name in trained.train]
     drawn = recipe.epoch_steps * recipe.batch_size * len(sizes)
     images = recipe.epochs * (drawn or sum(size.images for size in sizes))
     passes = recipe.typed_options[0].forward_passes
     operations = 2.0 * passes * images * multiply_adds(study, model, sizes[0])
-    return Work(operations, sum(s.reading * (1 if s.made else recipe.epochs) for s in sizes))
+    reading_seconds = sum(s.reading_seconds * (1 if s.made else recipe.epochs) for s in sizes)
+    return Work(operations, reading_seconds)
 
 
 def inference_work(study: "Study", models: Iterable[str], sizes: Sequence[ImageSet]) -> Work:
-    """Return the work of models on datasets of some sizes, which they read together."""
+    """Estimate the work of running models on datasets of these sizes, each read only once."""
     operations = sum(
         2.0 * size.images * multiply_adds(study, name, size) for name in models for size in sizes
     )
-    return Work(operations, sum(size.reading for size in sizes))
+    return Work(operations, sum(size.reading_seconds for size in sizes))
 
 
 def check_one_size(study: "Study", name: str, *, field: str, remedy: str) -> None:
-    """Check that the images of a dataset are stored as pixels of one size, not as files."""
-    if not study.datasets[_source(study, name)].settings.has_one_size:
+    """Check that a dataset's images are stored as pixels of one size, not as files."""
+    if not study.datasets[_first_source(study, name)].settings.has_one_size:
         problem = f"the images of '{name}' are files, which may differ in size"
         raise configuration_error(problem, field=field, remedy=remedy)
 
@@ -192,32 +194,32 @@ TRAINING_SECONDS, INFERENCE_SECONDS = 300, 1800
 _LARGEST_PART = 0.2
 
 
-def in_batches(
-    names: Iterable[str], seconds: Callable[[str], float], most: float
+def group_into_batches(
+    names: Iterable[str], seconds: Callable[[str], float], max_seconds: float
 ) -> list[tuple[str, ...]]:
-    """Put small members into batches, in their order; the larger ones are in none."""
+    """Group names, in order, into batches of limited seconds; names that take long are left out."""
     batches: list[list[str]] = []
-    used = most
+    used = max_seconds
     for name in names:
-        takes = seconds(name)
-        if takes > _LARGEST_PART * most:
+        needed = seconds(name)
+        if needed > _LARGEST_PART * max_seconds:
             continue
-        if used + takes > most:
+        if used + needed > max_seconds:
             batches, used = [*batches, []], 0.0
         batches[-1].append(name)
-        used += takes
+        used += needed
     return list(map(tuple, batches))
 
 
 class Trainings:
-    """Which of a study's trainings share a job."""
+    """How a study's trainings are divided among jobs."""
 
     def __init__(self, study: "Study") -> None:
         self._study = study
 
     @cached_property
     def batches(self) -> dict[int, tuple[str, ...]]:
-        """Names of models by the number of the job; models that are trained alone are in none."""
+        """Names of the models that are trained together, by number of the job."""
         study = self._study
         settings = study.training
         if settings is None or settings.device != "cpu" or settings.models_per_job == 1:
@@ -225,7 +227,7 @@ class Trainings:
         # Those of analyses may be trained on what the models of the catalogue predict.
         groups = [[name for name in study.trained if name in study.models]]
         groups += [list(analysis.trained) for analysis in study.analyses.values()]
-        batches = (in_batches(models, self._seconds, TRAINING_SECONDS) for models in groups)
+        batches = (group_into_batches(models, self._seconds, TRAINING_SECONDS) for models in groups)
         return dict(enumerate(chain.from_iterable(batches), 1))
 
     @property
@@ -239,7 +241,7 @@ class Trainings:
 
 
 class Predicting:
-    """The inference jobs of a study.
+    """How the inference of a study's models is divided among jobs.
 
     A job runs one model, or several, on all datasets of pairs and suites. The results on a dataset
     of a pair are a file for each model and output; those on the sets of a suite are a folder for
@@ -251,19 +253,19 @@ class Predicting:
 
     @cached_property
     def models(self) -> list[str]:
-        """Names of the models of the catalogue that are run."""
+        """Names of those models of the catalogue that are run."""
         return [name for name, model in self._study.models.items() if model.source is not None]
 
     @cached_property
     def batches(self) -> dict[int, tuple[str, ...]]:
-        """Models that one job runs, where these are several, by the number of the job."""
+        """Names of the models that are run together, by number of the job."""
         planned = self._study.inference_plan.batches(self.models).values()
-        batches = self._batches_of_small if self.are_small else planned
+        batches = self._small_batches if self.are_small else planned
         return dict(enumerate((models for models in batches if len(models) > 1), 1))
 
     @property
     def are_small(self) -> bool:
-        """Whether batches are of small models, which run side by side on a processor."""
+        """Whether batches are of small models that run side by side on a CPU."""
         settings = self._study.inference
         return settings.models_per_job == "auto" and settings.device == "cpu"
 
@@ -274,28 +276,30 @@ class Predicting:
         return [model for model in self.models if model not in together]
 
     @property
-    def _batches_of_small(self) -> list[tuple[str, ...]]:
+    def _small_batches(self) -> list[tuple[str, ...]]:
+        """Batches of small models whose inputs have the same geometry."""
         by_geometry: dict[str, list[str]] = {}
         for name in self.models:
             geometry = self._study.inference_plan.geometry(name).name
             by_geometry.setdefault(geometry, []).append(name)
         groups = by_geometry.values()
-        return [b for names in groups for b in in_batches(names, self._seconds, INFERENCE_SECONDS)]
+        batches = (group_into_batches(names, self._seconds, INFERENCE_SECONDS) for names in groups)
+        return list(chain.from_iterable(batches))
 
     def _seconds(self, model: str) -> float:
-        """Return how long a slow core needs for a model on all datasets."""
+        """Estimate how long a slow core takes to run a model on all datasets."""
         return inference_work(self._study, [model], self.sizes).operations / CORE_FLOPS
 
     @cached_property
     def sizes(self) -> list[ImageSet]:
-        """Estimated sizes of these datasets, together where they are alike."""
-        return total_sizes(self._study, self.datasets)
+        """Estimated sizes of all datasets, added up where images have one shape and kind."""
+        return combined_sizes(self._study, self.datasets)
 
     # --- datasets and files
 
     @cached_property
     def single(self) -> list[str]:
-        """Names of the datasets with images whose results are files of their own."""
+        """Names of the datasets with images that have a file of results for each model."""
         return [name for name in self._study.single if self._study.datasets[name].has_images]
 
     @cached_property
@@ -308,7 +312,7 @@ class Predicting:
 
     @cached_property
     def checked_suites(self) -> dict[str, list[str]]:
-        """Names of the datasets with images of every suite that has some."""
+        """Names of the datasets with images of each suite, of suites that have any."""
         datasets = self._study.datasets
         suites = {
             name: [dataset for dataset in suite.datasets if datasets[dataset].has_images]
@@ -323,14 +327,14 @@ class Predicting:
 
     @property
     def suffixes(self) -> list[str]:
-        """Suffixes of the files of a model's results on a dataset."""
+        """Suffixes of the files of a model's results on one dataset."""
         outputs = ("predictions", *self._study.inference.outputs)
         return [OUTPUT_SUFFIXES[output] for output in outputs]
 
     def suite_file(self, suite: str) -> str:
-        """Return the file with the names and digests of the datasets of a suite."""
+        """Return the path of the file with names and digests of a suite's datasets."""
         return f"{self._study.folder}/suites/{suite}.json"
 
     def tested_folder(self, batch: str) -> str:
-        """Return the folder of the predictions of models that an analysis tests together."""
+        """Return the folder of predictions of models that an analysis tests together."""
         return f"{self._study.folder}/tested/{batch}"

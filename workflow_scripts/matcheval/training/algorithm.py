@@ -17,7 +17,7 @@ _DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 class Optimizer:
-    """A recipe's optimiser of the parameters of a module."""
+    """A recipe's optimiser of a module, with its loss scaling and gradient clipping."""
 
     def __init__(
         self, module: nn.Module, recipe: Recipe, *, learning_rate: float | None = None
@@ -34,7 +34,7 @@ class Optimizer:
         self._scaler = torch.amp.GradScaler(device.type, enabled=recipe.precision == "fp16")
 
     def step(self, loss: Tensor, factor: float, *, fixed: nn.Module | None = None) -> None:
-        """Update the parameters by the gradient of a loss."""
+        """Take a gradient step at `factor` × learning rate, leaving `fixed` unchanged."""
         for group in self._optimizer.param_groups:
             group["lr"] = self._learning_rate * factor
         self._optimizer.zero_grad()
@@ -69,12 +69,12 @@ _OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 
 def _parameter_groups(module: nn.Module, recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """Yield the parameters with their weight decay."""
+    """Group parameters by weight decay, of which biases and batch norm may be exempt."""
     if recipe.weight_decay_on == "all":
         yield {"params": list(module.parameters()), "weight_decay": recipe.weight_decay}
         return
-    for several, decay in ((True, recipe.weight_decay), (False, 0.0)):
-        parameters = [p for p in module.parameters() if (p.ndim > 1) == several]
+    for is_weight, decay in ((True, recipe.weight_decay), (False, 0.0)):
+        parameters = [p for p in module.parameters() if (p.ndim > 1) == is_weight]
         if parameters:
             yield {"params": parameters, "weight_decay": decay}
 
@@ -86,7 +86,7 @@ _ONE_CYCLE_RISE, _ONE_CYCLE_START, _ONE_CYCLE_END = 0.3, 1 / 25, 1 / 25e4
 
 
 def learning_rate_factor(schedule: str, step: int, steps: int, warmup_steps: int = 0) -> float:
-    """Compute the factor of the learning rate at a training step."""
+    """Compute the fraction of the highest learning rate that a schedule gives a training step."""
     if step < warmup_steps:
         return (step + 0.5) / warmup_steps
     progress = (step - warmup_steps + 0.5) / (steps - warmup_steps)
@@ -94,24 +94,24 @@ def learning_rate_factor(schedule: str, step: int, steps: int, warmup_steps: int
         case "constant":
             return 1.0
         case "cosine":
-            return _cosine(progress)
+            return _cosine_decay(progress)
         case "step":
             return 1.0 if progress < 0.5 else 0.1 if progress < 0.75 else 0.01
         case "warmup_cosine" if progress < _WARM_UP:
             return progress / _WARM_UP
         case "warmup_cosine":
-            return _cosine((progress - _WARM_UP) / (1 - _WARM_UP))
+            return _cosine_decay((progress - _WARM_UP) / (1 - _WARM_UP))
         case "multistep":
             return 0.2 ** sum(progress >= milestone for milestone in (0.3, 0.6, 0.8))
         case "onecycle" if progress < _ONE_CYCLE_RISE:
-            return 1 - (1 - _ONE_CYCLE_START) * _cosine(progress / _ONE_CYCLE_RISE)
+            return 1 - (1 - _ONE_CYCLE_START) * _cosine_decay(progress / _ONE_CYCLE_RISE)
         case "onecycle":
-            falling = _cosine((progress - _ONE_CYCLE_RISE) / (1 - _ONE_CYCLE_RISE))
+            falling = _cosine_decay((progress - _ONE_CYCLE_RISE) / (1 - _ONE_CYCLE_RISE))
             return _ONE_CYCLE_END + (1 - _ONE_CYCLE_END) * falling
     raise ValueError(schedule)
 
 
-def _cosine(progress: float) -> float:
+def _cosine_decay(progress: float) -> float:
     return (1 + math.cos(math.pi * progress)) / 2
 
 
@@ -126,7 +126,7 @@ class Minibatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """What the history records of a training step."""
+    """Loss and logits of a training step, which the history records."""
 
     loss: Tensor  # mean loss of the batches before the update, without gradient
     logits: Tensor  # of all batches before the update, shape (n, n_classes), without gradient
@@ -134,7 +134,7 @@ class Update(NamedTuple):
 
 @dataclass(frozen=True)
 class Setup:
-    """What an algorithm is built with, besides network and recipe."""
+    """What an algorithm is built with: number of training sets, random generator, compilation."""
 
     n_domains: int  # training sets, and batches of every step
     generator: Generator  # of the algorithm's own random numbers, on the CPU; it is resumed
@@ -142,7 +142,7 @@ class Setup:
 
 
 class Outputs(NamedTuple):
-    """What the network makes of the batch of one training set, with its graph."""
+    """The network's outputs for the batch of one training set, with autograd graph, and targets."""
 
     logits: Tensor  # float32, shape (n, n_classes)
     features: Tensor  # the head's input, (n, n_features); of width 0 unless `needs_features`
@@ -150,7 +150,7 @@ class Outputs(NamedTuple):
 
 
 class Algorithm(nn.Module):
-    """An algorithm with everything that a training step changes.
+    """Base class of training algorithms: a network, and all else that a training step changes.
 
     A step goes along the gradient of `objective` with one optimiser, unless a subclass replaces
     `step`. With the option `burn_in_steps`, the optimiser is built anew after that many steps, as
@@ -219,45 +219,46 @@ class Algorithm(nn.Module):
         self.prepare()
 
     def prepare(self) -> None:
-        """Add what a subclass has besides the network: modules, buffers, optimisers."""
+        """Add a subclass's own modules, buffers and optimisers; called once, by `__init__`."""
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step, shape (): the recipe's, over all images, unless replaced."""
-        every = joined(domains)
-        return self.loss(every.logits, every.targets)
+        """Compute the scalar loss of a step: by default, the recipe's loss over all images."""
+        outputs = join_outputs(domains)
+        return self.loss(outputs.logits, outputs.targets)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update network and state by a batch of each set; `factor` scales learning rates."""
+        """Update network and state by a batch of each set; `factor` scales the learning rate."""
         if int(self.n_updates) == self._burn_in:
             self.optimizers["network"] = self.late_optimizer()
-        domains = self._outputs(minibatches)
+        domains = self._forward_domains(minibatches)
         loss = self.objective(domains)
         self.optimizers["network"].step(loss, factor)
         self.n_updates += 1
         return Update(loss.detach(), torch.cat([domain.logits for domain in domains]).detach())
 
     def late_optimizer(self) -> Optimizer:
-        """Build the optimiser of the steps after the burn-in."""
+        """Build the network's optimiser for the steps after the burn-in."""
         return Optimizer(self.network, self.recipe)
 
     @property
     def burnt_in(self) -> bool:
-        """Whether the steps of the burn-in are over."""
+        """Whether there is a burn-in and its steps are over."""
         return self._burn_in is not None and int(self.n_updates) >= self._burn_in
 
     def risks(self, domains: Sequence[Outputs]) -> Tensor:
         """Compute the recipe's loss of each training set, shape (n_domains,)."""
         return torch.stack([self.loss(domain.logits, domain.targets) for domain in domains])
 
-    def _outputs(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
+    def _forward_domains(self, minibatches: Sequence[Minibatch]) -> list[Outputs]:
+        """Run the network on all batches, joined or one by one as `joint` says."""
         if not self.joint:
-            return [self._run(*batch) for batch in minibatches]
-        parts = self._run(*concatenated(minibatches))
+            return [self._forward(*batch) for batch in minibatches]
+        parts = self._forward(*join_minibatches(minibatches))
         sizes = [len(batch.targets) for batch in minibatches]
         split = zip(*(torch.split(values, sizes) for values in parts), strict=True)
         return [Outputs(*values) for values in split]
 
-    def _run(self, images: Tensor, targets: Tensor) -> Outputs:
+    def _forward(self, images: Tensor, targets: Tensor) -> Outputs:
         if self.needs_features:
             return Outputs(*self.logits_and_features(images), targets)
         logits: Tensor = self.in_precision(self._training_network[0], images).float()
@@ -265,19 +266,19 @@ class Algorithm(nn.Module):
 
     def update(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
         """Take one optimisation step, then update the moving average of the weights, if any."""
-        done = self.step(minibatches, factor)
+        update = self.step(minibatches, factor)
         if self.average is not None:
             self.average.update_parameters(self.network)
-        return done
+        return update
 
     def logits_and_features(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """Run the network in training, in the recipe's precision, if it `needs_features`."""
+        """Run the network in training; return logits and features, if it `needs_features`."""
         logits, features = self.in_precision(self._training_network[0], images)
         return logits.float(), features.float()
 
     @property
     def network_head(self) -> nn.Linear:
-        """The network's last layer, in an algorithm that `needs_features`."""
+        """The network's last layer; only for algorithms with `needs_features`."""
         return self._head[0]
 
     @property
@@ -286,7 +287,7 @@ class Algorithm(nn.Module):
         return next(self.network.parameters()).device
 
     def train(self, mode: bool = True) -> "Algorithm":
-        """Change between training and evaluation; frozen batch norm stays in evaluation."""
+        """Switch between training and evaluation mode; frozen batch norm stays in evaluation."""
         super().train(mode)
         if self.recipe.frozen_batch_norm:
             for module in self.network.modules():
@@ -295,13 +296,13 @@ class Algorithm(nn.Module):
         return self
 
     def predict(self, images: Tensor) -> Tensor:
-        """Run the network that is saved on normalised images, in the recipe's precision."""
+        """Run the network to be saved on normalised images, in the recipe's precision."""
         logits: Tensor = self.in_precision(self.result, images)
         return logits.float()
 
     @property
     def result(self) -> nn.Module:
-        """The network that is validated and saved: the moving average if there is one."""
+        """The network to validate and save: the moving average of the weights if there is one."""
         return self.network if self.average is None else self.average.module
 
     def get_extra_state(self) -> dict[str, Any]:
@@ -314,13 +315,13 @@ class Algorithm(nn.Module):
             optimizer.load_state_dict(state[name])
 
     def in_precision(self, function: Callable[[Tensor], Any], values: Tensor) -> Any:
-        """Call a function in the recipe's precision."""
+        """Call a function on a tensor with autocast to the recipe's precision."""
         dtype = _DTYPES[self.recipe.precision]
         with torch.autocast(values.device.type, dtype, enabled=dtype is not torch.float32):
             return function(values)
 
 
-def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
+def join_minibatches(minibatches: Sequence[Minibatch]) -> Minibatch:
     """Join the batches of all training sets."""
     if len(minibatches) == 1:
         return minibatches[0]
@@ -328,6 +329,6 @@ def concatenated(minibatches: Sequence[Minibatch]) -> Minibatch:
     return Minibatch(torch.cat(images), torch.cat(targets))
 
 
-def joined(domains: Sequence[Outputs]) -> Outputs:
+def join_outputs(domains: Sequence[Outputs]) -> Outputs:
     """Join the outputs of all training sets."""
     return Outputs(*(torch.cat(values) for values in zip(*domains, strict=True)))

@@ -15,8 +15,8 @@ from matcheval.training.algorithm import (
     Optimizer,
     Outputs,
     Update,
-    concatenated,
-    joined,
+    join_minibatches,
+    join_outputs,
 )
 from matcheval.training.augmentation import draw_beta
 from matcheval.training.options import (
@@ -43,15 +43,15 @@ def mean_square(logits: Tensor) -> Tensor:
 
 
 class Sd(Algorithm):
-    """Spectral decoupling (Pezeshki et al. 2021): the mean squared logit is kept small."""
+    """Spectral decoupling (Pezeshki et al. 2021): penalises the mean squared logit."""
 
     options: SdOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
-        every = joined(domains)
-        penalty = mean_square(every.logits)
-        return self.loss(every.logits, every.targets) + self.options.weight * penalty
+        """Compute the loss plus the weighted mean squared logit."""
+        outputs = join_outputs(domains)
+        penalty = mean_square(outputs.logits)
+        return self.loss(outputs.logits, outputs.targets) + self.options.weight * penalty
 
 
 _BISECTIONS = 32
@@ -64,21 +64,21 @@ def risk_variance(risks: Tensor) -> Tensor:
     return (risks - risks.mean()).square().mean()
 
 
-def reweighted(weights: Tensor, risks: Tensor, step_size: float) -> Tensor:
-    """Update the weights of group distributionally robust optimisation."""
+def reweight_domains(weights: Tensor, risks: Tensor, step_size: float) -> Tensor:
+    """Return Group DRO's new weights of the domains: those with high risks gain."""
     grown = weights * (step_size * risks.detach()).exp()
     return grown / grown.sum()
 
 
 def kernel_bandwidth(risks: Tensor) -> Tensor:
-    """Compute the bandwidth of a Gaussian kernel density estimate, 1.06 s n^(-1/5)."""
+    """Compute the bandwidth of a Gaussian kernel density estimate of risks, 1.06 s n^(-1/5)."""
     variance = risks.var(correction=1).clamp_min(_SMALLEST_VARIANCE)
     factor: float = 1.06 * len(risks) ** -0.2
     return factor * variance.sqrt()
 
 
 def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
-    """Compute a quantile of a kernel density estimate, differentiated as DomainBed does."""
+    """Compute the α-quantile of a kernel density estimate of risks, with DomainBed's gradient."""
     normal = torch.special.ndtri(torch.tensor(alpha, dtype=torch.float64)).item()
     low, high = risks.min() + bandwidth * normal, risks.max() + bandwidth * normal
     part = _bisect(risks, bandwidth, alpha, low.item(), high.item())
@@ -86,7 +86,7 @@ def bisected_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
 
 
 def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
-    """Compute a quantile of a kernel density estimate with its exact gradient."""
+    """Compute the α-quantile of a kernel density estimate of risks, with its exact gradient."""
     quantile = bisected_quantile(risks, bandwidth, alpha).detach()
     z = (quantile - risks) / bandwidth
     density = (-z.detach().square() / 2).exp().mean() / (math.sqrt(2 * math.pi) * bandwidth)
@@ -96,18 +96,18 @@ def implicit_quantile(risks: Tensor, bandwidth: Tensor, alpha: float) -> Tensor:
 
 
 def _bisect(risks: Tensor, bandwidth: Tensor, alpha: float, low: float, high: float) -> float:
-    """Where between the ends the quantile lies, as a fraction; in Python, as the sums are tiny."""
-    values, width = risks.tolist(), bandwidth.item()
+    """Find by bisection how far from `low` to `high` the α-quantile lies, as a fraction."""
+    values, width = risks.tolist(), bandwidth.item()  # Python numbers: the sums are tiny
     if not all(map(math.isfinite, (*values, width, low, high))):
-        return 0.5  # the ends, which are not finite, tell of it
+        return 0.5  # of ends that are not finite, as the quantile is then
 
-    def below(x: float) -> float:
+    def cdf(x: float) -> float:
         return sum(0.5 * math.erfc((r - x) / (width * _SQRT_2)) for r in values) / len(values)
 
     start, end = 0.0, 1.0
     for _ in range(_BISECTIONS):
         middle = (start + end) / 2
-        if below(low + middle * (high - low)) > alpha:
+        if cdf(low + middle * (high - low)) > alpha:
             end = middle
         else:
             start = middle
@@ -120,7 +120,7 @@ class Vrex(Algorithm):
     options: VrexOptions
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
+        """Compute the mean risk plus the weighted variance of the risks."""
         risks = self.risks(domains)
         weight = self.options.weight if self.burnt_in else 1.0
         return risks.mean() + weight * risk_variance(risks)
@@ -134,13 +134,13 @@ class GroupDro(Algorithm):
     q: Tensor
 
     def prepare(self) -> None:
-        """Add what the algorithm has besides the network."""
+        """Add the weights of the training sets, 1 at first."""
         self.register_buffer("q", torch.ones(self.setup.n_domains, device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Update the weights, and compute the loss of a step."""
+        """Update the weights of the training sets, and return the weighted sum of their risks."""
         risks = self.risks(domains)
-        self.q = reweighted(self.q, risks, self.options.step_size)
+        self.q = reweight_domains(self.q, risks, self.options.step_size)
         return self.q @ risks
 
 
@@ -154,12 +154,12 @@ class Eqrm(Algorithm):
     joint = False
 
     def late_optimizer(self) -> Optimizer:
-        """Build the optimiser of the steps after the burn-in, with its own learning rate."""
+        """Build the optimiser for the steps after the burn-in, with their own learning rate."""
         rate = self.options.late_learning_rate
         return Optimizer(self.network, self.recipe, learning_rate=rate)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
+        """Compute the mean risk or, after the burn-in, a quantile of the risks."""
         risks = self.risks(domains)
         if not self.burnt_in:
             return risks.mean()
@@ -167,14 +167,14 @@ class Eqrm(Algorithm):
         return quantile(risks, kernel_bandwidth(risks), self.options.quantile)
 
 
-def moment_difference(one: Tensor, other: Tensor) -> Tensor:
-    """Compute DomainBed's CORAL penalty of two domains."""
-    means = one.mean(dim=0) - other.mean(dim=0)
-    return means.square().mean() + (_covariance(one) - _covariance(other)).square().mean()
+def moment_difference(first: Tensor, second: Tensor) -> Tensor:
+    """Compute CORAL's penalty: mean squared differences of two sets' means and covariances."""
+    means = first.mean(dim=0) - second.mean(dim=0)
+    return means.square().mean() + (_covariance(first) - _covariance(second)).square().mean()
 
 
 def mean_moment_difference(features: Sequence[Tensor]) -> Tensor:
-    """Compute the mean of `moment_difference` over all pairs of domains."""
+    """Compute the mean of `moment_difference` over all pairs of domains; 0 for a single domain."""
     pairs = [moment_difference(*pair) for pair in combinations(features, 2)]
     return torch.stack(pairs).mean() if pairs else features[0].new_zeros(())
 
@@ -195,14 +195,14 @@ def von_neumann_entropy(features: Tensor) -> Tensor:
 
 
 def squared_distances(features: Tensor) -> Tensor:
-    """Compute the squared Euclidean distances of all pairs."""
+    """Compute the squared Euclidean distances between all pairs of rows."""
     centred = features - features.mean(dim=0).detach()  # for less cancellation
     squares = centred.square().sum(dim=1)
     return (squares[:, None] + squares - 2 * centred @ centred.T).clamp_min(0)
 
 
-def median_square(distances: Tensor) -> Tensor:
-    """Compute the median of the squared distances that are not 0, as a constant."""
+def median_squared_distance(distances: Tensor) -> Tensor:
+    """Compute the median non-zero squared distance, without gradient; 1 if all are 0."""
     n = len(distances)
     upper = torch.triu_indices(n, n, offset=1, device=distances.device)
     values = distances.detach()[upper[0], upper[1]]
@@ -214,10 +214,10 @@ def joint_product_divergence(
     features: Tensor, labels: Tensor, domains: Tensor, *, alpha: float, ridge: float,
     width: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Compute the relative chi-square divergence of joint and product distribution (JPDA)."""
+    """Estimate the relative χ² divergence of p(x, y, domain) from p(x, y) p(domain) (JPDA)."""
     m = len(features)
     distances = squared_distances(features)
-    sigma = median_square(distances) if width is None else width
+    sigma = median_squared_distance(distances) if width is None else width
     same_class = (labels[:, None] == labels).to(features.dtype)
     same_domain = (domains[:, None] == domains).to(features.dtype)
     kernel = (-distances / sigma).exp() * same_class
@@ -231,14 +231,14 @@ def joint_product_divergence(
 
 
 class Coral(Algorithm):
-    """Deep CORAL (Sun & Saenko 2016): features of all sets get the same moments."""
+    """Deep CORAL (Sun & Saenko 2016): aligns means and covariances of the domains' features."""
 
     options: CoralOptions
     needs_features = True
     joint = False
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
+        """Compute the mean risk plus the weighted mean difference of moments."""
         penalty = mean_moment_difference([domain.features for domain in domains])
         return self.risks(domains).mean() + self.options.weight * penalty
 
@@ -250,10 +250,10 @@ class Vne(Algorithm):
     needs_features = True
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
-        every = joined(domains)
-        entropy = von_neumann_entropy(every.features)
-        return self.loss(every.logits, every.targets) - self.options.weight * entropy
+        """Compute the loss minus the weighted von Neumann entropy of the features."""
+        outputs = join_outputs(domains)
+        entropy = von_neumann_entropy(outputs.features)
+        return self.loss(outputs.logits, outputs.targets) - self.options.weight * entropy
 
 
 class Rcs(Algorithm):
@@ -264,31 +264,31 @@ class Rcs(Algorithm):
     width: Tensor
 
     def prepare(self) -> None:
-        """Add what the algorithm has besides the network."""
+        """Add the kernel width, which the variant `fixed_width` keeps from the first batch."""
         self.register_buffer("width", torch.zeros((), device=self.device))
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
-        every = joined(domains)
-        labels = every.targets.argmax(dim=1)
+        """Compute the loss plus the weighted joint-product divergence of the features."""
+        outputs = join_outputs(domains)
+        labels = outputs.targets.argmax(dim=1)
         sizes = torch.tensor([len(domain.targets) for domain in domains], device=labels.device)
         numbers = torch.arange(len(domains), device=labels.device)
         fixed = self.options.variant == "fixed_width"
         if fixed and int(self.n_updates) == 0:
-            self.width = median_square(squared_distances(every.features))
+            self.width = median_squared_distance(squared_distances(outputs.features))
         penalty = joint_product_divergence(
-            every.features,
+            outputs.features,
             labels,
             numbers.repeat_interleave(sizes, output_size=len(labels)),
             alpha=self.options.mixture,
             ridge=self.options.ridge,
             width=self.width if fixed else None,
         )
-        return self.loss(every.logits, every.targets) + self.options.weight * penalty
+        return self.loss(outputs.logits, outputs.targets) + self.options.weight * penalty
 
 
 def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) -> Tensor:
-    """Compute the variance over images of the cross entropy's gradients in a linear head."""
+    """Compute the variance over images of the cross entropy's gradient for each head parameter."""
     errors = torch.softmax(logits, dim=1) - targets
     n = len(errors)
     inputs = torch.cat([features, torch.ones_like(features[:, :1])], dim=1)
@@ -297,39 +297,39 @@ def head_gradient_variance(logits: Tensor, targets: Tensor, features: Tensor) ->
     return torch.cat([variances[:, :-1].flatten(), variances[:, -1]])
 
 
-def moving_variances(previous: Tensor, variances: Tensor, decay: float) -> tuple[Tensor, Tensor]:
-    """Update the moving averages of the domains' gradient variances."""
+def update_variances(previous: Tensor, variances: Tensor, decay: float) -> tuple[Tensor, Tensor]:
+    """Update moving averages of variances; return them over 1 - decay, and without gradient."""
     averages = decay * previous.detach() + (1 - decay) * variances
     return averages / (1 - decay), averages.detach()
 
 
 def variance_difference(variances: Tensor) -> Tensor:
-    """Compute the mean squared difference of gradient variances from their mean over domains."""
+    """Compute Fishr's penalty: the mean squared deviation of variances from their domain mean."""
     return (variances - variances.mean(dim=0)).square().mean()
 
 
 class Fishr(Algorithm):
-    """Fishr (Rame et al. 2022): after the burn-in, gradients get the same variances."""
+    """Fishr (Rame et al. 2022): after the burn-in, aligns the domains' variances of gradients."""
 
     options: FishrOptions
     needs_features = True
     averages: Tensor
 
     def prepare(self) -> None:
-        """Add what the algorithm has besides the network."""
+        """Add the moving averages of the gradient variances, one row per domain."""
         size = self.network_head.out_features * (self.network_head.in_features + 1)
         self.register_buffer(
             "averages", torch.zeros(self.setup.n_domains, size, device=self.device)
         )
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Update the moving averages, and compute the loss of a step."""
+        """Update the moving averages; return the loss, after the burn-in with the penalty."""
         with torch.set_grad_enabled(self.burnt_in):
             variances = torch.stack(
                 [head_gradient_variance(domain.logits, domain.targets, domain.features)
                  for domain in domains]
             )  # fmt: skip
-            penalised, self.averages = moving_variances(
+            penalised, self.averages = update_variances(
                 self.averages, variances, self.options.decay
             )
         loss = super().objective(domains)
@@ -338,8 +338,8 @@ class Fishr(Algorithm):
         return loss + self.options.weight * variance_difference(penalised)
 
 
-def within_classes(labels: Tensor, generator: Generator) -> Tensor:
-    """Draw a permutation that takes every image to one of its class."""
+def permute_within_classes(labels: Tensor, generator: Generator) -> Tensor:
+    """Draw a random permutation that maps every image to one of the same class."""
     shuffled = torch.randperm(len(labels), generator=generator).to(labels.device)
     permutation = torch.empty_like(labels)
     # Both orders go through the classes one after the other.
@@ -347,7 +347,7 @@ def within_classes(labels: Tensor, generator: Generator) -> Tensor:
     return permutation
 
 
-def dissimilarity(
+def selfreg_penalty(
     logits: Tensor, features: Tensor, projected: Tensor, permutations: tuple[Tensor, Tensor],
     share: float, feature_weight: float,
 ) -> Tensor:  # fmt: skip
@@ -360,53 +360,53 @@ def dissimilarity(
     Source: Kim et al. (2021), SelfReg: Self-supervised Contrastive Regularization for Domain
     Generalization; Gulrajani & Lopez-Paz (2021), DomainBed.
     """
-    one, other = permutations
+    first, second = permutations
 
-    def distance(one: Tensor, other: Tensor) -> Tensor:
-        return functional.mse_loss(logits, one) + feature_weight * functional.mse_loss(
-            features, other
+    def distance(other_logits: Tensor, other_features: Tensor) -> Tensor:
+        return functional.mse_loss(logits, other_logits) + feature_weight * functional.mse_loss(
+            features, other_features
         )
 
     def mixed(values: Tensor) -> Tensor:
-        return share * values[one] + (1 - share) * values[other]
+        return share * values[first] + (1 - share) * values[second]
 
-    single = distance(logits[one], projected[one])
+    single = distance(logits[first], projected[first])
     return share * single + (1 - share) * distance(mixed(logits), mixed(projected))
 
 
 class Selfreg(Algorithm):
-    """SelfReg (Kim et al. 2021): features of images of a class, and of their mixtures, align."""
+    """SelfReg (Kim et al. 2021): aligns features of images, and mixtures, of the same class."""
 
     options: SelfregOptions
     needs_features = True
 
     def prepare(self) -> None:
-        """Add what the algorithm has besides the network."""
+        """Add the projection of features, which the variant `default` trains with the network."""
         width, kind = self.network_head.in_features, self.options.projector
-        self.projector = projector(width, kind).to(self.device)
+        self.projector = build_projector(width, kind).to(self.device)
         if self.options.variant == "default":
-            both = nn.ModuleList([self.network, self.projector])
-            self.optimizers["network"] = Optimizer(both, self.recipe)
+            trained = nn.ModuleList([self.network, self.projector])
+            self.optimizers["network"] = Optimizer(trained, self.recipe)
 
     def objective(self, domains: Sequence[Outputs]) -> Tensor:
-        """Compute the loss of a step."""
-        every, generator = joined(domains), self.setup.generator
-        labels = every.targets.argmax(dim=1)
+        """Compute the loss plus SelfReg's penalty times the loss, but at most times 1."""
+        outputs, generator = join_outputs(domains), self.setup.generator
+        labels = outputs.targets.argmax(dim=1)
         (share,) = draw_beta(0.5, 1, generator)
-        penalty = dissimilarity(
-            every.logits,
-            every.features,
-            self.in_precision(self.projector, every.features).float(),
-            (within_classes(labels, generator), within_classes(labels, generator)),
+        penalty = selfreg_penalty(
+            outputs.logits,
+            outputs.features,
+            self.in_precision(self.projector, outputs.features).float(),
+            (permute_within_classes(labels, generator), permute_within_classes(labels, generator)),
             share,
             self.options.feature_weight,
         )
-        loss = self.loss(every.logits, every.targets)
+        loss = self.loss(outputs.logits, outputs.targets)
         return loss + loss.detach().clamp_max(1) * penalty
 
 
-def projector(width: int, kind: Literal["domainbed", "double"]) -> nn.Sequential:
-    """Build SelfReg's projection of features: two hidden layers, with batch norm."""
+def build_projector(width: int, kind: Literal["domainbed", "double"]) -> nn.Sequential:
+    """Build SelfReg's projection of features: an MLP of two hidden layers, with batch norm."""
     hidden = width if kind == "domainbed" and width == 2048 else 2 * width
     sizes = (width, hidden, hidden, width)
     layers: list[nn.Module] = []
@@ -419,23 +419,24 @@ EPSILON = 1e-5
 
 
 def randomized_style(
-    features: Tensor, own: Tensor, permutation: Tensor, epsilon: float = EPSILON
+    features: Tensor, own_share: Tensor, permutation: Tensor, epsilon: float = EPSILON
 ) -> Tensor:
-    """Give features a style between their own and that of other images."""
-    standard, mean, variance = _standardized(features, epsilon)
-    share = own[:, None]
+    """Mix each image's style (mean and variance of its features) with that of another image."""
+    standard, mean, variance = _standardize(features, epsilon)
+    share = own_share[:, None]
     mean = share * mean + (1 - share) * mean[permutation]
     variance = share * variance + (1 - share) * variance[permutation]
     return standard * (variance + epsilon).sqrt() + mean
 
 
 def randomized_content(features: Tensor, permutation: Tensor, epsilon: float = EPSILON) -> Tensor:
-    """Give features the content of other images, taken as a constant, in their own style."""
-    standard, mean, variance = _standardized(features, epsilon)
+    """Give each image the content of another one, without gradient, in its own style."""
+    standard, mean, variance = _standardize(features, epsilon)
     return standard[permutation].detach() * (variance + epsilon).sqrt() + mean
 
 
-def _standardized(features: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+def _standardize(features: Tensor, epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Standardise each row; return it with its mean and variance."""
     variance, mean = torch.var_mean(features, dim=1, keepdim=True, correction=1)
     return (features - mean) / (variance + epsilon).sqrt(), mean, variance
 
@@ -452,17 +453,17 @@ class Sagnet(Algorithm):
     needs_features = True
 
     def prepare(self) -> None:
-        """Add what the algorithm has besides the network."""
+        """Add the style head, of the shape of the network's head, and its optimiser."""
         head = self.network_head
         self.style_head = nn.Linear(head.in_features, head.out_features).to(self.device)
         self.optimizers["style_head"] = Optimizer(self.style_head, self.recipe)
 
     def step(self, minibatches: Sequence[Minibatch], factor: float) -> Update:
-        """Update the network, the style head, and the network without its head."""
-        images, targets = concatenated(minibatches)
+        """Update the network, the style head and, adversarially, the network without its head."""
+        images, targets = join_minibatches(minibatches)
         logits, features = self.logits_and_features(images)
-        own = torch.rand(len(images), generator=self.setup.generator).to(images.device)
-        styled = randomized_style(features, own, self._permutation(features))
+        own_share = torch.rand(len(images), generator=self.setup.generator).to(images.device)
+        styled = randomized_style(features, own_share, self._random_permutation(features))
         loss = self.loss(self.in_precision(self.network_head, styled).float(), targets)
         self.optimizers["network"].step(loss, factor)
         with torch.no_grad():
@@ -476,11 +477,12 @@ class Sagnet(Algorithm):
         return Update(loss.detach(), logits.detach())
 
     def _style_logits(self, features: Tensor) -> Tensor:
-        mixed = randomized_content(features, self._permutation(features))
+        """Run the style head on features that have the content of other, random images."""
+        mixed = randomized_content(features, self._random_permutation(features))
         logits: Tensor = self.in_precision(self.style_head, mixed)
         return logits.float()
 
-    def _permutation(self, features: Tensor) -> Tensor:
+    def _random_permutation(self, features: Tensor) -> Tensor:
         return torch.randperm(len(features), generator=self.setup.generator).to(features.device)
 
 

@@ -24,7 +24,7 @@ _CUTMIX_PROBABILITY = 0.5  # per batch, as in the authors' CIFAR experiments
 def augment(
     name: str, images: Tensor, targets: Tensor, generator: Generator, parameter: float | None = None
 ) -> Batch:
-    """Augment a batch, leaving the given tensors unchanged."""
+    """Augment a batch by the augmentation of that name, leaving the tensors passed unchanged."""
     if parameter is None:
         described = AUGMENTATION_PARAMETERS.get(name)
         parameter = described.default if described else 0.0
@@ -36,21 +36,23 @@ def _none(images: Tensor, targets: Tensor, generator: Generator, parameter: floa
 
 
 def _shift(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
+    """Shift each image by up to one pixel, with a border of 0."""
     # Upper left corner of each window on the padded image; (1, 1) leaves the image where it is.
     corner = torch.randint(0, 3, (2, len(images), 1), generator=generator)
     flipped = torch.zeros(len(images), 1, dtype=torch.bool)
-    return _windows(images, corner, flipped, 1), targets
+    return _crop_and_flip(images, corner, flipped, 1), targets
 
 
 def _basic(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
+    """Crop each image at random after padding it with 0, and mirror about half of them."""
     n = len(images)
     corner = torch.randint(0, 2 * _PADDING + 1, (2, n, 1), generator=generator)
     flipped = torch.rand(n, 1, generator=generator) < 0.5
-    return _windows(images, corner, flipped, _PADDING), targets
+    return _crop_and_flip(images, corner, flipped, _PADDING), targets
 
 
-def _windows(images: Tensor, corner: Tensor, flipped: Tensor, padding: int) -> Tensor:
-    """Cut a window out of each padded image, and flip it horizontally where requested."""
+def _crop_and_flip(images: Tensor, corner: Tensor, flipped: Tensor, padding: int) -> Tensor:
+    """Cut a window out of each zero-padded image, and mirror it where `flipped` is true."""
     n, _, height, width = images.shape
     columns = torch.arange(width)
     rows = corner[0] + torch.arange(height)
@@ -58,51 +60,57 @@ def _windows(images: Tensor, corner: Tensor, flipped: Tensor, padding: int) -> T
     padded = functional.pad(images, (padding,) * 4).permute(0, 2, 3, 1)
     where = (torch.arange(n)[:, None, None], rows[:, :, None], columns[:, None, :])
     cut = padded[tuple(index.to(images.device) for index in where)].permute(0, 3, 1, 2)
-    return cut if _channels_last(images) else cut.contiguous()
+    return cut if _is_channels_last(images) else cut.contiguous()
 
 
-def _channels_last(images: Tensor) -> bool:
+def _is_channels_last(images: Tensor) -> bool:
     """Whether the images are stored channels-last; False where both layouts coincide."""
     last = images.is_contiguous(memory_format=torch.channels_last)
     return last and not images.is_contiguous()
 
 
 def _noise(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
+    """Add Gaussian noise to all pixels."""
     noise = torch.randn(images.shape, generator=generator, dtype=images.dtype)
     return images + _NOISE * noise.to(images.device), targets
 
 
 def _cutout(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
+    """Set a random square of each image to 0."""
     n, _, height, width = images.shape
     side = max(1, min(height, width) // 4)
 
-    def inside(length: int) -> Tensor:
+    def in_square(length: int) -> Tensor:
         start = torch.randint(0, length, (n, 1), generator=generator) - side // 2
         positions = torch.arange(length)
         return (positions >= start) & (positions < start + side)
 
-    hidden = inside(height)[:, None, :, None] & inside(width)[:, None, None, :]
+    hidden = in_square(height)[:, None, :, None] & in_square(width)[:, None, None, :]
     return images.masked_fill(hidden.to(images.device), 0.0), targets
 
 
 def _mixup(images: Tensor, targets: Tensor, generator: Generator, parameter: float) -> Batch:
+    """Mix each image and target with another's, with one uniform weight for the batch."""
     weight = torch.rand((), generator=generator, dtype=images.dtype)
-    return _mixed(images, targets, weight, generator)
+    return _mix_images(images, targets, weight, generator)
 
 
 def _basic_mixup(images: Tensor, targets: Tensor, generator: Generator, alpha: float) -> Batch:
+    """Crop and mirror; then mix each image with another, with one Beta weight for the batch."""
     images, targets = _basic(images, targets, generator, 0.0)
     weight = torch.tensor(draw_beta(alpha, 1, generator)[0], dtype=images.dtype)
-    return _mixed(images, targets, weight, generator)
+    return _mix_images(images, targets, weight, generator)
 
 
-def _mixed(images: Tensor, targets: Tensor, weight: Tensor, generator: Generator) -> Batch:
+def _mix_images(images: Tensor, targets: Tensor, weight: Tensor, generator: Generator) -> Batch:
+    """Mix each image and target with those of a random image of the batch."""
     other = torch.randperm(len(images), generator=generator).to(images.device)
     weight = weight.to(images.device)
     return torch.lerp(images[other], images, weight), torch.lerp(targets[other], targets, weight)
 
 
 def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: float) -> Batch:
+    """Crop and mirror; in half of the batches, paste in a box of another image."""
     images, targets = _basic(images, targets, generator, 0.0)
     if torch.rand((), generator=generator) >= _CUTMIX_PROBABILITY:
         return images, targets
@@ -123,6 +131,7 @@ def _basic_cutmix(images: Tensor, targets: Tensor, generator: Generator, alpha: 
 
 
 def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: float) -> Batch:
+    """Crop and mirror; then join crops of four images to one (RICAP)."""
     images, targets = _basic(images, targets, generator, 0.0)
     height, width = images.shape[2:]
     shares = draw_beta(beta, 2, generator)
@@ -141,7 +150,7 @@ def _basic_ricap(images: Tensor, targets: Tensor, generator: Generator, beta: fl
 
 
 def draw_beta(parameter: float, n: int, generator: Generator) -> list[float]:
-    """Draw from Beta(p, p) with NumPy: torch's Beta distribution does not accept a generator."""
+    """Draw n numbers from Beta(p, p) with NumPy, as torch's distribution takes no generator."""
     seed = int(torch.randint(0, 2**63 - 1, (), generator=generator))
     draws = np.random.default_rng(seed).beta(parameter, parameter, n)
     return [float(draw) for draw in draws]

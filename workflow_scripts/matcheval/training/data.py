@@ -35,7 +35,7 @@ class ResidentSet:
         return len(self.labels)
 
     def batch(self, rows: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """Return a batch of images and targets."""
+        """Return images as floats in [0, 1], and one-hot targets, of the rows."""
         targets = functional.one_hot(self.labels[rows], self.n_classes).float()
         if self.images.is_contiguous():
             pixels = self.images[rows]
@@ -62,10 +62,10 @@ def channel_statistics(*datasets: Dataset) -> tuple[tuple[float, ...], tuple[flo
     return tuple((mean / max_value).tolist()), tuple(np.where(std > 0, std, 1.0).tolist())
 
 
-def normalization_of(
+def normalization_constants(
     datasets: Sequence[Dataset], normalization: str
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the means and deviations for a recipe's `normalization`."""
+    """Return the means and standard deviations of channels by which a recipe normalises."""
     if normalization == "channels":
         return channel_statistics(*datasets)
     channels = datasets[0].image_shape[2]
@@ -79,31 +79,31 @@ def normalization_of(
     return (0.0,) * channels, (1.0,) * channels
 
 
-def batches(
+def draw_batches(
     rows: npt.NDArray[np.int64], n_batches: int, batch_size: int, rng: np.random.Generator
 ) -> list[npt.NDArray[np.int64]]:
-    """Draw the batches of an epoch from one training set."""
-    own = math.ceil(len(rows) / batch_size)
+    """Draw the rows of an epoch's batches from one training set, shuffled anew when used up."""
+    per_pass = math.ceil(len(rows) / batch_size)
     drawn: list[npt.NDArray[np.int64]] = []
     while len(drawn) < n_batches:
-        drawn += np.array_split(rng.permutation(rows), own)
+        drawn += np.array_split(rng.permutation(rows), per_pass)
     return [np.sort(batch) for batch in drawn[:n_batches]]
 
 
-def subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw the rows to train on, without replacement."""
+def draw_subset(n: int, fraction: float, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Draw a fraction of n rows, at least one, without replacement; return them sorted."""
     return np.sort(rng.permutation(n)[: max(1, round(fraction * n))])
 
 
-_OF_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels
+_FOR_VECTORS = ("none", "noise", "mixup")  # augmentations that need no neighbouring pixels
 
 
 def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> None:
-    """Check training sets against a recipe."""
+    """Check that a recipe can train on the training sets: their number, kind, size and classes."""
     check_n_sources(recipe.algorithm, len(train_sets), name)
-    if train_sets[0].has_vectors and recipe.augmentation not in _OF_VECTORS:
+    if train_sets[0].has_vectors and recipe.augmentation not in _FOR_VECTORS:
         problem = f"is {recipe.augmentation}, but {train_sets[0].name} consists of vectors"
-        remedy = f"Give {' or '.join(_OF_VECTORS)}"
+        remedy = f"Give {' or '.join(_FOR_VECTORS)}"
         raise InputError(problem, file=name, field="augmentation", remedy=remedy)
     if len(train_sets) == 1:
         return
@@ -111,7 +111,7 @@ def check_sources(name: str, recipe: Recipe, train_sets: Sequence[Dataset]) -> N
         n = max(1, round(recipe.train_fraction * len(dataset)))
         if n < recipe.batch_size:
             problem = f"is {recipe.batch_size}, but {dataset.name} has {n} images to train on"
-            remedy = f"Give at most {n}: every step takes a batch of dataset training set"
+            remedy = f"Give at most {n}: every step takes a batch of each training set"
             raise InputError(problem, file=name, field="batch_size", remedy=remedy)
         classes = np.unique(dataset.labels)
         if len(classes) < 2:

@@ -39,7 +39,7 @@ _STATE_FORMAT = 4  # of the resume state, as part of its identity
 
 
 def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[str, Any]) -> None:
-    """Write the state of an unfinished training atomically."""
+    """Write the state of an unfinished training with its identity, atomically."""
     with atomic_file(path) as temporary:
         torch.save(
             {"identity": json.dumps(identity, sort_keys=True), "state": dict(state)}, temporary
@@ -48,21 +48,21 @@ def save_resume_state(path: Path, identity: Mapping[str, Any], state: Mapping[st
 
 
 def load_resume_state(path: Path, identity: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Read the state of an unfinished training of the given identity."""
+    """Read the state of an unfinished training; None if missing, damaged or of another one."""
     if not path.is_file():
         return None
     try:
         with readable(path, "a state", RuntimeError, EOFError, pickle.UnpicklingError, KeyError):
             verify_file(path)
             content = torch.load(path, map_location="cpu", weights_only=True)
-            found, state = json.loads(content["identity"]), content["state"]
+            old, state = json.loads(content["identity"]), content["state"]
     except InputError as error:
         log.warning("not readable (%s); training starts from the beginning", error)
         return None
     wanted = json.loads(json.dumps(identity, sort_keys=True))
-    if found != wanted:
-        keys = sorted(k for k in found.keys() | wanted.keys() if found.get(k) != wanted.get(k))
-        changes = ", ".join(f"{key} {found.get(key)} -> {wanted.get(key)}" for key in keys)
+    if old != wanted:
+        keys = sorted(k for k in old.keys() | wanted.keys() if old.get(k) != wanted.get(k))
+        changes = ", ".join(f"{key} {old.get(key)} -> {wanted.get(key)}" for key in keys)
         log.warning(
             "%s: belongs to another training run (%s); training starts from the beginning",
             path, changes,
@@ -76,9 +76,9 @@ def train(
     validation: Dataset | Sequence[Dataset], *, engine: Engine | None = None,
     resume_file: Path | None = None, identity: Mapping[str, Any] | None = None,
     on_epoch: Callable[[Sequence[Epoch]], None] | None = None,
-    is_to_stop: Callable[[], bool] = lambda: False, progress: bool = False,
+    should_stop: Callable[[], bool] = lambda: False, progress: bool = False,
 ) -> Run:  # fmt: skip
-    """Train a model by a recipe; return its weights, training history and normalisation."""
+    """Train a model by a recipe; return the run, with weights, history and normalisation."""
     validation_sets = [validation] if isinstance(validation, Dataset) else list(validation)
     check_alike([*train_sets, *validation_sets], name)
     check_sources(name, recipe, train_sets)
@@ -115,11 +115,11 @@ def train(
             disable=not progress,
         )  # fmt: skip
         for epoch in bar:
-            run.one_pass(epoch, resident)
+            run.train_epoch(epoch, resident)
             bar.set_postfix(loss=run.history[-1].train_loss)
             if on_epoch:
                 on_epoch(run.history)
-            stops = resume_file is not None and epoch + 1 < recipe.epochs and is_to_stop()
+            stops = resume_file is not None and epoch + 1 < recipe.epochs and should_stop()
             if resume_file and (stops or time.monotonic() - saved >= 60 * engine.save_minutes):
                 save_resume_state(resume_file, full_identity, run.resume_state())
                 run.note_saved(resume_file)
@@ -143,10 +143,10 @@ HISTORY = TableSchema(
 def train_to_checkpoint(
     name: str, recipe_json: str, train_folders: Sequence[Path],
     validation_folders: Sequence[Path], checkpoint_file: Path, history_file: Path, *,
-    engine: Engine | None = None, is_to_stop: Callable[[], bool] = lambda: False,
+    engine: Engine | None = None, should_stop: Callable[[], bool] = lambda: False,
     progress: bool = False,
 ) -> Epoch:  # fmt: skip
-    """Train a model, and write its history and its checkpoint."""
+    """Train a model on prepared datasets, write history and checkpoint; return the kept epoch."""
     try:
         recipe = Recipe.from_mapping(dict(json.loads(recipe_json)), name)
     except (json.JSONDecodeError, TypeError) as error:
@@ -154,7 +154,7 @@ def train_to_checkpoint(
     train_sets = [read_dataset(folder) for folder in train_folders]
     validation_sets = [read_dataset(folder) for folder in validation_folders]
     first = train_sets[0]
-    data = data_of(
+    data = describe_data(
         recipe, name,
         *([(data.name, data.sha256) for data in sets] for sets in (train_sets, validation_sets)),
     )  # fmt: skip
@@ -166,7 +166,7 @@ def train_to_checkpoint(
         name, recipe, train_sets, validation_sets, engine=engine, resume_file=resume_file,
         identity={"data": data, "versions": versions},
         on_epoch=lambda history: write_table(HISTORY.from_records(history), partial_history),
-        is_to_stop=is_to_stop, progress=progress,
+        should_stop=should_stop, progress=progress,
     )  # fmt: skip
     info = CheckpointInfo(
         model=name, architecture=recipe.architecture, width=recipe.width, depth=recipe.depth,
@@ -181,12 +181,13 @@ def train_to_checkpoint(
     return trained.history[kept_epoch(trained.history, recipe.keep) - 1]
 
 
-def data_of(
-    recipe: Recipe, name: str, train: Sequence[Any], validation: Sequence[Any]
-) -> dict[str, str]:
-    """Return what checkpoints record of the data: names and digests of sets, and of the start."""
+def describe_data(
+    recipe: Recipe, name: str, train: Sequence[tuple[str, str]],
+    validation: Sequence[tuple[str, str]],
+) -> dict[str, str]:  # fmt: skip
+    """Describe the data as checkpoints record them: names and digests of sets and start weights."""
     data = {
-        part: ", ".join(f"{one_name} {sha256}" for one_name, sha256 in sets)
+        part: ", ".join(f"{set_name} {sha256}" for set_name, sha256 in sets)
         for part, sets in (("train", train), ("validation", validation))
     }
     if recipe.pretrained:
@@ -196,14 +197,10 @@ def data_of(
 
 
 def is_trained(
-    name: str,
-    recipe: str,
-    train: Sequence[Path],
-    validation: Sequence[Path],
-    output: Path,
+    name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path,
-) -> bool:
-    """Whether the checkpoint and its history are there, whole, of this recipe and these data."""
+) -> bool:  # fmt: skip
+    """Return whether the checkpoint and history of this recipe and these data exist, undamaged."""
     if not (output.is_file() and history.is_file()):
         return False
     try:
@@ -217,6 +214,6 @@ def is_trained(
     )
     expected = [
         name, json.loads(json.dumps(parsed.to_record())), str(TRAINING_VERSION),
-        data_of(parsed, name, train_sets, validation_sets),
+        describe_data(parsed, name, train_sets, validation_sets),
     ]  # fmt: skip
     return [info.model, info.recipe, info.versions.get("training"), info.data] == expected

@@ -25,7 +25,7 @@ _MMCE_FLOOR = 1e-10
 
 
 def build_loss(name: str, parameter: float | None = None) -> Loss:
-    """Return a loss function by name."""
+    """Return the loss called `name` as a function of logits and targets, its parameter fixed."""
     function = _LOSSES[name]
     if parameter is None:
         parameter = LOSS_PARAMETERS[name].default if name in LOSS_PARAMETERS else 0.0
@@ -67,7 +67,7 @@ def mmce(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
 
 
 def _squared_mmce(logits: Tensor, targets: Tensor) -> Tensor:
-    confidence, correct = _confidence(logits, targets)
+    confidence, correct = _confidence_and_correct(logits, targets)
     return _kernel_sum(correct - confidence, confidence) / len(confidence) ** 2
 
 
@@ -77,8 +77,8 @@ def mmce_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
 
 
 def mmce_weighted(logits: Tensor, targets: Tensor, weight: float) -> Tensor:
-    """Compute the cross entropy plus λ times the weighted MMCE."""
-    confidence, correct = _confidence(logits, targets)
+    """Compute the cross entropy plus λ times MMCE with equal weight for right and wrong images."""
+    confidence, correct = _confidence_and_correct(logits, targets)
     tiny = torch.finfo(correct.dtype).eps
     squared = _kernel_sum(
         correct * (1 - confidence) / correct.sum().clamp_min(tiny)
@@ -97,18 +97,18 @@ def mmce_weighted_mukhoti(logits: Tensor, targets: Tensor, weight: float) -> Ten
     and divides them by the numbers of pairs again, so that the term is smaller by orders of
     magnitude. It is 0 in a batch without correct or without incorrect predictions.
     """
-    confidence, correct = _confidence(logits, targets)
+    confidence, correct = _confidence_and_correct(logits, targets)
     n_correct, n_incorrect = correct.sum(), (1 - correct).sum()
     # Counts of hard labels are 0 or at least 1.
     excess = correct * (1 - confidence) / n_correct.clamp_min(1).square()
     excess = excess - (1 - correct) * confidence / n_incorrect.clamp_min(1).square()
     root = (_kernel_sum(excess, confidence) + _MMCE_FLOOR).sqrt()
-    both = (n_correct > 0) & (n_incorrect > 0)
-    return cross_entropy(logits, targets) + weight * both * root
+    has_both = (n_correct > 0) & (n_incorrect > 0)
+    return cross_entropy(logits, targets) + weight * has_both * root
 
 
-def _confidence(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the confidence of each prediction, and the target mass on the class predicted."""
+def _confidence_and_correct(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """Return each prediction's confidence, and the target mass on the predicted class."""
     confidence, predicted = functional.softmax(logits, dim=1).max(dim=1)
     return confidence, targets.gather(1, predicted[:, None])[:, 0]
 

@@ -24,7 +24,7 @@ from matcheval.training import derived_seed
 
 @dataclass(frozen=True)
 class Range:
-    """The distribution of an option in a random search, as metadata of the option's type."""
+    """Range that a random search draws an option from, as metadata of the option's type."""
 
     low: float
     high: float
@@ -32,7 +32,7 @@ class Range:
     whole: bool = False
 
     def draw(self, seed: int) -> float | int:
-        """Draw a value of four significant digits, so that a person can read a catalogue."""
+        """Draw a value, rounded to four significant digits or, if `whole`, to an integer."""
         value = float(np.random.default_rng(seed).uniform(self.low, self.high))
         value = float(f"{10**value if self.logarithmic else value:.4g}")
         return round(value) if self.whole else value
@@ -48,7 +48,7 @@ _Weight = Annotated[Number, Field(ge=0)]
 
 
 class AlgorithmOptions(Settings):
-    """Options of an algorithm.
+    """Base class of the options of a training algorithm.
 
     Attributes
     ----------
@@ -261,27 +261,27 @@ OPTIMIZERS: Mapping[str, type[Settings]] = {
 
 
 def read_options(
-    algorithm: str, optimizer: str, given: Mapping[str, Any]
+    algorithm: str, optimizer: str, options: Mapping[str, Any]
 ) -> tuple[AlgorithmOptions, Any]:
-    """Read the options of a recipe."""
+    """Read a recipe's options as settings of the algorithm and of the optimiser."""
     kinds = ALGORITHMS[algorithm], OPTIMIZERS[optimizer]
     known = [name for kind in kinds for name in kind.model_fields]
-    for name in given:
+    for name in options:
         if name not in known:
             problem = f"unknown option '{name}' of algorithm {algorithm} with optimizer {optimizer}"
             remedy = suggest(name, known) if known else "There are none: leave it empty"
             raise InputError(problem, field="options", remedy=remedy)
-    own, of_optimizer = (
+    algorithm_options, optimizer_options = (
         read_settings(
-            kind, {k: v for k, v in given.items() if k in kind.model_fields}, file="'options'"
+            kind, {k: v for k, v in options.items() if k in kind.model_fields}, file="'options'"
         )
         for kind in kinds
     )
-    return own, of_optimizer
+    return algorithm_options, optimizer_options
 
 
 def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
-    """Check that an algorithm is defined for a number of training sets."""
+    """Raise an error if an algorithm needs several training sets and there is only one."""
     kind = ALGORITHMS[algorithm]
     if n_sources == 1 and kind.single_source == "refused":
         problem = f"{algorithm} needs two training sets and there is one: {kind.refusal}"
@@ -290,7 +290,7 @@ def check_n_sources(algorithm: str, n_sources: int, name: str) -> None:
 
 
 def search_space(algorithm: str) -> dict[str, Range]:
-    """Return the ranges that the options of an algorithm are drawn from."""
+    """Return the ranges of a random search over an algorithm's options, by option."""
     return {
         name: entry
         for name, field in ALGORITHMS[algorithm].model_fields.items()
@@ -300,7 +300,7 @@ def search_space(algorithm: str) -> dict[str, Range]:
 
 
 def hyper_parameter_groups(algorithm: str, n: int) -> tuple[Mapping[str, Any], ...]:
-    """Return up to n groups of an algorithm's options: the defaults, and further ones."""
+    """Return up to n groups of an algorithm's options: the defaults, then listed or drawn ones."""
     ranges = search_space(algorithm)
     drawn = (
         {

@@ -19,7 +19,7 @@ from matcheval.training.options import ALGORITHMS, OPTIMIZERS, AlgorithmOptions,
 
 @dataclass(frozen=True)
 class Parameter:
-    """The parameter of a loss or an augmentation, from 0 to less than `high`."""
+    """The parameter of a loss or an augmentation: at least 0 and less than `high`."""
 
     symbol: str
     default: float
@@ -43,7 +43,8 @@ AUGMENTATION_PARAMETERS = {
 }
 
 
-def _as_options(value: Any) -> Any:
+def _parse_options(value: Any) -> Any:
+    """Read options from a mapping, or from the text of a JSON object."""
     try:
         options = json.loads(value) if isinstance(value, str) else value
     except ValueError:
@@ -55,7 +56,7 @@ def _as_options(value: Any) -> Any:
     return options
 
 
-Options = Annotated[Mapping[str, Any], BeforeValidator(_as_options)]
+Options = Annotated[Mapping[str, Any], BeforeValidator(_parse_options)]
 _NotNegative = Annotated[Number, Field(ge=0)]
 _Decay = Annotated[Number, Field(ge=0, lt=1)]
 
@@ -182,12 +183,12 @@ class Recipe:
 
     @cached_property
     def typed_options(self) -> tuple[AlgorithmOptions, Any]:
-        """The options as settings: the algorithm's own, and the optimiser's."""
+        """The options as settings: those of the algorithm, and those of the optimiser."""
         return read_options(self.algorithm, self.optimizer, self.options)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any], name: str | None = None) -> "Recipe":
-        """Read and check a recipe of JSON values, or of the strings of a CSV row."""
+        """Build a recipe from JSON values, or from the strings of a CSV row, and check it."""
         known = [column.name for column in fields(cls)]
         required = [name for name in known if name not in _DEFAULTS]
         for missing in sorted(set(required) - values.keys()):
@@ -271,14 +272,15 @@ class Recipe:
             )  # fmt: skip
 
     def to_mapping(self) -> dict[str, Any]:
-        """Return the fields as JSON values; the inverse of `from_mapping`."""
+        """Return fields that are not at their default as JSON values; inverse of `from_mapping`."""
         return self._without_defaults(_DEFAULTS)
 
     def to_record(self) -> dict[str, Any]:
-        """Return the fields as JSON values for a checkpoint, defaults included."""
+        """Return the fields for a checkpoint as JSON values; newer ones only if not the default."""
         return self._without_defaults(_RECORDED_IF_GIVEN)
 
     def _without_defaults(self, names: Collection[str]) -> dict[str, Any]:
+        """Return the fields as JSON values, without those of `names` that have their default."""
         return {
             name: value
             for name, value in asdict(self).items()

@@ -22,19 +22,19 @@ from matcheval.training import derived_seed
 from matcheval.training.algorithm import Minibatch, Setup, learning_rate_factor
 from matcheval.training.algorithms import IMPLEMENTATIONS
 from matcheval.training.augmentation import augment
-from matcheval.training.data import ResidentSet, batches, normalization_of, subset
+from matcheval.training.data import ResidentSet, draw_batches, draw_subset, normalization_constants
 from matcheval.training.recipe import Recipe
 from matcheval.training.settings import Engine
 
 
 def training_seed(name: str, recipe: Recipe, purpose: str) -> int:
-    """Return the seed of one kind of random numbers in a training."""
+    """Derive the seed of one kind of random numbers of a training, such as `order`."""
     return derived_seed(recipe.seeded_by or name, recipe.seed, purpose)
 
 
 def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
-    """Build a model with its initial weights."""
-    with seeded(name, recipe, "weights"):
+    """Build a model with its initial weights, random or pretrained."""
+    with seeded_torch(name, recipe, "weights"):
         model = build_model(
             recipe.architecture, width=recipe.width, depth=recipe.depth, groups=recipe.groups,
             input_shape=train_set.image_shape, n_classes=train_set.n_classes,
@@ -46,8 +46,8 @@ def initial_model(name: str, recipe: Recipe, train_set: Dataset) -> nn.Module:
 
 
 @contextmanager
-def seeded(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
-    """Seed torch's global generator in a block, for initial weights, and restore it afterwards."""
+def seeded_torch(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
+    """Seed torch's global generator within a `with` block, and restore its state afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(training_seed(name, recipe, purpose))
         yield
@@ -55,7 +55,7 @@ def seeded(name: str, recipe: Recipe, purpose: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Epoch:
-    """Metrics of one pass over the training data."""
+    """Learning rate, losses and accuracies of one pass over the training data."""
 
     epoch: int
     learning_rate: float
@@ -66,7 +66,7 @@ class Epoch:
 
 
 def kept_epoch(history: Sequence[Epoch], keep: str) -> int:
-    """Return the number of the epoch whose weights are kept."""
+    """Return the number of the epoch to keep: the last, or that of best validation accuracy."""
     if keep == "last":
         return history[-1].epoch
     return max(history, key=lambda epoch: (epoch.validation_accuracy, -epoch.epoch)).epoch
@@ -84,7 +84,7 @@ class RunningMetrics:
         self._correct = torch.zeros((), dtype=torch.int64, device=device)
 
     def add(self, loss: Tensor, logits: Tensor, targets: Tensor) -> None:
-        """Add a batch."""
+        """Add the loss and accuracy of a batch."""
         self.n += len(logits)
         self._loss += loss.detach().to(self._loss.dtype) * len(logits)
         self._finite_steps += self._loss.isfinite()
@@ -102,7 +102,7 @@ class RunningMetrics:
 
     @property
     def diverged(self) -> int | None:
-        """The number, from 1, of the first batch of which the loss is not finite."""
+        """The number, from 1, of the first batch whose loss is not finite, if any."""
         return None if self._loss.isfinite() else int(self._finite_steps.item()) + 1
 
 
@@ -118,7 +118,7 @@ class Run:
         device: torch.device,
     ) -> None:  # fmt: skip
         self.name, self.recipe, self.engine, self.device = name, recipe, engine, device
-        self.mean, self.std = normalization_of(train_sets, recipe.normalization)
+        self.mean, self.std = normalization_constants(train_sets, recipe.normalization)
         network = initial_model(name, recipe, train_sets[0]).to(device)
         if engine.channels_last:
             network = network.to(memory_format=torch.channels_last)
@@ -128,7 +128,7 @@ class Run:
             for purpose in ("augmentation", "noise", "algorithm")
         }
         setup = Setup(len(train_sets), self.generators["algorithm"], compiled=engine.compile)
-        with seeded(name, recipe, "algorithm"):
+        with seeded_torch(name, recipe, "algorithm"):
             self.algorithm = IMPLEMENTATIONS[recipe.algorithm](network, recipe, setup)
         for module in network.modules():
             if isinstance(module, Noisy):
@@ -136,7 +136,7 @@ class Run:
         self.domains = [
             (
                 ResidentSet(data, device, engine.channels_last),
-                subset(len(data), recipe.train_fraction, self.order),
+                draw_subset(len(data), recipe.train_fraction, self.order),
             )
             for data in train_sets
         ]
@@ -144,15 +144,15 @@ class Run:
         self.best: dict[str, Tensor] = {}
         self.saved = "no state was saved"
 
-    def one_pass(self, epoch: int, validation: Sequence[ResidentSet]) -> None:
-        """Train for one epoch, validate, and append to the history."""
+    def train_epoch(self, epoch: int, validation: Sequence[ResidentSet]) -> None:
+        """Train for one epoch, validate if due, and append the metrics to the history."""
         recipe = self.recipe
         n_batches = recipe.epoch_steps or math.ceil(
             max(len(rows) for _, rows in self.domains) / recipe.batch_size
         )
         metrics, factor = RunningMetrics(self.device), 0.0
         self.algorithm.train()
-        drawn = [batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
+        drawn = [draw_batches(r, n_batches, recipe.batch_size, self.order) for _, r in self.domains]
         for i, rows in enumerate(zip(*drawn, strict=True)):
             factor = learning_rate_factor(
                 recipe.schedule,
@@ -161,13 +161,13 @@ class Run:
                 round(recipe.warmup_epochs * n_batches),
             )
             minibatches = [
-                self._minibatch(data, own)
-                for (data, _), own in zip(self.domains, rows, strict=True)
+                self._draw_minibatch(data, own_rows)
+                for (data, _), own_rows in zip(self.domains, rows, strict=True)
             ]
             targets = torch.cat([batch.targets for batch in minibatches])
             metrics.add(*self.algorithm.update(minibatches, factor), targets)
             if (i % _CHECK_STEPS == 0 or i == n_batches - 1) and (step := metrics.diverged):
-                raise self._divergence(epoch, f"step {step} of {n_batches}")
+                raise self._divergence_error(epoch, f"step {step} of {n_batches}")
         rate = recipe.learning_rate * factor
         last = epoch + 1 == recipe.epochs
         keeps_best = recipe.keep == "best"
@@ -178,9 +178,10 @@ class Run:
             loss, accuracy = (math.fsum(values) / len(validation) for values in metrics_of)
         self.history.append(Epoch(epoch + 1, rate, metrics.loss, metrics.accuracy, loss, accuracy))
         if keeps_best and kept_epoch(self.history, recipe.keep) == epoch + 1:
-            self.best = {name: tensor.clone() for name, tensor in self._weights_now().items()}
+            self.best = {name: tensor.clone() for name, tensor in self._current_weights().items()}
 
-    def _minibatch(self, data: ResidentSet, rows: npt.NDArray[np.int64]) -> Minibatch:
+    def _draw_minibatch(self, data: ResidentSet, rows: npt.NDArray[np.int64]) -> Minibatch:
+        """Augment and normalise the images of some rows of a training set."""
         images, targets = augment(
             self.recipe.augmentation,
             *data.batch(torch.from_numpy(rows).to(self.device)),
@@ -190,7 +191,7 @@ class Run:
         return Minibatch(normalize(images, self.mean, self.std), targets)
 
     def _validate(self, validation: ResidentSet, epoch: int) -> tuple[float, float]:
-        """Return mean loss and accuracy; also detects divergence in the last step of the epoch."""
+        """Return mean loss and accuracy on a validation set; raise an error on divergence."""
         metrics = RunningMetrics(self.device)
         self.algorithm.eval()
         with torch.inference_mode():
@@ -199,10 +200,10 @@ class Run:
                 logits = self.algorithm.predict(normalize(images, self.mean, self.std))
                 metrics.add(self.algorithm.loss(logits, targets), logits, targets)
         if metrics.diverged:
-            raise self._divergence(epoch, "validation")
+            raise self._divergence_error(epoch, "validation")
         return metrics.loss, metrics.accuracy
 
-    def _divergence(self, epoch: int, where: str) -> InputError:
+    def _divergence_error(self, epoch: int, where: str) -> InputError:
         place = f"training diverged in epoch {epoch + 1}, {where}"
         problem = f"{place}: the loss is not finite; {self.saved}"
         remedy = f"Give less than {self.recipe.learning_rate:g}, or set warmup_epochs or clip_norm"
@@ -214,15 +215,15 @@ class Run:
 
     @property
     def state(self) -> dict[str, Tensor]:
-        """The weights to be saved, on the CPU."""
-        return self.best or self._weights_now()
+        """The weights to save, on the CPU: the best ones if these are kept, else the current."""
+        return self.best or self._current_weights()
 
-    def _weights_now(self) -> dict[str, Tensor]:
+    def _current_weights(self) -> dict[str, Tensor]:
         state = self.algorithm.result.state_dict()
         return {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
 
     def resume_state(self) -> dict[str, Any]:
-        """Return everything that the rest of the training depends on."""
+        """Return everything that the rest of the training depends on, to be saved."""
         return {
             "algorithm": self.algorithm.state_dict(),
             "order": self.order.bit_generator.state,
@@ -232,7 +233,7 @@ class Run:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `resume_state` returned."""
+        """Continue from a state that `resume_state` returned."""
         self.algorithm.load_state_dict(state["algorithm"])
         self.order.bit_generator.state = state["order"]
         for name, generator in self.generators.items():

@@ -10,7 +10,7 @@ from matcheval.settings import Boolean, Count, Name, NameOrNames, Number, Settin
 
 @dataclass(frozen=True)
 class Engine:
-    """How a training uses the machine, which changes at most the rounding of the weights."""
+    """How a training uses the machine; it affects only the rounding of the weights."""
 
     device: str = "cpu"
     n_threads: int = 1
@@ -54,7 +54,7 @@ class TrainingSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _names_both(self) -> "TrainingSettings":
+    def _require_both_sets(self) -> "TrainingSettings":
         if bool(self.train) != (self.validation is not None):
             missing = "validation" if self.train else "train"
             raise ValueError(f"{missing} missing: name both sets, or neither")
@@ -62,12 +62,12 @@ class TrainingSettings(Settings):
 
     @property
     def validation_sets(self) -> tuple[str, ...]:
-        """Name of the validation set, if there is one."""
+        """The name of the validation set in a tuple, which is empty if there is none."""
         return (self.validation,) if self.validation else ()
 
     @property
     def machine_options(self) -> str:
-        """Command-line options of `train_model` for device, speed and saving."""
+        """Command-line options of `train_models` for device, speed and saving."""
         words = ["--device", self.device]
         words += ["--channels-last"] * self.channels_last + ["--compile"] * self.compile
         words += [] if self.deterministic else ["--no-deterministic"]

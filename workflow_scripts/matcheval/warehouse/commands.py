@@ -40,10 +40,10 @@ def plan(
         import pyarrow as pa
         import pyarrow.csv as pa_csv
 
-        from matcheval.io.delimited_text import marked_table
+        from matcheval.io.delimited_text import escape_formulas
 
         text = pa.BufferOutputStream()
-        pa_csv.write_csv(marked_table(table), text)
+        pa_csv.write_csv(escape_formulas(table), text)
         print_text(text.getvalue().to_pybytes().decode())
     return {"plan": json_rows(table), "written": [str(file)] if file else []}
 

@@ -14,7 +14,7 @@ from matcheval.errors import InputError
 from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.forms import drawing, name_rows
-from matcheval.io.delimited_text import marked_frame
+from matcheval.io.delimited_text import escape_frame_formulas
 from matcheval.io.files import atomic_file
 from matcheval.io.tables import Column, TableSchema, text, write_table
 from matcheval.io.text_tables import TextColumn, counted
@@ -331,7 +331,7 @@ def _suite_csv(sets: pd.DataFrame, settings: WarehouseSettings, side: int, folde
             "classes": present if row["absent_classes"] else "",
             "images": place / "images.npy", "labels": place / "labels.npy",
         })  # fmt: skip
-    return marked_frame(pd.DataFrame(rows)).to_csv(index=False, lineterminator="\n")
+    return escape_frame_formulas(pd.DataFrame(rows)).to_csv(index=False, lineterminator="\n")
 
 
 def _save_figures(
@@ -468,5 +468,5 @@ def write_worklist(
     rows[decision[1:]] = ""  # for people to fill in
     columns = [*decision, "sheet", "position", "set", "class_given", "status", "why"]
     with atomic_file(file) as partial_file:
-        marked_frame(rows[columns]).to_csv(partial_file, index=False, lineterminator="\n")
+        escape_frame_formulas(rows[columns]).to_csv(partial_file, index=False, lineterminator="\n")
     return len(rows)

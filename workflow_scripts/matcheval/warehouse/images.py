@@ -108,7 +108,7 @@ def decode_collected(
         raise RefusedImageError(HUGE, str(error)) from error
     # For damaged bytes, decoders raise many types of exceptions (struct.error, SyntaxError, ...).
     except Exception as error:
-        raise RefusedImageError(UNREADABLE, decoding.reason_of(error)) from error
+        raise RefusedImageError(UNREADABLE, decoding.describe_error(error)) from error
     if min(width, height) < settings.min_side:
         raise RefusedImageError(SMALL, f"{width} × {height} pixels")
     return upright, flags
@@ -147,7 +147,7 @@ def fit_square(image: Image.Image, side: int, fit: str) -> Image.Image:
         short = min(image.size)
         left, top = (image.width - short) // 2, (image.height - short) // 2
         image = image.crop((left, top, left + short, top + short))
-    return decoding.squared(image, side)
+    return decoding.resize_to_square(image, side)
 
 
 # As by the package ImageHash (`phash`), which needs a compiled package for these four lines.

@@ -25,19 +25,19 @@ _MORE = "Add models that differ more"
 
 
 def agreement(predictions: Predictions) -> Floats:
-    """Compute the share of datapoints on which each two models predict the same class."""
-    counts = _equal_counts()(np.ascontiguousarray(predictions))
+    """Return the matrix of shares of datapoints on which two models predict the same class."""
+    counts = _compile_equal_counts()(np.ascontiguousarray(predictions))
     return np.asarray(counts / predictions.shape[1])
 
 
 @cache
-def _equal_counts() -> Callable[[Predictions], Classes]:
+def _compile_equal_counts() -> Callable[[Predictions], Classes]:
     # Compiled here, because a dry run imports this module and need not wait for Numba.
     from matcheval.jit import compiled
 
     @compiled()
     def equal_counts(predictions: Predictions) -> Classes:
-        """Count equal predictions of each two models."""
+        """Return the matrix of numbers of equal predictions of two models."""
         counts = np.empty((len(predictions), len(predictions)), np.int64)
         for i in range(len(predictions)):
             for j in range(i, len(predictions)):
@@ -55,7 +55,7 @@ _probit = partial(to_scale, scale=Scale.PROBIT)
 
 @dataclass(frozen=True, eq=False)
 class Agreements:
-    """Agreements of models on a target and on the base, and their accuracies on the base.
+    """Pairwise agreements of models on a target and on the base, and accuracies on the base.
 
     `recipes` has equal numbers for models that differ in their seed only; None if not known.
     """
@@ -66,14 +66,14 @@ class Agreements:
     recipes: Classes | None = None
 
     def among(self, models: Classes) -> "Agreements":
-        """Return the agreements and accuracies of some models only, given their indices."""
+        """Return the agreements and accuracies of only the models with these indices."""
         index = np.ix_(models, models)
         recipes = None if self.recipes is None else self.recipes[models]
         return Agreements(self.target[index], self.base[index], self.accuracy[models], recipes)
 
     @cached_property
     def pairs(self) -> tuple[Classes, Classes]:
-        """Pairs of models, first and second, of which both agreements are in `USABLE`."""
+        """Indices of pairs with both agreements within `USABLE` and no accuracy of 0 or 1."""
         i, j = np.triu_indices(len(self.target), 1)
         low, high = USABLE
         usable = (self.accuracy[i] % 1 > 0) & (self.accuracy[j] % 1 > 0)
@@ -106,7 +106,7 @@ def mean_agreement(agreements: Agreements) -> Floats:
 
 
 def aline_s(agreements: Agreements) -> Floats:
-    """Estimate accuracies by the line of agreements: Φ(slope Φ⁻¹(accuracy on base) + intercept)."""
+    """Estimate accuracies by ALine-S: Φ(slope Φ⁻¹(accuracy on base) + intercept) of the line."""
     slope, intercept = agreements.line
     probits = _probit(agreements.accuracy)
     probits[~np.isfinite(probits)] = np.nan
@@ -114,7 +114,7 @@ def aline_s(agreements: Agreements) -> Floats:
 
 
 def aline_d(agreements: Agreements) -> Floats:
-    """Estimate accuracies by least squares over pairs of models."""
+    """Estimate accuracies by ALine-D: least squares for the mean probits of pairs of models."""
     slope, _ = agreements.line
     i, j = pairs = agreements.pairs
     accuracy = _probit(agreements.accuracy)
@@ -124,14 +124,15 @@ def aline_d(agreements: Agreements) -> Floats:
     matrix = np.zeros((len(i), len(accuracy)))
     matrix[rows, i] = matrix[rows, j] = 0.5
     probits = np.linalg.lstsq(matrix, wanted)[0]
-    probits[~_determined(i, j, len(accuracy))] = np.nan
+    probits[~_is_determined(i, j, len(accuracy))] = np.nan
     return from_scale(probits, Scale.PROBIT)
 
 
 def agreement_of_seeds(agreements: Agreements, *, cross: bool = False) -> Floats:
-    """Compute the mean agreement of trainings that differ in their seed only; NaN for others.
+    """Return for each model how often the models of its recipe agree with each other; NaN if alone.
 
-    `cross` takes for each model its mean agreement with all models of other recipes.
+    Models of a recipe differ only in their seed. With `cross`, it is instead how often the model
+    agrees with those of other recipes.
     """
     matrix, n = agreements.target, len(agreements.target)
     recipes = np.arange(n) if agreements.recipes is None else agreements.recipes
@@ -145,8 +146,8 @@ def agreement_of_seeds(agreements: Agreements, *, cross: bool = False) -> Floats
     return np.divide(sums, counts, out=np.full(n, np.nan), where=counts > 0)
 
 
-def _determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
-    """Say which unknowns are determined by sums of two of them."""
+def _is_determined(i: Classes, j: Classes, n_models: int) -> npt.NDArray[np.bool_]:
+    """Return which of `n_models` unknowns the sums over the pairs `i`, `j` determine."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -166,7 +167,7 @@ class PoolScore(Described):
     undetermined: str = "the agreements of its pairs do not determine it"
 
     def of_models(self, agreements: Agreements, in_pool: npt.NDArray[np.bool_]) -> Floats:
-        """Compute the score of all models, of which some may be outside of the pool."""
+        """Return the score of every model; those outside of the pool do not change the others'."""
         pool = np.flatnonzero(in_pool)
         values = np.empty(len(in_pool))
         values[pool] = self.compute(agreements.among(pool))

@@ -57,7 +57,7 @@ def average_confidence(sides: Sides) -> float:
     "doc", "DoC", Predicts.GAP, -1, needs=_LABELS, source="P1, equation 6", of_confidences=True
 )  # fmt: skip
 def difference_of_confidences(sides: Sides) -> float:
-    """Return by how much the mean confidence falls from the base to the target."""
+    """Return the mean confidence on the base minus that on the target (DoC)."""
     return float(sides.base.confidences.mean() - sides.target.confidences.mean())
 
 
@@ -66,12 +66,12 @@ def difference_of_confidences(sides: Sides) -> float:
     source="P1, Table 3: DoC with slope 1 and intercept 0",
 )  # fmt: skip
 def accuracy_less_difference(sides: Sides) -> float:
-    """Return the accuracy on the base minus DoC."""
+    """Return the accuracy on the base minus the difference of confidences (DoC)."""
     return sides.base.accuracy - difference_of_confidences(sides)
 
 
 def share_above(threshold: float, sides: Sides) -> float:
-    """Return the share of confidences above a threshold."""
+    """Return the share of the target's confidences that exceed a threshold."""
     return float((sides.target.confidences > threshold).mean())
 
 
@@ -107,12 +107,12 @@ def mean_loss(
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):
         wide = logits[start : start + rows].astype(np.float64)
-        every, top = np.arange(len(wide)), wide.argmax(axis=1)
-        wide -= wide[every, top][:, None]
+        indices, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[indices, top][:, None]
         wide /= temperature
-        true = wide[every, labels[start : start + rows]].sum()
+        true = wide[indices, labels[start : start + rows]].sum()
         np.exp(wide, out=wide)
-        wide[every, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
+        wide[indices, top] = 0  # not 1 with a logarithm below, which loses the smallest losses
         total += float(np.log1p(wide.sum(axis=1)).sum() - true)
     return total / len(logits)
 
@@ -127,12 +127,12 @@ def resampled_temperatures(
     logits: npt.NDArray[np.float32] | Floats, labels: Classes, draws: Draws, near: float,
     *, progress: bool = False,
 ) -> Floats:  # fmt: skip
-    """Fit logarithms of temperatures to resamples; the search begins at `near`."""
+    """Return the log temperature fitted to each bootstrap resample, searched for around `near`."""
     first, last = np.log(BRACKET)
     reach, is_inside = _REACH, False
     while not is_inside:
         low, high = max(first, near - reach), min(last, near + reach)
-        losses = _resampled(logits, labels, draws, low, high, progress, lambda loss: loss)
+        losses = _resampled_means(logits, labels, draws, low, high, progress, lambda loss: loss)
         slopes = chebder(losses)
         is_inside = (low == first or bool((chebval(-1.0, slopes) < 0).all())) and (
             high == last or bool((chebval(1.0, slopes) > 0).all())
@@ -150,19 +150,22 @@ def resampled_confidences(
     logits: npt.NDArray[np.float32] | Floats, draws: Draws, temperatures: Floats,
     *, progress: bool = False,
 ) -> Floats:  # fmt: skip
-    """Compute mean confidences of resamples, each at a temperature given by its logarithm."""
+    """Return the mean confidence of each resample at its own temperature, given as a logarithm."""
     low, high = temperatures.min() - 1e-3, temperatures.max() + 1e-3
     predicted = logits.argmax(axis=1)
-    means = _resampled(logits, predicted, draws, low, high, progress, lambda loss: np.exp(-loss))
+    means = _resampled_means(logits, predicted, draws, low, high, progress, lambda x: np.exp(-x))
     positions = 2 * (temperatures - low) / (high - low) - 1
     return np.asarray(chebval(positions, means, tensor=False))
 
 
-def _resampled(
+def _resampled_means(
     logits: npt.NDArray[Any], classes: Classes, draws: Draws, low: float, high: float,
-    progress: bool, of_loss: Callable[[Floats], Floats],
+    progress: bool, function: Callable[[Floats], Floats],
 ) -> Floats:  # fmt: skip
-    """Return Chebyshev coefficients of means over resamples of a function of the losses."""
+    """Return each resample's mean of a function of the loss, as a series in the log temperature.
+
+    The result are Chebyshev coefficients between `low` and `high`, shape (n_points, n_resamples).
+    """
     # Coefficients fall by the half axes of the ellipse in which the function is analytic.
     n_points = int(np.ceil(20 / np.log1p(2 * _SMOOTH / (high - low))))
     points = chebpts1(n_points)
@@ -172,14 +175,14 @@ def _resampled(
     for start in tracked(range(0, len(logits), rows), "temperatures", progress=progress):
         part = slice(start, start + rows)
         wide = logits[part].astype(np.float64)
-        every, top = np.arange(len(wide)), wide.argmax(axis=1)
-        wide -= wide[every, top][:, None]
-        true = wide[every, classes[part]]
-        wide[every, top] = -np.inf  # its 1 is added by the logarithm
+        indices, top = np.arange(len(wide)), wide.argmax(axis=1)
+        wide -= wide[indices, top][:, None]
+        true = wide[indices, classes[part]]
+        wide[indices, top] = -np.inf  # its 1 is added by the logarithm
         scaled = np.empty_like(wide)
         for k, factor in enumerate(inverse):
             np.exp(np.multiply(wide, factor, out=scaled), out=scaled)
-            values[part, k] = of_loss(np.log1p(scaled.sum(axis=1)) - factor * true)
+            values[part, k] = function(np.log1p(scaled.sum(axis=1)) - factor * true)
     n = len(values)
     means = [np.bincount(chosen, minlength=n) @ values / n for chosen in draws()]
     return np.asarray(chebfit(points, np.stack(means, axis=1), n_points - 1))
@@ -189,7 +192,7 @@ _TEMPERATURES = WeakKeyDictionary[outputs.Outputs, float]()  # while a base is i
 
 
 def temperature_of_base(sources: Sources) -> float:
-    """Return the temperature fitted to the base, which is fitted once for all scores."""
+    """Return the temperature fitted to the base; it is fitted once and shared by all scores."""
     base = sources.base
     if base not in _TEMPERATURES:
         assert base.logits is not None
@@ -234,23 +237,24 @@ ATC = Scores()
 
 
 def threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold that leaves as many scores below it as there are errors."""
+    """Return ATC's threshold: as many scores are below it as there are errors."""
     if errors == 0:
         return -np.inf
     return np.inf if errors == len(scores) else _order_statistic(scores, errors)
 
 
 def garg_threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold as the code published with ATC does; see the module's docstring."""
+    """Return the threshold of ATC's published code: one order statistic lower, 0 without errors."""
     return 0.0 if errors == 0 else _order_statistic(scores, errors - 1)
 
 
 def accuracy_quantile(scores: Floats, errors: int) -> float:
-    """Choose the threshold as CIFAR-10-Warehouse's baselines do; see the module's docstring."""
+    """Return the quantile of the scores at the accuracy, as CIFAR-10-Warehouse's baselines do."""
     return np.nan if errors == 0 else _order_statistic(scores, len(scores) - errors)
 
 
 def _order_statistic(scores: Floats, k: int) -> float:
+    """Return the k-th smallest score, counted from 0."""
     return float(np.partition(scores, k)[k])
 
 
@@ -262,16 +266,19 @@ def _negative_entropies(outputs: Outputs) -> Floats:
     return -outputs.entropies
 
 
-_Of = Callable[[Outputs], Floats]
+_ScoreOf = Callable[[Outputs], Floats]
 _Choose = Callable[[Floats, int], float]
 
 
-def _limit(of: _Of, choose: _Choose, base: Outputs) -> float:
-    return choose(of(base), int((~base.correct).sum()))
+def _base_threshold(score_of: _ScoreOf, choose: _Choose, base: Outputs) -> float:
+    """Choose the threshold from the scores and the number of errors on the base."""
+    return choose(score_of(base), int((~base.correct).sum()))
 
 
-def _share_at_least(of: _Of, choose: _Choose, sides: Sides) -> float:
-    share = float((of(sides.target) >= _limit(of, choose, sides.base)).mean())
+def _share_above_base_threshold(score_of: _ScoreOf, choose: _Choose, sides: Sides) -> float:
+    """Return ATC: the share of the target's scores that reach the threshold chosen on the base."""
+    limit = _base_threshold(score_of, choose, sides.base)
+    share = float((score_of(sides.target) >= limit).mean())
     return Noted(share, NO_THRESHOLD * (sides.base.accuracy in (0, 1)))
 
 
@@ -282,13 +289,13 @@ for _variant, _choose, _sources in (
     ("", threshold, ("Garg et al. (2022); P2", "Garg et al. (2022)")),
     ("garg_code", garg_threshold, (_HELPER, _HELPER)),
 ):
-    for _of, _name, _n_needs, _source in (
+    for _score_of, _name, _n_needs, _source in (
         (_confidences, "MC", 1, _sources[0]), (_negative_entropies, "NE", 2, _sources[1]),
     ):  # fmt: skip
         ATC.add(
             f"atc_{_name.lower()}", f"ATC-{_name}", Predicts.ACCURACY, 1, variant=_variant,
             needs=_NEEDS[:_n_needs], source=_source, of_confidences=True,
-        )(partial(_share_at_least, _of, _choose))  # fmt: skip
+        )(partial(_share_above_base_threshold, _score_of, _choose))  # fmt: skip
 
 
 @ATC.add(
@@ -296,7 +303,7 @@ for _variant, _choose, _sources in (
     source="atc.py of the baselines that P2 refers to", of_confidences=True,
 )  # fmt: skip
 def share_below(sides: Sides) -> float:
-    """Return the share of negative entropies below the baselines' threshold; NaN without errors."""
-    limit = _limit(_negative_entropies, accuracy_quantile, sides.base)
+    """Return the share of the target's -entropies below the base's quantile; NaN without errors."""
+    limit = _base_threshold(_negative_entropies, accuracy_quantile, sides.base)
     below = float((_negative_entropies(sides.target) < limit).mean())
     return np.nan if np.isnan(limit) else below

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from matcheval.accuracy_prediction.scores import outputs as of_model
+from matcheval.accuracy_prediction.scores import outputs as model_outputs
 from matcheval.accuracy_prediction.scores.outputs import Classes, Floats, Moments, Outputs
 from matcheval.accuracy_prediction.scores.score import (
     Data,
@@ -33,8 +33,8 @@ Features = npt.NDArray[np.float32]
 Part = tuple[Features, Classes]
 
 
-def features_of(outputs: Outputs) -> Features:
-    """Return the features of a set, finite and of at least one datapoint."""
+def checked_features(outputs: Outputs) -> Features:
+    """Return the features; raise if they are missing, of no datapoints, or not finite."""
     if outputs.features is None:
         raise NotAvailableError("no features on file: inference.outputs: [features]")
     if not len(outputs):
@@ -44,13 +44,13 @@ def features_of(outputs: Outputs) -> Features:
     return outputs.features
 
 
-def _reference_of(sources: Sources) -> Outputs:
+def _reference(sources: Sources) -> Outputs:
     assert sources.reference is not None  # as `missing_inputs` makes sure
     return sources.reference
 
 
 def _check_widths(width: int, other: int) -> None:
-    """Refuse to compare features of different numbers."""
+    """Raise `NotAvailableError` unless two sets have equal numbers of features."""
     if width != other:
         raise NotAvailableError(
             f"the set has {other} features per datapoint, and what it is compared with has {width}"
@@ -60,10 +60,10 @@ def _check_widths(width: int, other: int) -> None:
 # --- Distances of means and covariances
 
 
-def moments_of(outputs: Outputs) -> Moments:
-    """Return mean and covariance of a set's features, from these or from their statistics."""
+def feature_moments(outputs: Outputs) -> Moments:
+    """Return mean and covariance of the features; raise if they are missing or not finite."""
     if outputs.features is not None:
-        features_of(outputs)
+        checked_features(outputs)
     moments = outputs.moments
     if moments is None:
         raise NotAvailableError(
@@ -81,21 +81,25 @@ def mean_distance(first: Moments, second: Moments) -> float:
 
 
 def frechet_distance(first: Moments, second: Moments, *, as_printed: bool = False) -> float:
-    r"""Compute the Fréchet distance of two normal distributions."""
+    """Compute the Fréchet distance of two normal distributions.
+
+    `as_printed` leaves the norm of the difference of means as it is, without the square.
+    """
     if second.deviations is None:
         product = first.root.T @ second.covariance @ first.root
     else:  # a smaller matrix with the same nonzero eigenvalues
         rows = second.deviations @ first.root
         product = rows @ rows.T
     values = np.linalg.eigvalsh(product)
-    cross = np.sqrt(values[values > of_model.rounded_to_zero(values)]).sum()
+    cross = np.sqrt(values[values > model_outputs.eigenvalue_floor(values)]).sum()
     spread = np.trace(first.covariance) + np.trace(second.covariance) - 2 * cross
     between = mean_distance(first, second)
     return float((between if as_printed else between**2) + max(spread, 0.0))
 
 
-def _frechet(first: Moments, target: Outputs, *, as_printed: bool = False) -> float:
-    second = moments_of(target)
+def _frechet_to_target(first: Moments, target: Outputs, *, as_printed: bool = False) -> float:
+    """Compute the Fréchet distance of a set's moments and the target; raise if undefined."""
+    second = feature_moments(target)
     _check_widths(len(first.mean), len(second.mean))
     if min(first.n, second.n) < 2:
         raise NotAvailableError("a single datapoint has no covariance")
@@ -106,8 +110,8 @@ _of_statistics = partial(SCORES.add, needs=(Data.STATISTICS,), predicts=Predicts
 
 
 def frechet(as_printed: bool, sides: Sides) -> float:
-    """Compute the Fréchet distance of base and target; as printed, it has no square of the norm."""
-    return _frechet(moments_of(sides.base), sides.target, as_printed=as_printed)
+    """Compute the Fréchet distance of base and target; `as_printed` does not square the norm."""
+    return _frechet_to_target(feature_moments(sides.base), sides.target, as_printed=as_printed)
 
 
 _EQUATION = "P1, equation 10"
@@ -120,17 +124,17 @@ _of_statistics(
 @SCORES.add(
     "frechet_reference", "FD", Predicts.BY_REGRESSION, -1, source="P2, Table 2",
     needs=(Data.STATISTICS, Data.REFERENCE),
-    fit=lambda sources: moments_of(_reference_of(sources)),
+    fit=lambda sources: feature_moments(_reference(sources)),
 )  # fmt: skip
 def frechet_from_reference(sides: Sides, reference: Moments) -> float:
     """Compute the Fréchet distance of the reference set and the target."""
-    return _frechet(reference, sides.target)
+    return _frechet_to_target(reference, sides.target)
 
 
 @_of_statistics("mmd", "MMD", source="P1, equation 9")
 def mmd(sides: Sides) -> float:
     """Compute the Euclidean distance of the feature means of base and target."""
-    base, target = moments_of(sides.base), moments_of(sides.target)
+    base, target = feature_moments(sides.base), feature_moments(sides.target)
     _check_widths(len(base.mean), len(target.mean))
     return mean_distance(base, target)
 
@@ -150,7 +154,7 @@ class Scaling:
 
     @classmethod
     def of(cls, features: npt.NDArray[Any]) -> "Scaling":
-        """Estimate the mean and standard deviation of each feature; constant ones get 1."""
+        """Estimate mean and standard deviation of each feature; constant features get 1."""
         deviation = features.std(axis=0, dtype=np.float64)
         mean = features.mean(axis=0, dtype=np.float64)
         return cls(mean, np.where(deviation > 0, deviation, 1.0))
@@ -178,7 +182,7 @@ class LinearClassifier:
 
 
 def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClassifier:
-    """Fit a logistic regression with an L2 penalty on standardised features."""
+    """Fit a standardised logistic regression, its L2 penalty chosen by the error on `tune`."""
     from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -209,7 +213,7 @@ def fit_linear(train: Part, tune: Part, *, balanced: bool = False) -> LinearClas
 
 
 def error_rate(classes: Classes, predicted: Classes, *, balanced: bool = False) -> float:
-    """Return the share of wrong predictions."""
+    """Return the share of wrong predictions, or if balanced its mean over the true classes."""
     wrong = classes != predicted
     if not balanced:
         return float(wrong.mean())
@@ -217,7 +221,7 @@ def error_rate(classes: Classes, predicted: Classes, *, balanced: bool = False) 
 
 
 def cut_in_three(n: int, seed: int) -> tuple[Classes, ...]:
-    """Cut positions at random into 40 % to train on, 10 % to tune on and 50 % to report on."""
+    """Split the positions 0 to n - 1 at random: 40 % to train, 10 % to tune, 50 % to report on."""
     order = np.random.default_rng((seed, n)).permutation(n)
     train, tune = round(0.4 * n), round(0.1 * n)
     return tuple(np.sort(part) for part in np.split(order, (train, train + tune)))
@@ -231,7 +235,7 @@ _HIDDEN, _EPOCHS, _PATIENCE = 512, 100, 10
 
 @dataclass(frozen=True)
 class Discrimination:
-    """How well base and target can be told apart on datapoints that were not fitted on."""
+    """How well base and target can be told apart on held-out data: AUC and proxy A-distance."""
 
     auc: float
     a_proxy: float
@@ -240,34 +244,34 @@ class Discrimination:
 def discrimination(
     domains: Classes, scores: npt.NDArray[Any], threshold: float = 0.0, *, balanced: bool = False
 ) -> Discrimination:
-    """Measure a discriminator."""
+    """Compute AUC and proxy A-distance of scores that should be higher in domain 1 than in 0."""
     from sklearn.metrics import roc_auc_score
 
     error = error_rate(domains, (scores > threshold).astype(np.int64), balanced=balanced)
     return Discrimination(float(roc_auc_score(domains, scores)), 2 * (1 - 2 * error))
 
 
-def _parts(both: Sequence[Features], seed: int) -> list[Part]:
-    """Cut both sets in three, and join the parts of the same use."""
-    cuts = [[part[rows] for rows in cut_in_three(len(part), seed)] for part in both]
+def _split_domains(domains: Sequence[Features], seed: int) -> list[Part]:
+    """Return features and domains (0 or 1) to train, to tune and to report on."""
+    cuts = [[part[rows] for rows in cut_in_three(len(part), seed)] for part in domains]
     return [
         (np.concatenate(pair), np.repeat([0, 1], [len(part) for part in pair]))
         for pair in zip(*cuts, strict=True)
     ]
 
 
-def _equal_sizes(both: Sequence[Features], seed: int) -> list[Features]:
-    """Reduce the larger set at random to the size of the smaller one."""
-    size, rng = min(map(len, both)), np.random.default_rng(seed)
+def _equal_sizes(domains: Sequence[Features], seed: int) -> list[Features]:
+    """Reduce the larger set of features at random to the size of the smaller one."""
+    size, rng = min(map(len, domains)), np.random.default_rng(seed)
     return [
         part if len(part) == size else part[np.sort(rng.choice(len(part), size, replace=False))]
-        for part in both
+        for part in domains
     ]
 
 
-def both_features(sides: Sides) -> tuple[Features, Features]:
-    """Return the features of base and target, of enough datapoints for a discriminator."""
-    base, target = features_of(sides.base), features_of(sides.target)
+def domain_features(sides: Sides) -> tuple[Features, Features]:
+    """Return the features of base and target; raise if a discriminator has too few datapoints."""
+    base, target = checked_features(sides.base), checked_features(sides.target)
     _check_widths(base.shape[1], target.shape[1])
     if min(len(base), len(target)) < _FEWEST:
         raise NotAvailableError(f"a discriminator needs {_FEWEST} datapoints of either set")
@@ -275,23 +279,24 @@ def both_features(sides: Sides) -> tuple[Features, Features]:
 
 
 def linear(sides: Sides) -> Discrimination:
-    """Discriminate by logistic regression, the larger set reduced to the size of the smaller."""
-    train, tune, report = _parts(_equal_sizes(both_features(sides), sides.seed), sides.seed)
+    """Tell base from target by logistic regression on equally many datapoints of each."""
+    domains = _equal_sizes(domain_features(sides), sides.seed)
+    train, tune, report = _split_domains(domains, sides.seed)
     return discrimination(report[1], fit_linear(train, tune).decide(report[0]))
 
 
 def balanced_linear(sides: Sides) -> Discrimination:
-    """Discriminate by logistic regression on all datapoints, both sets weighing the same."""
-    train, tune, report = _parts(both_features(sides), sides.seed)
+    """Tell base from target by logistic regression on all datapoints, both weighing the same."""
+    train, tune, report = _split_domains(domain_features(sides), sides.seed)
     scores = fit_linear(train, tune, balanced=True).decide(report[0])
     return discrimination(report[1], scores, balanced=True)
 
 
 def mlp(sides: Sides) -> Discrimination:
-    """Discriminate by a network of one hidden layer of 512 rectified units."""
+    """Tell base from target by a network with one hidden layer of 512 rectified units."""
     from sklearn.neural_network import MLPClassifier
 
-    parts = _parts(_equal_sizes(both_features(sides), sides.seed), sides.seed)
+    parts = _split_domains(_equal_sizes(domain_features(sides), sides.seed), sides.seed)
     scaling = Scaling.of(parts[0][0])
     train, tune, report = (scaling.apply(features).astype(np.float32) for features, _ in parts)
     network = MLPClassifier((_HIDDEN,), random_state=sides.seed)
@@ -307,16 +312,19 @@ def mlp(sides: Sides) -> Discrimination:
     return discrimination(parts[2][1], scores, 0.5)
 
 
-def _part_of(discriminate: Callable[[Sides], Discrimination], part: str, sides: Sides) -> float:
-    return float(getattr(sides.once(discriminate), part))
+def _discrimination_measure(
+    discriminate: Callable[[Sides], Discrimination], measure: str, sides: Sides
+) -> float:
+    """Return the attribute `measure` of a discriminator's result, which is cached."""
+    return float(getattr(sides.once(discriminate), measure))
 
 
-for _part, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
+for _kind, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
     for _discriminate, _variant in ((linear, ""), (balanced_linear, "balanced"), (mlp, "mlp")):
         SCORES.add(
-            f"disc_{_part}", _title, Predicts.GAP, -1, variant=_variant, needs=(Data.FEATURES,),
+            f"disc_{_kind}", _title, Predicts.GAP, -1, variant=_variant, needs=(Data.FEATURES,),
             source="P1, Table 3",
-        )(partial(_part_of, _discriminate, _part))  # fmt: skip
+        )(partial(_discrimination_measure, _discriminate, _kind))  # fmt: skip
 
 
 # --- Bag of prototypes: how often each prototype of a reference set is the nearest on the target.
@@ -332,14 +340,14 @@ _K_MEANS = {"max_iter": 100, "random_state": 2022, "n_init": 10}
 
 @dataclass(frozen=True, eq=False)
 class Codebook:
-    """K-means centroids of a reference set's features, and the share nearest to each."""
+    """K-means centroids of a reference set, and the share of its features nearest to each."""
 
     prototypes: Features
     histogram: Floats
 
 
 def fit_codebook(features: Features, n_prototypes: int) -> Codebook:
-    """Compute the prototypes of a reference set: the centroids of k-means."""
+    """Fit prototypes to features by k-means, with the share of features nearest to each."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -358,15 +366,15 @@ def bag(features: Features, prototypes: Features) -> Floats:
 
 
 def jensen_shannon(p: Floats, q: Floats) -> float:
-    """Compute the Jensen-Shannon divergence, natural logarithm, without a square root."""
+    """Compute the Jensen-Shannon divergence of two distributions, in nats, without a root."""
     from scipy.special import rel_entr
 
     middle = (p + q) / 2
     return float((rel_entr(p, middle).sum() + rel_entr(q, middle).sum()) / 2)
 
 
-def _codebook_of_reference(sources: Sources) -> Codebook:
-    features, size = features_of(_reference_of(sources)), sources.options["n_prototypes"]
+def _fit_reference_codebook(sources: Sources) -> Codebook:
+    features, size = checked_features(_reference(sources)), sources.options["n_prototypes"]
     if len(features) < size:
         raise NotAvailableError(
             f"the reference set has {len(features)} datapoints, fewer than {size} prototypes"
@@ -376,11 +384,11 @@ def _codebook_of_reference(sources: Sources) -> Codebook:
 
 @PROTOTYPES.add(
     "bop_js", "BoP+JS", Predicts.BY_REGRESSION, -1, needs=(Data.FEATURES, Data.REFERENCE),
-    fit=_codebook_of_reference, source="P2, Table 2; Tu et al. 2023",
+    fit=_fit_reference_codebook, source="P2, Table 2; Tu et al. 2023",
 )  # fmt: skip
 def divergence_of_bags(sides: Sides, codebook: Codebook) -> float:
-    """Compute how far the target's bag of prototypes is from the reference's."""
-    features = features_of(sides.target)
+    """Return the Jensen-Shannon divergence of the bags of prototypes of target and reference."""
+    features = checked_features(sides.target)
     _check_widths(codebook.prototypes.shape[1], features.shape[1])
     return jensen_shannon(codebook.histogram, bag(features, codebook.prototypes))
 
@@ -395,7 +403,7 @@ DISPERSION = Scores()
 def dispersion(
     features: npt.NDArray[Any], predicted: npt.NDArray[Any], *, per_row: bool = False
 ) -> float:
-    """Compute the logarithm of the spread of the means by predicted class, weighted by their sizes.
+    """Compute the log of the weighted spread between the feature means of predicted classes.
 
     Features are as they enter the last layer, not normalised; `per_row` divides the spread by their
     number. Xie et al. (2023); common/distance.py of its code, which divides by the number of
@@ -414,15 +422,15 @@ def dispersion(
     return float(np.log(spread / (len(classes) - 1) / (len(values) if per_row else 1)))
 
 
-def _dispersion_of(per_row: bool, sides: Sides) -> float:
-    return dispersion(features_of(sides.target), sides.target.predicted, per_row=per_row)
+def _target_dispersion(per_row: bool, sides: Sides) -> float:
+    return dispersion(checked_features(sides.target), sides.target.predicted, per_row=per_row)
 
 
 for _variant, _per_row in (("", True), ("as_published", False)):
     DISPERSION.add(
         "dispersion", "Dispersion", Predicts.BY_REGRESSION, 1, variant=_variant,
         needs=(Data.FEATURES,), source="Xie et al. (2023)",
-    )(partial(_dispersion_of, _per_row))  # fmt: skip
+    )(partial(_target_dispersion, _per_row))  # fmt: skip
 
 
 # --- Rotation: how well features say by how much an image was rotated. A linear classifier of four
@@ -434,7 +442,10 @@ _ORIENTATIONS = np.arange(4)
 
 
 def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearClassifier:
-    """Fit a classifier of orientations on 40 % of the images, its penalty tuned on 10 %."""
+    """Fit a linear classifier of orientations to features of images rotated by all four angles.
+
+    It is fitted on 40 % of the images; its penalty is tuned on 10 %.
+    """
     if len(features) < _FEWEST:
         raise InputError(
             f"{len(features)} images are too few to fit a classifier of orientations",
@@ -452,7 +463,7 @@ def fit_rotation_head(features: npt.NDArray[np.float32], seed: int) -> LinearCla
 def orientation_logits(
     head: LinearClassifier, features: npt.NDArray[np.float32]
 ) -> npt.NDArray[np.float32]:
-    """Classify the orientations of rotated images."""
+    """Return the logits of the four orientations for features of rotated images."""
     logits = head.decide(features.reshape(-1, features.shape[-1])).astype(np.float32)
     return logits.reshape(*features.shape[:-1], len(_ORIENTATIONS))
 
@@ -473,7 +484,8 @@ def orientation_auc(logits: npt.NDArray[Any]) -> float:
     return float(roc_auc_score(true, softmax(logits.reshape(-1, 4)), multi_class="ovr"))
 
 
-def _recognised_by(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+def _measure_orientations(measure: Callable[[npt.NDArray[Any]], float], sides: Sides) -> float:
+    """Return a measure of the logits of the target's orientations; raise if none are usable."""
     logits = sides.target.orientations
     assert logits is not None  # as `missing_inputs` makes sure
     if not len(logits):
@@ -487,4 +499,4 @@ for _variant, _measure in (("", orientation_accuracy), ("auc", orientation_auc))
     ROTATION.add(
         "rotation", "Rotation", Predicts.GAP, 1, variant=_variant, needs=(Data.IMAGES,),
         source="P1, Table 3",
-    )(partial(_recognised_by, _measure))  # fmt: skip
+    )(partial(_measure_orientations, _measure))  # fmt: skip

@@ -44,14 +44,14 @@ class Moments:
 
     @cached_property
     def _principal(self) -> tuple[Floats, Floats]:
-        """Standard deviations in the principal directions that have any, and these directions."""
+        """Standard deviations in the principal directions with a variance, and these directions."""
         values, vectors = np.linalg.eigh(self.covariance)
-        kept = values > rounded_to_zero(values)
+        kept = values > eigenvalue_floor(values)
         return np.sqrt(values[kept]), vectors[:, kept]
 
 
 def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
-    """Compute mean and covariance in float64, in two passes and bounded memory."""
+    """Compute mean and covariance of features in float64, in two passes and bounded memory."""
     n, width = features.shape
     mean: Floats = features.mean(axis=0, dtype=np.float64)
     scatter = np.zeros((width, width))
@@ -62,8 +62,8 @@ def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
     return Moments(n, mean, scatter / (n - 1 if n > 1 else np.nan), deviations)
 
 
-def rounded_to_zero(values: npt.NDArray[Any]) -> float:
-    """Return the threshold up to which eigenvalues count as zero, given floating-point rounding."""
+def eigenvalue_floor(values: npt.NDArray[Any]) -> float:
+    """Return the threshold up to which eigenvalues are zero but for floating-point rounding."""
     return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
 
 
@@ -90,7 +90,7 @@ class ClassRule:
 
     @property
     def classes(self) -> Classes:
-        """The classes that count, one after the other."""
+        """Indices of the classes that count, group after group."""
         return np.array([k for group in self.columns for k in group], np.int64)
 
 
@@ -153,13 +153,13 @@ class Outputs:
 
     @property
     def label_rows(self) -> Classes:
-        """The labels, which have to be known, with a column for each label of a datapoint."""
+        """The labels as a matrix, a column for each label of a datapoint; they have to be known."""
         assert self.labels is not None
         return self.labels if self.labels.ndim == 2 else self.labels[:, None]
 
     @cached_property
     def correct(self) -> npt.NDArray[np.bool_]:
-        """Whether the prediction equals the label, shape (n,); the labels have to be known."""
+        """Whether each prediction is a label of its datapoint; the labels have to be known."""
         return np.asarray((self.predicted[:, None] == self.label_rows).any(axis=1))
 
     @cached_property
@@ -183,7 +183,7 @@ class Outputs:
 
     @cached_property
     def moments(self) -> Moments | None:
-        """Mean and covariance of the features; None if neither they nor statistics are known."""
+        """Mean and covariance of the features; None without features and their statistics."""
         if self.features is not None:
             return moments_of_features(self.features) if len(self) else None
         if (statistics := self.statistics) is None:
@@ -191,7 +191,7 @@ class Outputs:
         return Moments(statistics.n, statistics.feature_mean, statistics.feature_covariance)
 
     def rows(self, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> "Outputs":
-        """Return the outputs on some datapoints, without statistics, which are those of all."""
+        """Return the outputs on the chosen datapoints, without the statistics, which are of all."""
         arrays = {name: getattr(self, name) for name in _BY_DATAPOINT}
         cut: dict[str, Any] = {n: None if a is None else a[chosen] for n, a in arrays.items()}
         outputs = replace(self, statistics=None, **cut)
@@ -205,7 +205,7 @@ class Outputs:
 def from_logits(
     logits: npt.NDArray[Any], labels: Sequence[int] | Classes | None = None, **others: object
 ) -> Outputs:
-    """Return the outputs of a model of which the logits are known."""
+    """Return outputs with the predictions, confidences and probabilities that logits give."""
     probabilities = softmax(logits)
     return Outputs(
         labels=None if labels is None else np.asarray(labels, np.int64),
@@ -218,29 +218,29 @@ def from_logits(
 
 
 def joined(parts: Sequence[Outputs]) -> Outputs:
-    """Return the outputs of a model on all datapoints of several sets, one set after the other."""
+    """Concatenate a model's outputs on several sets; None where a set lacks an array."""
     if len(parts) == 1:
         return parts[0]
 
-    def together(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
+    def concatenated(attribute: str) -> Any:
+        arrays = [getattr(part, attribute) for part in parts]
         return None if any(array is None for array in arrays) else np.concatenate(arrays)
 
-    of_parts = [part.statistics for part in parts if part.statistics is not None]
-    statistics = pooled(of_parts) if len(of_parts) == len(parts) else None
+    known_statistics = [part.statistics for part in parts if part.statistics is not None]
+    statistics = pooled(known_statistics) if len(known_statistics) == len(parts) else None
     names = [name for name in _BY_DATAPOINT if name != "index"]
-    return Outputs(statistics=statistics, **{name: together(name) for name in names})
+    return Outputs(statistics=statistics, **{name: concatenated(name) for name in names})
 
 
 def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
-    """Return the statistics of all datapoints of several sets."""
+    """Combine the feature statistics of several sets into those of all their datapoints."""
     n = np.array([part.n for part in parts], np.float64)
 
-    def mean_of(name: str) -> Any:
-        values = np.stack([getattr(part, name) for part in parts])
+    def weighted_mean(attribute: str) -> Any:
+        values = np.stack([getattr(part, attribute) for part in parts])
         return np.tensordot(n, values, axes=1) / n.sum()
 
-    mean = mean_of("feature_mean")
+    mean = weighted_mean("feature_mean")
     scatter = np.zeros((len(mean), len(mean)))
     for part in parts:
         shift = part.feature_mean - mean
@@ -248,8 +248,8 @@ def pooled(parts: Sequence[FeatureStatistics]) -> FeatureStatistics:
         if part.n > 1:  # a single datapoint has no covariance
             scatter += (part.n - 1) * part.feature_covariance
     return FeatureStatistics(
-        int(n.sum()), mean, scatter / (n.sum() - 1), mean_of("softmax_mean"),
-        mean_of("softmax_gram"),
+        int(n.sum()), mean, scatter / (n.sum() - 1), weighted_mean("softmax_mean"),
+        weighted_mean("softmax_gram"),
     )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def class_rule(
     base: Sequence[str], target: Sequence[str] | Mapping[str, Sequence[str]],
     rule: ClassRule = ClassRule(),
 ) -> ClassRule:  # fmt: skip
-    """Return a rule for a target with other classes than the base, or with groups of these."""
+    """Return the rule that counts only classes of base and target, or groups of the base's."""
     position = {name: k for k, name in enumerate(base)}
     if isinstance(target, Mapping):
         for name in (name for group in target.values() for name in group):
@@ -274,13 +274,13 @@ def class_rule(
             field="classes",
             remedy="Name the target's classes as the base's, or give groups of the base's classes",
         )
-    return replace(rule, columns=() if columns == _whole(len(base)) else columns)
+    return replace(rule, columns=() if columns == _all_columns(len(base)) else columns)
 
 
 def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
-    """Cut outputs to the datapoints and the classes that count."""
+    """Restrict outputs to the datapoints and the classes that count by a rule."""
     side, labels = "base set" if is_base else "target", outputs.labels
-    if outputs.n_classes and rule.columns == _whole(outputs.n_classes):
+    if outputs.n_classes and rule.columns == _all_columns(outputs.n_classes):
         rule = ClassRule()
     if rule.columns:
         if is_base and labels is None:
@@ -295,7 +295,7 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
                 remedy="Switch on inference.outputs: [logits]",
             )
         if labels is not None:
-            labels = _positions(labels, rule, outputs.n_classes, side)
+            labels = _label_columns(labels, rule, outputs.n_classes, side)
     counts: npt.NDArray[np.bool_] = np.ones(len(outputs), bool)
     if labels is not None:
         counts = np.asarray(labels >= 0 if labels.ndim == 1 else (labels >= 0).any(axis=1))
@@ -313,7 +313,7 @@ def restrict(outputs: Outputs, rule: ClassRule, is_base: bool) -> Outputs:
 def class_probabilities(
     logits: npt.NDArray[Any], rule: ClassRule, temperature: float = 1.0
 ) -> Floats:
-    """Compute the probabilities of the classes that count, a column each, from all logits."""
+    """Compute the probabilities of each class that counts from the logits of all classes."""
     if not rule.columns:
         return softmax(logits, temperature)
     if rule.renormalise:  # the same as dividing by their sum, which may underflow
@@ -322,27 +322,27 @@ def class_probabilities(
 
 
 def scaled_probabilities(outputs: Outputs, temperature: float) -> Floats:
-    """Return the probabilities of the target's classes or groups at a temperature."""
+    """Return the probabilities of the classes, or the largest of each group, at a temperature."""
     assert outputs.logits is not None
     rule = outputs.rule
-    return _grouped(class_probabilities(outputs.logits, rule, temperature), rule)
+    return _group_maxima(class_probabilities(outputs.logits, rule, temperature), rule)
 
 
 def _cut(
     outputs: Outputs, rule: ClassRule, chosen: npt.NDArray[np.bool_] | None, labels: Classes | None
 ) -> Outputs:
-    """Cut outputs to the columns of a rule, and to some datapoints if any are chosen."""
+    """Restrict outputs to the classes of a rule, and to the chosen datapoints (None: all)."""
     cut = replace(outputs, probabilities=None, labels=labels)
     cut = cut if chosen is None else cut.rows(chosen)
-    classes, whole = rule.classes, outputs.probabilities
-    if whole is None or (rule.renormalise and cut.logits is not None):
+    classes, all_probabilities = rule.classes, outputs.probabilities
+    if all_probabilities is None or (rule.renormalise and cut.logits is not None):
         assert cut.logits is not None
         probabilities = class_probabilities(cut.logits, rule)
     else:
         if chosen is None:
-            probabilities = np.take(whole, classes, axis=1)
+            probabilities = np.take(all_probabilities, classes, axis=1)
         else:
-            probabilities = whole[np.ix_(np.flatnonzero(chosen), classes)]
+            probabilities = all_probabilities[np.ix_(np.flatnonzero(chosen), classes)]
         if rule.renormalise:
             sums = probabilities.sum(axis=1, keepdims=True)
             if zero := int((sums == 0).sum()):
@@ -354,19 +354,19 @@ def _cut(
             probabilities /= sums
     if not rule.restrict_argmax:
         others = len(rule.columns) + np.arange(outputs.n_classes)
-        predicted = _lookup(rule, others)[cut.predicted]
+        predicted = _column_lookup(rule, others)[cut.predicted]
     elif cut.logits is not None:  # no ties by underflow
-        predicted = _grouped(np.take(cut.logits, classes, axis=1), rule).argmax(axis=1)
+        predicted = _group_maxima(np.take(cut.logits, classes, axis=1), rule).argmax(axis=1)
     else:
-        predicted = _grouped(probabilities, rule).argmax(axis=1)
+        predicted = _group_maxima(probabilities, rule).argmax(axis=1)
     return replace(
         cut, predicted=predicted, confidences=probabilities.max(axis=1),
         probabilities=probabilities, rule=rule,
     )  # fmt: skip
 
 
-def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
-    """Return the largest column of the classes in each group, as for their probabilities."""
+def _group_maxima(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
+    """Return the largest value in each group of classes, a column per group."""
     sizes = np.array([len(group) for group in rule.columns])
     if (sizes == 1).all():
         return values
@@ -374,24 +374,25 @@ def _grouped(values: npt.NDArray[Any], rule: ClassRule) -> npt.NDArray[Any]:
     return np.maximum.reduceat(values, starts, axis=1)
 
 
-def _positions(labels: Classes, rule: ClassRule, n_classes: int, side: str) -> Classes:
-    """Return labels as positions in the rule's columns, -1 for those that do not count."""
+def _label_columns(labels: Classes, rule: ClassRule, n_classes: int, side: str) -> Classes:
+    """Return each label's column by a rule, -1 if it does not count; refuse unknown labels."""
     for label in (labels.min(initial=0), labels.max(initial=0)):
         if not -1 <= label < n_classes:
             raise InputError(
                 f"label {label} of the {side} is out of range: there are {n_classes} classes",
                 remedy="Labels are positions in the base's label space, from 0, or -1",
             )
-    return _lookup(rule, np.full(n_classes, -1))[labels]
+    return _column_lookup(rule, np.full(n_classes, -1))[labels]
 
 
-def _lookup(rule: ClassRule, others: Classes) -> Classes:
-    """Return each class's position in the columns, or what `others` has; -1 at the end."""
+def _column_lookup(rule: ClassRule, others: Classes) -> Classes:
+    """Return each class's column by a rule, or its entry in `others`, with -1 appended."""
     positions = np.append(others, -1)
     for position, group in enumerate(rule.columns):
         positions[list(group)] = position
     return positions
 
 
-def _whole(n_classes: int) -> tuple[tuple[int, ...], ...]:
+def _all_columns(n_classes: int) -> tuple[tuple[int, ...], ...]:
+    """Return the columns of a rule by which every class counts by itself."""
     return tuple((k,) for k in range(n_classes))

@@ -32,11 +32,11 @@ def nuclear_norm(probabilities: Floats) -> float:
     """Compute the normalised nuclear norm of a matrix P of probabilities."""
     n, n_classes = probabilities.shape
     p = probabilities if n >= n_classes else probabilities.T  # the smaller of the two products
-    return _from_gram(p.T @ p, n, n_classes)
+    return _nuclear_norm_of_gram(p.T @ p, n, n_classes)
 
 
-def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
-    """Compute the norm from Pᵀ P or P Pᵀ."""
+def _nuclear_norm_of_gram(gram: Floats, n: int, n_classes: int) -> float:
+    """Compute the normalised nuclear norm of P from Pᵀ P or P Pᵀ."""
     eigenvalues = np.linalg.eigvalsh(gram)
     floor = len(gram) * np.finfo(np.float64).eps * eigenvalues[-1]
     singular = np.sqrt(eigenvalues[eigenvalues > floor])
@@ -48,13 +48,16 @@ def _from_gram(gram: Floats, n: int, n_classes: int) -> float:
     source="P2; Deng et al. (2023)",
 )  # fmt: skip
 def nuclear_norm_of_target(sides: Sides) -> float:
-    """Compute the norm on the target: confident and evenly spread predictions raise it."""
+    """Compute the normalised nuclear norm of the target's probabilities.
+
+    Confident and evenly spread predictions raise it.
+    """
     target = sides.target
     if target.probabilities is not None:
         return nuclear_norm(target.probabilities)
     assert target.statistics is not None
     gram = target.statistics.softmax_gram * target.statistics.n
-    return _from_gram(gram, target.statistics.n, len(gram))
+    return _nuclear_norm_of_gram(gram, target.statistics.n, len(gram))
 
 
 # --- MaNo: the norm of normalised logits (Xie et al. 2024, NeurIPS, arXiv 2405.18979).
@@ -84,7 +87,7 @@ def mano(
     logits: npt.NDArray[Any], p: float = 4, eta: float = ETA, taylor: Taylor = "shifted",
     normalisation: Normalisation = "auto",
 ) -> NormOfLogits:  # fmt: skip
-    """Compute the norm of the normalised logits of a whole set.
+    """Compute MaNo: the p-norm of the normalised logits of a whole set.
 
     The softmax is used where the mean of -log softmax over rows and classes (nats) exceeds `eta`;
     otherwise 1 + z + z²/2, "shifted": less the row's minimum, as in the released code. Xie et al.
@@ -93,24 +96,25 @@ def mano(
     """
     from scipy.special import log_softmax
 
-    total_log = sum(log_softmax(part, axis=1).sum() for part in _blocks(logits))
+    total_log = sum(log_softmax(part, axis=1).sum() for part in _row_blocks(logits))
     criterion = -total_log / logits.size
     by_softmax = criterion > eta if normalisation == "auto" else normalisation == "softmax"
     total = 0.0
-    for part in _blocks(logits):
-        normalised = softmax(part) if by_softmax else _polynomial(part, taylor)
+    for part in _row_blocks(logits):
+        normalised = softmax(part) if by_softmax else _normalise_by_taylor(part, taylor)
         total += float((np.abs(normalised) ** p).sum())
     score = (total / logits.size) ** (1 / p)
     return NormOfLogits(score, float(criterion), "softmax" if by_softmax else "taylor")
 
 
-def _blocks(logits: npt.NDArray[Any]) -> Iterator[Floats]:
+def _row_blocks(logits: npt.NDArray[Any]) -> Iterator[Floats]:
     rows = max(1, _BLOCK // logits.shape[1])
     for start in range(0, len(logits), rows):
         yield logits[start : start + rows].astype(np.float64)
 
 
-def _polynomial(logits: Floats, taylor: Taylor) -> Floats:
+def _normalise_by_taylor(logits: Floats, taylor: Taylor) -> Floats:
+    """Normalise each row as the softmax does, with 1 + z + z²/2 instead of the exponential."""
     values = 1 + logits + logits**2 / 2
     if taylor == "shifted":
         values -= values.min(axis=1, keepdims=True)
@@ -118,12 +122,13 @@ def _polynomial(logits: Floats, taylor: Taylor) -> Floats:
     return np.divide(values, sums, out=np.zeros_like(values), where=sums > 0)  # equal logits: 0
 
 
-def _decide(sources: Sources) -> Normalisation:
+def _choose_normalisation(sources: Sources) -> Normalisation:
     assert sources.base.logits is not None
     return mano(usable(sources.base.logits)).used
 
 
-def _mano_of(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
+def _target_mano(taylor: Taylor, sides: Sides, normalisation: Normalisation) -> float:
+    """Return MaNo of the target, with a remark if it would by itself be normalised otherwise."""
     logits = usable(counted_logits(sides.target))
     norm = mano(logits, taylor=taylor, normalisation=normalisation)
     differs = (norm.criterion > ETA) != (normalisation == "softmax")
@@ -134,8 +139,8 @@ _FORMS: dict[str, Taylor] = {"": "shifted", "plain": "plain"}
 for _variant, _taylor in _FORMS.items():
     MANO.add(
         "mano", "MaNo", Predicts.BY_REGRESSION, 1, variant=_variant, needs=(Data.LOGITS,),
-        fit=_decide, source="Xie et al. (2024), equation 6",
-    )(partial(_mano_of, _taylor))  # fmt: skip
+        fit=_choose_normalisation, source="Xie et al. (2024), equation 6",
+    )(partial(_target_mano, _taylor))  # fmt: skip
 
 
 # --- Class-wise calibrated confidences (Li et al. 2022, MICCAI, arXiv 2207.09957; package moval).
@@ -150,60 +155,63 @@ Flags = npt.NDArray[np.bool_]
 Kind = Literal["atc", "doc", "ts"]
 
 
-def _largest(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
+def _confidences(logits: npt.NDArray[Any], temperature: float = 1.0) -> Floats:
     return np.asarray(softmax(logits, temperature).max(axis=1))
 
 
-def _fit_atc(logits: npt.NDArray[Any], correct: Flags) -> float:
-    return threshold(_largest(logits), int((~correct).sum()))
+def _fit_threshold(logits: npt.NDArray[Any], correct: Flags) -> float:
+    """Return the ATC threshold: as many confidences are below it as there are errors."""
+    return threshold(_confidences(logits), int((~correct).sum()))
 
 
-def _apply_atc(logits: npt.NDArray[Any], limit: float) -> Floats:
-    return (_largest(logits) >= limit).astype(np.float64)
+def _threshold_confidences(logits: npt.NDArray[Any], limit: float) -> Floats:
+    """Return 1 where the confidence reaches the limit, and 0 elsewhere."""
+    return (_confidences(logits) >= limit).astype(np.float64)
 
 
-def _fit_doc(logits: npt.NDArray[Any], correct: Flags) -> float:
-    """Return the smallest shift that makes the mean of confidences in [0, 1] the accuracy."""
+def _fit_shift(logits: npt.NDArray[Any], correct: Flags) -> float:
+    """Return the least shift at which the mean confidence, clipped to [0, 1], is the accuracy."""
     from scipy.optimize import brentq
 
-    confidences, accuracy = _largest(logits), correct.mean()
+    confidences, accuracy = _confidences(logits), correct.mean()
     low, high = -float(confidences.max()), 1 - float(confidences.min())
     if accuracy in (0, 1):
         return high if accuracy else low
 
-    def excess(shift: float) -> float:
+    def excess_over_accuracy(shift: float) -> float:
         return float((confidences + shift).clip(0, 1).mean() - accuracy)
 
-    return float(brentq(excess, low, high, xtol=1e-14))
+    return float(brentq(excess_over_accuracy, low, high, xtol=1e-14))
 
 
-def _apply_doc(logits: npt.NDArray[Any], shift: float) -> Floats:
-    return (_largest(logits) + shift).clip(0, 1)
+def _shift_confidences(logits: npt.NDArray[Any], shift: float) -> Floats:
+    return (_confidences(logits) + shift).clip(0, 1)
 
 
-def _fit_ts(logits: npt.NDArray[Any], correct: Flags) -> float:
-    """Return the temperature at which the mean confidence is the accuracy, or the nearer end."""
+def _fit_temperature(logits: npt.NDArray[Any], correct: Flags) -> float:
+    """Return the temperature, within bounds, at which the mean confidence is the accuracy."""
     from scipy.optimize import brentq
 
-    def excess(log: float) -> float:
-        return float(_largest(logits, float(np.exp(log))).mean() - correct.mean())
+    def excess_over_accuracy(log: float) -> float:
+        return float(_confidences(logits, float(np.exp(log))).mean() - correct.mean())
 
     coldest, hottest = np.log(TEMPERATURES)
-    if (is_low := excess(coldest) <= 0) or excess(hottest) >= 0:
+    if (is_low := excess_over_accuracy(coldest) <= 0) or excess_over_accuracy(hottest) >= 0:
         return TEMPERATURES[not is_low]
-    return float(np.exp(brentq(excess, coldest, hottest, xtol=1e-12)))
+    return float(np.exp(brentq(excess_over_accuracy, coldest, hottest, xtol=1e-12)))
 
 
 _Fit = Callable[[npt.NDArray[Any], Flags], float]
 _Apply = Callable[[npt.NDArray[Any], float], Floats]
 _KINDS: dict[str, tuple[_Fit, _Apply]] = {
-    "atc": (_fit_atc, _apply_atc), "doc": (_fit_doc, _apply_doc), "ts": (_fit_ts, _largest),
+    "atc": (_fit_threshold, _threshold_confidences), "doc": (_fit_shift, _shift_confidences),
+    "ts": (_fit_temperature, _confidences),
 }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
-class OfClasses:
-    """Predicted accuracy; for each predicted class its accuracy (NaN: none) and what was fitted."""
+class ClasswiseEstimate:
+    """Predicted accuracy; for each predicted class its accuracy (or NaN) and fitted parameter."""
 
     accuracy: float
     per_class: Floats
@@ -213,28 +221,29 @@ class OfClasses:
 def classwise(
     kind: Kind, logits_base: npt.NDArray[Any], correct_base: Flags, logits_target: npt.NDArray[Any],
     minimum: int = MINIMUM,
-) -> OfClasses:  # fmt: skip
+) -> ClasswiseEstimate:  # fmt: skip
     """Predict the accuracy by calibrating the confidences of each predicted class.
 
     A class predicted less often on the base than the minimum has what is fitted to all of the base.
     Li et al. (2022), arXiv 2207.09957; moval 0.3.25, which fits the same by Nelder-Mead.
     """
     fit, apply = _KINDS[kind]
-    of_base, of_target = logits_base.argmax(axis=1), logits_target.argmax(axis=1)
+    predicted_base, predicted = logits_base.argmax(axis=1), logits_target.argmax(axis=1)
     estimates, pooled = np.empty(len(logits_target)), fit(logits_base, correct_base)
     n_classes = logits_base.shape[1]
     parameters, per_class = np.full(n_classes, pooled), np.full(n_classes, np.nan)
     for k in range(n_classes):
-        own, wanted = of_base == k, of_target == k
+        own, wanted = predicted_base == k, predicted == k
         if own.sum() >= max(1, minimum):
             parameters[k] = fit(logits_base[own], correct_base[own])
         if wanted.any():
             estimates[wanted] = apply(logits_target[wanted], parameters[k])
             per_class[k] = estimates[wanted].mean()
-    return OfClasses(float(estimates.mean()), per_class, parameters)
+    return ClasswiseEstimate(float(estimates.mean()), per_class, parameters)
 
 
-def _classwise_of(kind: Kind, sides: Sides, temperature: float) -> float:
+def _classwise_accuracy(kind: Kind, sides: Sides, temperature: float) -> float:
+    """Predict the accuracy on the target by `classwise`, from logits over a temperature."""
     base, target = (
         usable(counted_logits(side) / temperature) for side in (sides.base, sides.target)
     )
@@ -249,7 +258,7 @@ for _kind, _title in _CLASSWISE_NAMES.items():
         f"classwise_{_kind}", f"Class-wise {_title}", Predicts.ACCURACY, 1,
         needs=(Data.BASE_LABELS, Data.LOGITS), fit=confidence.temperature_of_base,
         source="Li et al. (2022)",
-    )(partial(_classwise_of, _kind))  # fmt: skip
+    )(partial(_classwise_accuracy, _kind))  # fmt: skip
 
 
 # --- Confidence optimal transport, COT and COTT (Lu et al. 2023, NeurIPS, arXiv 2305.15640).
@@ -267,7 +276,7 @@ _DECIMALS = 10  # that costs are compared in: the solver's last digits are noise
 
 @cache
 def _solver() -> Callable[..., Any]:
-    """Import POT, without the frameworks that it would import where they are installed."""
+    """Return the optimal transport solver of POT, imported without deep learning frameworks."""
     for framework in ("PYTORCH", "JAX", "CUPY", "TENSORFLOW"):
         os.environ.setdefault(f"POT_BACKEND_DISABLE_{framework}", "1")
     from ot.lp import emd
@@ -276,7 +285,7 @@ def _solver() -> Callable[..., Any]:
 
 
 def transport(probabilities: Floats, shares: Floats, *, seed: int = 0) -> tuple[Floats, Floats]:
-    """Return what each datapoint costs in the cheapest transport to classes of given shares.
+    """Return each datapoint's cost, and dual contribution, in optimal transport to class shares.
 
     Costs are ½ ‖e_k - p‖₁, averaged over the classes that a datapoint is moved to. The second array
     are contributions by the dual solution, which have the same mean; their mean over a resample is,
@@ -303,86 +312,89 @@ def transport(probabilities: Floats, shares: Floats, *, seed: int = 0) -> tuple[
 def cost_threshold(
     costs: Floats, errors: int, choose: Callable[[Floats, int], float] = threshold
 ) -> float:
-    """Return the threshold on negative costs, from the costs and number of errors on the base."""
+    """Return COTT's threshold on negative costs, from the base's costs and number of errors."""
     return choose(-costs.round(_DECIMALS), errors)
 
 
 def released_threshold(scores: Floats, errors: int) -> float:
-    """Choose the threshold as the released code does: one rank too low, the lowest of no errors."""
+    """Return the threshold of COTT's released code: one rank lower; the lowest without errors."""
     return float(scores.min()) if errors == 0 else confidence.garg_threshold(scores, errors)
 
 
-def share_below(costs: Floats, limit: float) -> float:
+def share_within(costs: Floats, limit: float) -> float:
     """Return the share of costs that pass a threshold: the accuracy that COTT predicts."""
     return float((-costs.round(_DECIMALS) >= limit).mean())
 
 
 @dataclass(frozen=True, eq=False)
-class _OfBase:
-    """The temperature, and for each cut of the base and variant the threshold of COTT."""
+class _TransportFit:
+    """The temperature of the base, and COTT's thresholds by restriction of the base and variant."""
 
     temperature: float
     limits: dict[tuple[Outputs, Any], float] = field(default_factory=dict)
 
 
-def _fit(sources: Sources) -> _OfBase:
-    return _OfBase(confidence.temperature_of_base(sources))
+def _fit_transport(sources: Sources) -> _TransportFit:
+    """Fit the temperature; thresholds are chosen when they are needed."""
+    return _TransportFit(confidence.temperature_of_base(sources))
 
 
 def shares_of_labels(base: Outputs, n_classes: int) -> Floats:
-    """Return the share of each class among the labels of a set."""
+    """Return the share of each class among the labels of the base."""
     labels = base.label_rows[base.label_rows >= 0]
     return np.bincount(labels, minlength=n_classes) / len(labels)
 
 
-def _moved(of: Outputs, sides: Sides, temperature: float) -> tuple[Floats, Floats]:
-    probabilities = usable(scaled_probabilities(of, temperature))
+def _transport_outputs(outputs: Outputs, sides: Sides, temperature: float) -> tuple[Floats, Floats]:
+    """Return costs and contributions of moving outputs to the class shares of the base."""
+    probabilities = usable(scaled_probabilities(outputs, temperature))
     shares = shares_of_labels(sides.base, probabilities.shape[1])
     return transport(probabilities, shares, seed=sides.seed)
 
 
-def _moved_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
-    return _moved(sides.target, sides, temperature)
+def _transport_target(sides: Sides, temperature: float) -> tuple[Floats, Floats]:
+    return _transport_outputs(sides.target, sides, temperature)
 
 
-def _values(sides: Sides, of_base: _OfBase) -> Floats:
-    """Return a value per datapoint of the target, whose mean is COT."""
-    return 1 - sides.once(_moved_target, of_base.temperature)[1]
+def _cot_values(sides: Sides, fitted: _TransportFit) -> Floats:
+    """Return a value per datapoint of the target; their mean is COT."""
+    return 1 - sides.once(_transport_target, fitted.temperature)[1]
 
 
 _PAPER = "Lu et al. (2023)"
 _add = partial(
     TRANSPORT.add, predicts=Predicts.ACCURACY, direction=1, needs=(Data.BASE_LABELS, Data.LOGITS),
-    fit=_fit,
+    fit=_fit_transport,
 )  # fmt: skip
 
 
-@_add("cot", "COT", values=_values, source=_PAPER)
-def transported_confidence(sides: Sides, of_base: _OfBase) -> float:
-    """Return 1 minus the mean cost of the target."""
-    return 1 - float(sides.once(_moved_target, of_base.temperature)[0].mean())
+@_add("cot", "COT", values=_cot_values, source=_PAPER)
+def transported_confidence(sides: Sides, fitted: _TransportFit) -> float:
+    """Return COT: 1 minus the mean cost of the target's optimal transport."""
+    return 1 - float(sides.once(_transport_target, fitted.temperature)[0].mean())
 
 
 _add(
     "cot_fitted",
     "COT, fitted",
     predicts=Predicts.BY_REGRESSION,
-    values=_values,
+    values=_cot_values,
     source=f"{_PAPER}; fitted (ours)",
 )(transported_confidence)
 
 
-def _thresholded(choose: Callable[[Floats, int], float], sides: Sides, of_base: _OfBase) -> float:
+def _cott(choose: Callable[[Floats, int], float], sides: Sides, fitted: _TransportFit) -> float:
+    """Return the share of the target's costs that pass the threshold chosen on the base."""
     base, errors = sides.base, int((~sides.base.correct).sum())
-    if (key := (base, choose)) not in of_base.limits:
-        costs, _ = _moved(base, sides, of_base.temperature)
-        of_base.limits[key] = cost_threshold(costs, errors, choose)
-    share = share_below(sides.once(_moved_target, of_base.temperature)[0], of_base.limits[key])
+    if (key := (base, choose)) not in fitted.limits:
+        costs, _ = _transport_outputs(base, sides, fitted.temperature)
+        fitted.limits[key] = cost_threshold(costs, errors, choose)
+    share = share_within(sides.once(_transport_target, fitted.temperature)[0], fitted.limits[key])
     is_limit = errors in (0, len(base))
     return Noted(share, NO_THRESHOLD * is_limit)
 
 
-_add("cott", "COTT", source=_PAPER)(partial(_thresholded, threshold))
+_add("cott", "COTT", source=_PAPER)(partial(_cott, threshold))
 _add("cott", "COTT", variant="released", source=f"{_PAPER}, released code")(
-    partial(_thresholded, released_threshold)
+    partial(_cott, released_threshold)
 )

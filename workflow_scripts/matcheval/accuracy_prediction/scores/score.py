@@ -26,14 +26,14 @@ class NotAvailableError(Exception):
 
 
 def usable(values: _Array) -> _Array:
-    """Return logits, or their probabilities, once they are finite and of enough datapoints."""
+    """Return logits or probabilities; raise if not finite or of fewer than 2 datapoints."""
     if len(values) < MIN_ROWS or not np.isfinite(values).all():
         raise NotAvailableError("fewer than 2 datapoints, or logits that are not finite numbers")
     return values
 
 
 def counted_logits(outputs: Outputs) -> npt.NDArray[Any]:
-    """Return the logits of the classes that count, of which one is predicted, a column each."""
+    """Return the logits of the classes that count; raise if groups or others can be predicted."""
     assert outputs.logits is not None
     rule = outputs.rule
     if not rule.columns:
@@ -49,14 +49,14 @@ class Noted(float):
     note: str
 
     def __new__(cls, value: float, note: str = "") -> "Noted":
-        """Note something of a score; an empty remark is none."""
+        """Attach a remark to the value of a score; an empty text is none."""
         noted = super().__new__(cls, value)
         noted.note = note
         return noted
 
 
 class Data(StrEnum):
-    """Data that a score cannot do without; the value is how a reader gets them."""
+    """Data that a score may need; the value tells readers how to get them."""
 
     BASE_LABELS = "labels of the base set"
     PROBABILITIES = "probabilities of all classes: inference.outputs: [logits]"
@@ -80,7 +80,7 @@ OUTPUTS_FOR = {
 
 
 class Predicts(StrEnum):
-    """What a score is turned into."""
+    """How an accuracy is predicted from a score: directly, or by which regression."""
 
     ACCURACY = "accuracy"  # the score is the predicted accuracy
     GAP = "gap"  # a regression on the score predicts base accuracy minus accuracy (P1)
@@ -89,7 +89,7 @@ class Predicts(StrEnum):
 
 @dataclass(frozen=True)
 class Sides:
-    """The two sets of a score, both cut to the classes that count (`outputs.restrict`)."""
+    """Outputs on base and target, both restricted to the classes that count (by `restrict`)."""
 
     base: Outputs  # B': datapoints of the base whose labels count
     target: Outputs  # T'
@@ -97,7 +97,7 @@ class Sides:
     _shared: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Call a function of both sets, or return its cached result, which all scores share."""
+        """Return `function(self, *arguments)`, cached for all scores of these two sets."""
         if (key := (function, *arguments)) not in self._shared:
             self._shared[key] = function(self, *arguments)
         return self._shared[key]
@@ -132,7 +132,7 @@ class Described:
 
     @property
     def full_title(self) -> str:
-        """What readers call the variant."""
+        """Title for readers, with the variant in brackets."""
         return f"{self.title} ({self.variant.replace('_', ' ')})" if self.variant else self.title
 
 
@@ -191,16 +191,16 @@ class Scores(dict[str, Score]):
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Data]:
-    """Return what a score needs and is not on file."""
-    both = (sources.base, target)
+    """Return those data that a score needs but neither sources nor target have."""
+    outputs = (sources.base, target)
     present = {
         Data.BASE_LABELS: sources.base.labels is not None,
-        Data.PROBABILITIES: all(side.probabilities is not None for side in both),
+        Data.PROBABILITIES: all(side.probabilities is not None for side in outputs),
         Data.GRAM: target.probabilities is not None or target.statistics is not None,
-        Data.LOGITS: all(side.logits is not None for side in both),
-        Data.FEATURES: all(side.features is not None for side in both),
+        Data.LOGITS: all(side.logits is not None for side in outputs),
+        Data.FEATURES: all(side.features is not None for side in outputs),
         Data.STATISTICS: all(
-            side.features is not None or side.statistics is not None for side in both
+            side.features is not None or side.statistics is not None for side in outputs
         ),
         Data.REFERENCE: sources.reference is not None,
         Data.IMAGES: target.orientations is not None,

@@ -21,7 +21,7 @@ from matcheval.study.work import check_one_size
 
 
 class Sampling(Analysis):
-    """Builds the datasets of kind `sampled`."""
+    """Build the datasets of kind `sampled`, which are drawn from pools of candidates."""
 
     name: ClassVar[str] = "sampling"
     Settings: ClassVar[type[SampledSettings]] = SampledSettings
@@ -40,7 +40,7 @@ class Sampling(Analysis):
 
     @cached_property
     def sampled(self) -> dict[str, SampledDataset]:
-        """The sampled datasets, by name."""
+        """The study's datasets of kind `sampled`, by name."""
         return {
             name: SampledDataset.model_validate({"kind": "sampled", **spec.options})
             for name, spec in self.study.datasets.items()
@@ -63,6 +63,7 @@ class Sampling(Analysis):
             check_one_size(self.study, name, field=field, remedy="Add 'compare_size: 256'")
 
     def _check_sampled(self, name: str, dataset: SampledDataset) -> None:
+        """Check that a dataset's pool exists, and has what its strategy and comparisons need."""
         field, pools = f"datasets.{name}", self.settings.pools
         check_known("pool", [dataset.pool], pools, file="configuration", field=f"{field}.pool")
         pool = pools[dataset.pool]
@@ -89,13 +90,13 @@ class Sampling(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """Records of how the compared sets were sampled."""
+        """Files of the tables that record how the sampled sets of pairs and suites were drawn."""
         names = [name for name in self.sampled if name in self.study.evaluated]
         return [file for record in self.records.values() for file in record.expand(dataset=names)]
 
     @property
     def built_datasets(self) -> Mapping[str, BuiltDataset]:
-        """The sampled datasets."""
+        """The datasets to sample, by name."""
         built = {}
         for name, dataset in self.sampled.items():
             pool = self.settings.pools.get(dataset.pool)
@@ -109,50 +110,50 @@ class Sampling(Analysis):
 
     @property
     def shared_meanings(self) -> Mapping[str, Mapping[str, Any]]:
-        """Pools, whose annotations and frequencies studies share."""
+        """Settings of the pools, whose annotations and frequencies studies share, by name."""
         pools = self.settings.pools.items()
         return {"pool": {name: pool.model_dump(mode="json") for name, pool in pools}}
 
     def tables_of_dataset(self, wildcards: Wildcards) -> list[str]:
-        """Return the tables that the sampling of a dataset reads."""
-        return list(self._tables(wildcards.dataset).values())
+        """Return the files of the tables that the sampling of a dataset reads."""
+        return list(self._table_options(wildcards.dataset).values())
 
     def simulate_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the options that simulate annotations of a pool."""
+        """Return the command-line options of the job that simulates annotations of a pool."""
         pool = self.settings.pools[wildcards.pool]
         simulate = pool.simulate.model_dump(exclude_none=True) if pool.simulate else {}
-        return _flags({**self._sets(pool), **simulate})
+        return _command_line({**self._folder_options(pool), **simulate})
 
     def count_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the options that count the annotations of a pool."""
+        """Return the command-line options of the job that counts the annotations of a pool."""
         pool = self.settings.pools[wildcards.pool]
-        return _flags({**self._sets(pool), "repeated": pool.repeated})
+        return _command_line({**self._folder_options(pool), "repeated": pool.repeated})
 
     def sample_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the command line that samples a dataset."""
+        """Return the command-line options of the job that samples a dataset."""
         name = wildcards.dataset
         dataset = self.sampled[name]
         pool, folder = self.settings.pools[dataset.pool], self.study.dataset_folder
         settings = dataset.model_dump(
             mode="json", exclude_defaults=True, exclude={"kind", "pool", "start_from"}
         )
-        return _flags({
+        return _command_line({
             "name": name,
-            **self._sets(pool),
+            **self._folder_options(pool),
             "against": [folder(other) for other in pool.against],
-            **self._tables(name),
+            **self._table_options(name),
             "settings": json.dumps(settings, sort_keys=True),
             "output": folder(name),
             **{key: record.file(dataset=name) for key, record in self.records.items()},
         })  # fmt: skip
 
-    def _sets(self, pool: PoolSettings) -> dict[str, str]:
-        """Folders of the sets that all steps read, by option."""
+    def _folder_options(self, pool: PoolSettings) -> dict[str, str]:
+        """Return the folders of a pool's candidates and original set, by option."""
         folder = self.study.dataset_folder
         return {"candidates": folder(pool.candidates), "original": folder(pool.original)}
 
-    def _tables(self, name: str) -> dict[str, str]:
-        """Tables that sampling reads, by the option that names them."""
+    def _table_options(self, name: str) -> dict[str, str]:
+        """Return the files of tables that the sampling of a dataset reads, by option."""
         dataset = self.sampled[name]
         pool = self.settings.pools[dataset.pool]
         tables = {key: path for key, path in pool.custom_files.items() if key != "annotations"}
@@ -163,8 +164,8 @@ class Sampling(Analysis):
         return tables
 
 
-def _flags(options: Mapping[str, Any]) -> list[str]:
-    """Options as words of a command line."""
+def _command_line(options: Mapping[str, Any]) -> list[str]:
+    """Return options as the words of a command line, such as `--per-class 10`."""
     words = []
     for key, value in options.items():
         words.append(f"--{key.replace('_', '-')}")

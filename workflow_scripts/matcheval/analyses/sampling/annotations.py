@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from matcheval.analyses.sampling import settings as schemas
-from matcheval.analyses.sampling.image_search import labelled_pixels
+from matcheval.analyses.sampling.image_search import with_pixel_array
 from matcheval.datasets.dataset import Dataset
 from matcheval.datasets.folders import read_dataset
 from matcheval.errors import InputError, listed
-from matcheval.io.delimited_text import unmarked_table
+from matcheval.io.delimited_text import unescape_formulas
 from matcheval.io.files import check_format, readable
 from matcheval.io.tables import read_parquet, write_table
 from matcheval.settings import read_settings
@@ -56,7 +56,7 @@ def count(
     )  # fmt: skip
     frequencies = selection_frequencies(checked)
     write_table(schemas.FREQUENCIES.from_frame(frequencies), file)
-    positive, negative = control_accuracy(frequencies, class_of(base))
+    positive, negative = control_accuracy(frequencies, classes_by_image(base))
     LOGGER.info(
         "%d annotations without %d repeated ones; %.1f %% of the positive controls and %.1f %% "
         "of the negative ones were annotated correctly",
@@ -65,14 +65,14 @@ def count(
     return {"written": [str(file)]}
 
 
-def class_of(dataset: Dataset) -> dict[str, str]:
-    """Return the class of every image by its name."""
+def classes_by_image(dataset: Dataset) -> dict[str, str]:
+    """Return the name of every image's class, by the name of the image."""
     classes = (dataset.classes[label] for label in dataset.labels)
     return dict(zip(dataset.names, classes, strict=True))
 
 
 def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Read a table of annotations."""
+    """Read workers' annotations from a Parquet or CSV file, and check its columns and values."""
     names = schemas.ANNOTATIONS.names
     if check_format(path, (".parquet", ".csv"), "{} is not a supported table format") == ".csv":
         as_text = pa_csv.ConvertOptions(  # so that names like 0012 keep their zeros
@@ -80,7 +80,7 @@ def read_annotations(path: str | os.PathLike[str]) -> pd.DataFrame:
         )
         with readable(path, "readable as CSV", pa.ArrowException):
             table = pa_csv.read_csv(path, convert_options=as_text)
-        frame = unmarked_table(table).to_pandas()
+        frame = unescape_formulas(table).to_pandas()
     else:
         frame = read_parquet(path).to_pandas()
     for column, value in (("origin", "pool"), ("task", "")):
@@ -106,7 +106,7 @@ def check_annotations(
     annotations: pd.DataFrame, images: Mapping[str, Collection[str]], classes: Collection[str], *,
     repeated: str = "refuse", file: object = None,
 ) -> tuple[pd.DataFrame, int]:  # fmt: skip
-    """Check annotations against the known images and classes."""
+    """Refuse annotations of unknown names, and repeats or, if `first`, leave out and count them."""
     refuse_unknown(annotations["origin"], ORIGINS, "origin", file=file)
     for origin in ORIGINS:
         of_origin = annotations.loc[annotations["origin"] == origin, "image"]
@@ -129,7 +129,7 @@ def refuse_unknown(
     values: Iterable[str], known: Collection[str], what: str, *, of: str = "", file: object = None,
     field: object = None,
 ) -> None:  # fmt: skip
-    """Refuse names that are not known, and name some of them."""
+    """Raise an error that names some of the values that are not known, if there are any."""
     if unknown := sorted(set(values) - set(known)):
         plural = what if len(unknown) == 1 else {"class": "classes"}.get(what, f"{what}s")
         names = listed((f"'{name}'" for name in unknown), 3)
@@ -138,7 +138,7 @@ def refuse_unknown(
 
 
 def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
-    """Count annotations and selections by image and class."""
+    """Tabulate how often each image was annotated for a class, and how often selected."""
     groups = annotations.groupby(["origin", "class", "image"], sort=True)["selected"]
     table = groups.agg(n_annotations="size", n_selected="sum").reset_index()
     table["frequency"] = table["n_selected"] / table["n_annotations"]
@@ -149,7 +149,7 @@ def selection_frequencies(annotations: pd.DataFrame) -> pd.DataFrame:
 def frequency_bins(
     n_selected: npt.ArrayLike, n_annotations: npt.ArrayLike, bins: int = 5
 ) -> Counts:
-    """Assign selection frequencies to bins of equal width."""
+    """Return the number, from 0, of the bin of equal width that each selection frequency is in."""
     selected, annotations = np.asarray(n_selected, np.int64), np.asarray(n_annotations, np.int64)
     return np.minimum(bins * selected // np.maximum(annotations, 1), bins - 1)
 
@@ -160,18 +160,18 @@ _MIN_ORIGINAL = 20  # annotated original images of a class
 
 def class_histograms(
     frequencies: pd.DataFrame,
-    classes_by_image: Mapping[str, str],
+    image_classes: Mapping[str, str],
     classes: Sequence[str],
     settings: schemas.SamplingSettings,
 ) -> Counts:
-    """Compute the histogram of the original set's selection frequencies for each class."""
+    """Count original images by class and bin of selection frequency, shape (n_classes, bins)."""
     own = frequencies[
         (frequencies["origin"] == "original")
-        & (frequencies["image"].map(classes_by_image) == frequencies["class"])
+        & (frequencies["image"].map(image_classes) == frequencies["class"])
         & (frequencies["n_annotations"] >= MIN_ANNOTATIONS)
     ]
-    inside = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
-    table = pd.crosstab(own["class"], inside)
+    bin_numbers = frequency_bins(own["n_selected"], own["n_annotations"], settings.bins)
+    table = pd.crosstab(own["class"], bin_numbers)
     table = table.reindex(index=[*classes], columns=range(settings.bins), fill_value=0)
     counts = table.to_numpy(np.int64)
     problems = [
@@ -186,15 +186,15 @@ def class_histograms(
 
 
 def control_accuracy(
-    frequencies: pd.DataFrame, classes_by_image: Mapping[str, str]
+    frequencies: pd.DataFrame, image_classes: Mapping[str, str]
 ) -> tuple[float, float]:
-    """Compute how often workers annotated positive and negative control images correctly."""
+    """Compute the shares of correct annotations of positive and of negative control images."""
     controls = frequencies[frequencies["origin"] == "original"]
-    is_positive = controls["image"].map(classes_by_image) == controls["class"]
+    is_positive = controls["image"].map(image_classes) == controls["class"]
     shares = []
-    for chosen in (controls[is_positive], controls[~is_positive]):
-        n = chosen["n_annotations"].sum()
-        shares.append(float(chosen["n_selected"].sum() / n) if n else float("nan"))
+    for rows in (controls[is_positive], controls[~is_positive]):
+        n = rows["n_annotations"].sum()
+        shares.append(float(rows["n_selected"].sum() / n) if n else float("nan"))
     return shares[0], 1 - shares[1]
 
 
@@ -228,8 +228,8 @@ def simulate(
     settings = read_settings(schemas.SimulationSettings, options, file="options")
     pool, base = read_dataset(candidates), read_dataset(original)
     rng = np.random.default_rng(settings.seed)
-    shown = lay_out_tasks(_by_class(pool), _by_class(base), rng)
-    pixels = [labelled_pixels(dataset, settings.compare_size) for dataset in (pool, base)]
+    shown = lay_out_tasks(_images_by_class(pool), _images_by_class(base), rng)
+    pixels = [with_pixel_array(dataset, settings.compare_size) for dataset in (pool, base)]
     centres = class_centres(np.asarray(pixels[1].pixels), base.labels, len(base.classes))
     shown_for = np.array([base.classes.index(name) for name in shown["class"]], np.int64)
     probability = np.empty(len(shown))
@@ -237,7 +237,7 @@ def simulate(
         rows = np.flatnonzero(shown["origin"] == origin)
         position = {name: i for i, name in enumerate(dataset.names)}
         at = [position[image] for image in shown["image"].iloc[rows]]
-        probability[rows] = likeness_probabilities(dataset.pixels[at], shown_for[rows], centres)
+        probability[rows] = selection_probabilities(dataset.pixels[at], shown_for[rows], centres)
     annotations = simulate_annotations(shown, probability, rng, settings.assignments)
     metadata = {"simulated": "true", "seed": str(settings.seed)}
     columns = {name: annotations[name].to_numpy() for name in schemas.ANNOTATIONS.names}
@@ -246,10 +246,9 @@ def simulate(
     return {"written": [str(file)]}
 
 
-def _by_class(dataset: Dataset) -> dict[str, list[str]]:
-    """Return the names of the images of every class."""
+def _images_by_class(dataset: Dataset) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {name: [] for name in dataset.classes}
-    for image, name in class_of(dataset).items():
+    for image, name in classes_by_image(dataset).items():
         groups[name].append(image)
     return groups
 
@@ -259,7 +258,7 @@ def lay_out_tasks(
     original: Mapping[str, Sequence[str]],
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Divide candidates among tasks, with images of the original set as controls."""
+    """Divide candidates among tasks, with original images as controls: a row per image shown."""
     if alone := sorted(set(pool) ^ set(original)):
         problem = f"classes {alone} are in only one of pool and original set"
         raise InputError(problem, remedy="Both sets must have the same classes")
@@ -287,7 +286,7 @@ def lay_out_tasks(
 def simulate_annotations(
     shown: pd.DataFrame, probability: Floats, rng: np.random.Generator, assignments: int
 ) -> pd.DataFrame:
-    """Simulate the annotation of tasks by workers."""
+    """Simulate which images of each task its workers select, given each image's probability."""
     if not 1 <= assignments <= WORKERS:
         problem = f"cannot assign each task to {assignments} of {WORKERS} workers"
         raise InputError(problem, field="assignments")
@@ -304,8 +303,8 @@ def simulate_annotations(
     return pd.DataFrame(annotations)[schemas.ANNOTATIONS.names]
 
 
-def likeness_probabilities(images: npt.NDArray[Any], classes: Counts, centres: Floats) -> Floats:
-    """Compute the probability that a simulated worker selects an image, from its pixels."""
+def selection_probabilities(images: npt.NDArray[Any], classes: Counts, centres: Floats) -> Floats:
+    """Compute the probability that a worker selects each image for a class, from class centres."""
     flat = images.reshape(len(images), -1).astype(np.float64)
     distance = np.sqrt(((flat[:, None, :] - centres[None]) ** 2).sum(axis=2))
     own = np.take_along_axis(distance, classes[:, None], axis=1)[:, 0]

@@ -13,7 +13,7 @@ import pandas as pd
 
 from matcheval.analyses.sampling import image_search, selection
 from matcheval.analyses.sampling import settings as schemas
-from matcheval.analyses.sampling.annotations import ORIGINS, class_of, refuse_unknown
+from matcheval.analyses.sampling.annotations import ORIGINS, classes_by_image, refuse_unknown
 from matcheval.analyses.sampling.selection import POOL, Image, Pool, PoolMetadata
 from matcheval.analyses.sampling.settings import SamplingSettings
 from matcheval.datasets.dataset import Dataset, take_images
@@ -66,16 +66,16 @@ def sample(
     """
     is_json = settings.lstrip().startswith("{")
     with readable("'--settings'", "a JSON object"):
-        asked = json.loads(settings) if is_json else read_yaml(settings)
+        options = json.loads(settings) if is_json else read_yaml(settings)
     built = build_test_set(
         name,
         read_dataset(candidates),
         read_dataset(original),
-        read_settings(SamplingSettings, asked, file="settings" if is_json else settings),
+        read_settings(SamplingSettings, options, file="settings" if is_json else settings),
         PoolMetadata(
             schemas.FREQUENCIES.read(frequencies).to_pandas() if frequencies else None,
             read_keywords(keywords) if keywords else None,
-            [row["image"] for row in _full_rows(blacklist, ("image",))] if blacklist else (),
+            [row["image"] for row in _read_full_rows(blacklist, ("image",))] if blacklist else (),
             read_near_duplicates(near_duplicates) if near_duplicates else (),
         ),
         against=[read_dataset(folder) for folder in against],
@@ -83,12 +83,12 @@ def sample(
     )
     metadata = {"made_from": json.dumps(built.dataset.provenance)}
     written = [output]
-    for key, given, schema, table in (
+    for key, file, schema, table in (
         ("provenance", provenance, schemas.PROVENANCE, built.provenance),
         ("excluded", excluded, schemas.EXCLUDED, built.excluded),
         ("strata", strata, schemas.STRATA, built.strata),
     ):
-        path = given or output.with_name(f"{output.name}.{key}.parquet")
+        path = file or output.with_name(f"{output.name}.{key}.parquet")
         write_table(schema.from_frame(table).replace_schema_metadata(metadata), path)
         written.append(path)
     write_dataset(built.dataset, output)
@@ -101,9 +101,9 @@ def sample(
 
 
 def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
-    """Read the keywords of images, by origin and image."""
+    """Read each image's keyword from a CSV file, by origin (pool or original) and image."""
     keywords: dict[str, dict[str, str]] = {origin: {} for origin in ORIGINS}
-    for number, row in enumerate(_full_rows(path, ("origin", "image", "keyword"))):
+    for number, row in enumerate(_read_full_rows(path, ("origin", "image", "keyword"))):
         where = f"row {number} (from 0): "
         if row["origin"] not in ORIGINS:
             problem = f"{where}'{row['origin']}' is neither pool nor original"
@@ -115,15 +115,16 @@ def read_keywords(path: str | Path) -> dict[str, dict[str, str]]:
 
 
 def read_near_duplicates(path: str | Path) -> list[tuple[Image, Image]]:
-    """Read pairs of near duplicates."""
-    rows = _full_rows(path, ("image", "set", "other"))
+    """Read from a CSV file pairs of near duplicates: a candidate and an image of any set."""
+    rows = _read_full_rows(path, ("image", "set", "other"))
     return [((POOL, row["image"]), (row["set"], row["other"])) for row in rows]
 
 
-def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
-    rows = read_csv_rows(path, needed)
+def _read_full_rows(path: str | Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Read the rows of a CSV file; refuse one that has an empty cell in the columns."""
+    rows = read_csv_rows(path, columns)
     for number, row in enumerate(rows):
-        empty = [name for name in needed if not row[name]]
+        empty = [name for name in columns if not row[name]]
         if empty:
             raise InputError(f"row {number} (from 0): empty cell", file=path, field=empty[0])
     return rows
@@ -131,7 +132,7 @@ def _full_rows(path: str | Path, needed: Sequence[str]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class BuiltTestSet:
-    """A new test set and the record of its sampling."""
+    """A new test set, with the tables that record how it was sampled."""
 
     dataset: Dataset
     provenance: pd.DataFrame
@@ -144,7 +145,7 @@ def build_test_set(
     name: str, candidates: Dataset, original: Dataset, settings: SamplingSettings,
     metadata: PoolMetadata, *, against: Sequence[Dataset] = (), previous: Collection[str] = (),
 ) -> BuiltTestSet:  # fmt: skip
-    """Build a test set by sampling from a pool."""
+    """Sample a test set from a pool, without near duplicates, and tabulate how it was sampled."""
     references = [original, *against]
     for dataset in references:
         if dataset.classes != candidates.classes:
@@ -156,11 +157,11 @@ def build_test_set(
         with_keywords = (metadata.keywords or {}).get(origin, {})
         of = f" of '{dataset.name}'"
         refuse_unknown(with_keywords, dataset.names, "image", of=of, field="keywords")
-    classes = class_of(candidates), class_of(original)
+    classes = classes_by_image(candidates), classes_by_image(original)
     pool = selection.build_pool(*classes, candidates.classes, settings, metadata)
     find, distance = None, settings.max_distance
     if distance is not None:
-        find = pixel_finder(candidates, references, distance, settings.compare_size)
+        find = near_duplicate_finder(candidates, references, distance, settings.compare_size)
     sampled = selection.sample_in_rounds(
         pool, settings, find=find, reviewed=metadata.near_duplicates, previous=previous
     )
@@ -181,17 +182,17 @@ def build_test_set(
             "rounds": sampled.rounds,
         },
     )  # fmt: skip
-    table = _candidates_table(pool)
+    table = _tabulate_candidates(pool)
     provenance = table.loc[chosen].assign(
         index=np.arange(len(chosen)), pool_index=rows,
         drawn_for=[sampled.drawn_for[image] for image in chosen],
-        round=[sampled.came_in[image] for image in chosen],
+        round=[sampled.round_of[image] for image in chosen],
     )  # fmt: skip
-    excluded, strata = _excluded(table, pool, sampled), _strata(pool, provenance)
+    excluded, strata = _tabulate_excluded(table, pool, sampled), _tabulate_strata(pool, provenance)
     return BuiltTestSet(dataset, provenance[schemas.PROVENANCE.names], excluded, strata, sampled)
 
 
-def _candidates_table(pool: Pool) -> pd.DataFrame:
+def _tabulate_candidates(pool: Pool) -> pd.DataFrame:
     """Tabulate all candidates, indexed by name."""
     rows = [
         (c.name, c.group, c.n_annotations, c.n_selected, c.frequency, c.stratum)
@@ -201,7 +202,9 @@ def _candidates_table(pool: Pool) -> pd.DataFrame:
     return pd.DataFrame(rows, list(pool.by_name), names)
 
 
-def _excluded(candidates: pd.DataFrame, pool: Pool, sampled: selection.Sampled) -> pd.DataFrame:
+def _tabulate_excluded(
+    candidates: pd.DataFrame, pool: Pool, sampled: selection.Sampled
+) -> pd.DataFrame:
     """Tabulate the candidates that were not eligible, each with the first reason that applies."""
     reasons = {
         name: (selection.NEAR_DUPLICATE, of, r) for name, (of, r) in sampled.duplicates.items()
@@ -212,25 +215,25 @@ def _excluded(candidates: pd.DataFrame, pool: Pool, sampled: selection.Sampled) 
     return candidates.join(table, how="inner")[schemas.EXCLUDED.names]
 
 
-def _strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
-    """Compare each stratum's target with what was sampled for it."""
+def _tabulate_strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
+    """Tabulate each stratum's target, and how many images were sampled for it and from it."""
     rows = []
     for group, targets in pool.targets.items():
-        of_class = provenance[provenance["class"] == group]
+        sampled = provenance[provenance["class"] == group]
         for stratum, target in targets.items():
-            drawn = of_class[of_class["drawn_for"] == stratum]
-            n_original = pool.of_original[group].get(stratum, 0)
+            drawn = sampled[sampled["drawn_for"] == stratum]
+            n_original = pool.n_original[group].get(stratum, 0)
             n_own = int((drawn["stratum"] == stratum).sum())
             rows.append((group, stratum, n_original, target, len(drawn), n_own))
     return pd.DataFrame(rows, columns=schemas.STRATA.names)
 
 
-def pixel_finder(
+def near_duplicate_finder(
     candidates: Dataset, references: Sequence[Dataset], distance: float, side: int | None
 ) -> selection.Finder:
-    """Return what compares new candidates with reference sets and the other sampled candidates."""
+    """Return a function that finds new candidates' near duplicates in references and the sample."""
     pool, *others = (
-        image_search.labelled_pixels(dataset, side) for dataset in (candidates, *references)
+        image_search.with_pixel_array(dataset, side) for dataset in (candidates, *references)
     )
     for reference in others:
         image_search.check_same_range(reference, pool)
@@ -238,6 +241,7 @@ def pixel_finder(
     row = {name: i for i, name in enumerate(pool.names)}
 
     def find(new: Sequence[str], chosen: Sequence[str]) -> Iterator[tuple[Image, Image]]:
+        """Yield pairs of a new candidate and a near duplicate, in a reference set or `chosen`."""
         images, sampled = (pixels[[row[name] for name in names]] for names in (new, chosen))
         for reference in others:
             for i, j in image_search.pairs_within(images, np.asarray(reference.pixels), distance):

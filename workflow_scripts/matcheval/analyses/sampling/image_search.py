@@ -37,8 +37,8 @@ Pixels = npt.NDArray[Any]  # uint8, shape (n, height, width, channels)
 Floats = npt.NDArray[np.float64]
 
 
-def labelled_pixels(dataset: Dataset, size: int | None = None) -> Dataset:
-    """Give a dataset's images as an array of one size."""
+def with_pixel_array(dataset: Dataset, size: int | None = None) -> Dataset:
+    """Return a dataset with its images in one array; with `size`, resized to squares of it."""
     if size is None:
         if dataset.stored == "files":
             problem = "its images are files, which may differ in size"
@@ -56,7 +56,7 @@ def labelled_pixels(dataset: Dataset, size: int | None = None) -> Dataset:
 
 
 def check_same_range(first: Dataset, second: Dataset) -> None:
-    """Check that pixels of two datasets can be compared."""
+    """Check that the pixels of two datasets have the same largest possible value."""
     if first.max_value != second.max_value:
         raise InputError(
             f"images with pixel values up to {first.max_value} cannot be compared with images "
@@ -77,7 +77,7 @@ _ROWS, _COLUMNS = 2048, 4096  # queries and references per block: 64 MiB of dist
 def nearest_neighbours(
     queries: Pixels, references: Pixels, k: int, *, same: bool = False
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Find the k nearest references of every query, exactly; not itself if both are the same.
+    """Find each query's k nearest references, exactly; if both sets are the `same`, not itself.
 
     Returns their positions, nearest first, and squared ℓ2 distances, of shape (n_queries, k).
     """
@@ -89,7 +89,7 @@ def nearest_neighbours(
         raise InputError(problem, field="k", remedy=f"Give a number from 1 to {max(most, 1)}")
     squared = np.full((len(queries), k), np.inf)
     index = np.full((len(queries), k), -1, np.int64)
-    for row, column, block in _blocks(queries, references):
+    for row, column, block in _distance_blocks(queries, references):
         rows = slice(row, row + len(block))
         if same:
             own = np.arange(max(row, column), min(row + block.shape[0], column + block.shape[1]))
@@ -99,15 +99,18 @@ def nearest_neighbours(
 
 
 def pairs_within(queries: Pixels, references: Pixels, distance: float) -> list[tuple[int, int]]:
-    """List all pairs of a query and a reference within an ℓ2 distance of each other."""
+    """Return the positions of all pairs of a query and a reference within an ℓ2 distance."""
     pairs: list[tuple[int, int]] = []
-    for row, column, block in _blocks(queries, references):
+    for row, column, block in _distance_blocks(queries, references):
         pairs += [(row + int(i), column + int(j)) for i, j in np.argwhere(block <= distance**2)]
     return sorted(pairs)
 
 
-def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
-    """Yield first row, first column and squared distances of each block; callers may modify it."""
+def _distance_blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Floats]]:
+    """Yield first row, first column and squared distances of each block of the distance matrix.
+
+    Callers may modify the block.
+    """
     for name, images in (("queries", queries), ("references", references)):
         if images.dtype != np.uint8 or images.ndim < 2 or 0 in images.shape:
             problem = f"shape {images.shape} and dtype {images.dtype}"
@@ -118,27 +121,28 @@ def _blocks(queries: Pixels, references: Pixels) -> Iterator[tuple[int, int, Flo
         remedy = "Resize both sets to the same size first"
         raise InputError(f"cannot compare images of shape {shapes}", remedy=remedy)
     for row in range(0, len(queries), _ROWS):
-        left = _centred(queries[row : row + _ROWS])
-        left_norms = _norms(left)
+        left = _flatten_centred(queries[row : row + _ROWS])
+        left_norms = _squared_norms(left)
         for column in range(0, len(references), _COLUMNS):
-            right = _centred(references[column : column + _COLUMNS])
+            right = _flatten_centred(references[column : column + _COLUMNS])
             block = np.zeros((len(left), len(right)))
             for start in range(0, left.shape[1], _PIECE):
                 piece = slice(start, start + _PIECE)
                 block += left[:, piece] @ right[:, piece].T
             block *= -2
             block += left_norms[:, None]
-            block += _norms(right)[None, :]
+            block += _squared_norms(right)[None, :]
             yield row, column, block
 
 
-def _centred(images: Pixels) -> npt.NDArray[np.float32]:
+def _flatten_centred(images: Pixels) -> npt.NDArray[np.float32]:
+    """Return a row per image of its pixel values minus 128."""
     flat = np.asarray(images).reshape(len(images), -1).astype(np.float32)
     flat -= _CENTRE
     return flat
 
 
-def _norms(flat: npt.NDArray[np.float32]) -> Floats:
+def _squared_norms(flat: npt.NDArray[np.float32]) -> Floats:
     return np.einsum("ij,ij->i", flat, flat, dtype=np.float64)
 
 
@@ -154,8 +158,8 @@ def structural_similarity(
     queries: Pixels, references: Pixels, index: npt.NDArray[np.int64], max_value: int = 255,
     window: int = WINDOW,
 ) -> Floats:  # fmt: skip
-    """Compute the structural similarity (SSIM) of each query to references listed in `index`."""
-    from matcheval.analyses.sampling.image_search_loops import compare
+    """Compute each query's structural similarity (SSIM) to the references of positions `index`."""
+    from matcheval.analyses.sampling.image_search_loops import compare_pairs
 
     height, width = queries.shape[1:3]
     if window % 2 == 0 or not 3 <= window <= min(height, width):
@@ -163,7 +167,7 @@ def structural_similarity(
         remedy = "Give an odd number from 3 to the shorter side of the images"
         raise InputError(problem, field="window", remedy=remedy)
     result = np.empty(index.shape)
-    compare(
+    compare_pairs(
         np.ascontiguousarray(queries), np.ascontiguousarray(references), index, window,
         (_K1 * max_value) ** 2, (_K2 * max_value) ** 2, result,
     )  # fmt: skip
@@ -171,7 +175,7 @@ def structural_similarity(
 
 
 def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> pa.Table:
-    """Find the k nearest references of every query, and their similarity (`NEAREST_IMAGES`)."""
+    """Tabulate (`NEAREST_IMAGES`) every query's k nearest references and their similarity."""
     check_same_range(queries, references)
     first, second = np.asarray(queries.pixels), np.asarray(references.pixels)
     is_same, n = queries.sha256 == references.sha256, len(first)
@@ -181,15 +185,15 @@ def find_near_duplicates(queries: Dataset, references: Dataset, k: int = 10) -> 
     similarity = structural_similarity(first, second, index, queries.max_value, window)
     # Ranks of the similarities of each query, the highest first; ties by ℓ2 rank.
     order = np.argsort(-similarity, axis=1, kind="stable")
-    rows, chosen = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
+    rows, nearest = np.repeat(np.arange(n, dtype=np.int32), k), index.ravel().astype(np.int32)
     columns: dict[str, Any] = {
         "query": rows, "rank": np.tile(np.arange(1, k + 1, dtype=np.int16), n),
-        "reference": chosen, "distance": np.sqrt(squared).ravel(), "ssim": similarity.ravel(),
+        "reference": nearest, "distance": np.sqrt(squared).ravel(), "ssim": similarity.ravel(),
         "ssim_rank": (np.argsort(order, axis=1) + 1).astype(np.int16).ravel(),
     }  # fmt: skip
     metadata = {"queries": queries.name, "references": references.name}
     metadata |= {"queries_sha256": queries.sha256, "references_sha256": references.sha256}
-    for role, dataset, at in (("query", queries, rows), ("reference", references, chosen)):
+    for role, dataset, at in (("query", queries, rows), ("reference", references, nearest)):
         columns[f"{role}_name"] = pa.array(dataset.names).take(pa.array(at))
         columns[f"{role}_class"] = pa.array(dataset.classes).take(pa.array(dataset.labels[at]))
     return NEAREST_IMAGES.table(columns, metadata)
@@ -202,15 +206,15 @@ _SHEET_ROWS = 10  # fit on a page
 def plot_near_duplicates(
     nearest: pd.DataFrame, queries: Dataset, references: Dataset, rows: int = _SHEET_ROWS
 ) -> "style.Figure":
-    """Draw the queries that are most similar to a reference, with their nearest references."""
+    """Plot the queries that are most similar to a reference, each beside its nearest references."""
     if nearest.empty:
         raise InputError("no images to draw: the table of nearest images is empty")
     pictures = []
-    for query in most_alike(nearest, rows):
-        of_query = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
+    for query in most_similar_queries(nearest, rows):
+        neighbours = nearest[nearest["query"] == query].sort_values("rank").head(_SHOWN)
         pixels = printed_pixels(queries.image(query))
-        row = [Picture(pixels, f"{query}\n{of_query['query_class'].iloc[0]}", marked=True)]
-        for near in of_query.to_dict("records"):
+        row = [Picture(pixels, f"{query}\n{neighbours['query_class'].iloc[0]}", marked=True)]
+        for near in neighbours.to_dict("records"):
             caption = f"{near['reference']}\n{near['distance']:.0f} · {near['ssim']:.2f}\n"
             pixels = printed_pixels(references.image(near["reference"]))
             row.append(Picture(pixels, caption + near["reference_class"]))
@@ -220,20 +224,20 @@ def plot_near_duplicates(
     return plot_contact_sheet(pictures, title, note)
 
 
-def most_alike(nearest: pd.DataFrame, rows: int) -> list[int]:
-    """Choose the queries that are most similar to a reference, by either measure in turn."""
+def most_similar_queries(nearest: pd.DataFrame, rows: int) -> list[int]:
+    """Choose the queries most similar to a reference, by distance and by similarity in turn."""
     groups = nearest.groupby("query")
     by_distance = groups["distance"].min().sort_values(kind="stable").index
     by_ssim = groups["ssim"].max().sort_values(ascending=False, kind="stable").index
-    alternating = [int(query) for both in zip(by_distance, by_ssim, strict=True) for query in both]
+    alternating = [int(query) for pair in zip(by_distance, by_ssim, strict=True) for query in pair]
     return list(dict.fromkeys(alternating))[:rows]
 
 
 def search_near_duplicates(
     *, queries: Path, references: Path, k: int, size: int | None, nearest: Path
 ) -> None:
-    """Search one set for near duplicates of the images of another."""
-    first, second = (labelled_pixels(read_dataset(path), size) for path in (queries, references))
+    """Search `references` for the nearest images of every image of `queries`; write their table."""
+    first, second = (with_pixel_array(read_dataset(path), size) for path in (queries, references))
     write_table(find_near_duplicates(first, second, min(k, len(second) - 1)), nearest)
     logging.info("%d images, the nearest of %d each", len(first), len(second))
 
@@ -241,7 +245,7 @@ def search_near_duplicates(
 def draw_sheet(
     *, nearest: Path, queries: Path, references: Path, rows: int, outputs: Sequence[Path]
 ) -> None:
-    """Draw the images that are most similar to a reference, beside their nearest references."""
+    """Save a contact sheet of the queries most similar to a reference, from their table."""
     table, first = NEAREST_IMAGES.read(nearest).to_pandas(), read_dataset(queries)
     style.save_figure(plot_near_duplicates(table, first, read_dataset(references), rows), *outputs)
 
@@ -271,8 +275,8 @@ def search(
     if sheet is not None:
         style.check_figure(sheet)
     sets = [read_dataset(folder) for folder in (queries, references)]
-    searched, known = (labelled_pixels(images, compare_size) for images in sets)
-    table = find_near_duplicates(searched, known, neighbours)
+    first, second = (with_pixel_array(dataset, compare_size) for dataset in sets)
+    table = find_near_duplicates(first, second, neighbours)
     write_table(table, file)
     if sheet is not None:
         style.save_figure(plot_near_duplicates(table.to_pandas(), sets[0], sets[1]), sheet)

@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 @compiled()
 def keep_nearest(block: Floats, column: int, squared: Floats, index: npt.NDArray[np.int64]) -> None:
-    """Merge a block of distances into the k smallest of every row so far."""
+    """Merge a block of distances into each row's k smallest so far, `squared` and `index`."""
     k = squared.shape[1]
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
@@ -34,11 +34,14 @@ _SUMS = 5  # sums of x, y, x², y² and xy
 
 
 @compiled()
-def compare(
+def compare_pairs(
     queries: Pixels, references: Pixels, index: npt.NDArray[np.int64], window: int, c1: float,
     c2: float, result: Floats,
 ) -> None:  # fmt: skip
-    """Compute the similarity of every pair; sums are of integers, so they are not rounded."""
+    """Write into `result` the structural similarity of every query to its references in `index`.
+
+    Sums are of integers, so that they are not rounded.
+    """
     _, height, width, channels = queries.shape
     places = (height - window + 1) * (width - window + 1) * channels
     columns = np.empty((width, _SUMS), np.int64)
@@ -50,9 +53,9 @@ def compare(
             x = queries[query, :, :, channel]
             y = references[index[query, rank], :, :, channel]
             for row in range(height):
-                _add(columns, x[row], y[row], 1)
+                _add_row(columns, x[row], y[row], 1)
                 if row >= window:
-                    _add(columns, x[row - window], y[row - window], -1)
+                    _add_row(columns, x[row - window], y[row - window], -1)
                 if row < window - 1:
                     continue
                 sums[:] = 0
@@ -62,12 +65,12 @@ def compare(
                         if column >= window:
                             sums[s] -= columns[column - window, s]
                     if column >= window - 1:
-                        total += _similarity(sums, window * window, c1, c2)
+                        total += _window_similarity(sums, window * window, c1, c2)
         result[query, rank] = total / places
 
 
 @compiled(inline="always")
-def _add(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> None:
+def _add_row(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> None:
     """Add a row of both images to the sums of every column, or subtract it (sign −1)."""
     for column in range(len(x)):
         a, b = np.int64(x[column]), np.int64(y[column])
@@ -79,8 +82,8 @@ def _add(columns: npt.NDArray[np.int64], x: Pixels, y: Pixels, sign: int) -> Non
 
 
 @compiled(inline="always")
-def _similarity(sums: npt.NDArray[np.int64], n: int, c1: float, c2: float) -> float:
-    """Evaluate the formula for one window of n pixels, with sample variances."""
+def _window_similarity(sums: npt.NDArray[np.int64], n: int, c1: float, c2: float) -> float:
+    """Compute the structural similarity in one window of n pixels, with sample variances."""
     x, y = sums[0] / n, sums[1] / n
     var_x = (sums[2] - x * sums[0]) / (n - 1)
     var_y = (sums[3] - y * sums[1]) / (n - 1)

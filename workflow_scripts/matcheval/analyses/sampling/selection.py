@@ -21,7 +21,7 @@ from matcheval.io.files import atomic_file, readable
 
 
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
-    """Divide a number of images in proportion to a histogram."""
+    """Divide `total` images among bins in proportion to a histogram, by largest remainders."""
     n = sum(histogram)
     shares = [divmod(total * count, n) for count in histogram]
     targets = [whole for whole, _ in shares]
@@ -32,8 +32,8 @@ def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
 
 
 def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dict[str, int]:
-    """Divide the images of a class among its most frequent keywords."""
-    leading = _leading(counts, top)
+    """Divide `total` images of a class among its `top` most frequent keywords, in proportion."""
+    leading = _most_frequent(counts, top)
     n = sum(number for _, number in leading)
     if n <= 0 or total < 0:
         problem = f"cannot divide {total} images among {len(counts)} keywords with {n} images"
@@ -47,14 +47,14 @@ def keyword_targets(counts: Mapping[str, int], total: int, top: int = 50) -> dic
 
 
 def proportional_targets(counts: Mapping[str, int], divisor: int, top: int) -> dict[str, int]:
-    """Allocate one image per `divisor` images of the original set to each frequent keyword."""
+    """Allocate to each frequent keyword one image per `divisor` of its images, rounded up."""
     if divisor < 1:
         raise InputError(f"cannot allocate one image per {divisor}", remedy="Give at least 1")
-    leading = _leading(counts, top)
+    leading = _most_frequent(counts, top)
     return {name: -(-number // divisor) for name, number in leading if 0 < 2 * number >= divisor}
 
 
-def _leading(counts: Mapping[str, int], top: int) -> list[tuple[str, int]]:
+def _most_frequent(counts: Mapping[str, int], top: int) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
 
 
@@ -68,7 +68,7 @@ POOL = "pool"
 
 @dataclass(frozen=True)
 class PoolMetadata:
-    """What is known about the candidates and the images of the original set."""
+    """Selection frequencies, keywords, blacklist and near duplicates of the images of a pool."""
 
     frequencies: pd.DataFrame | None = None
     keywords: Mapping[str, Mapping[str, str]] | None = None  # by origin and image
@@ -78,7 +78,7 @@ class PoolMetadata:
 
 @dataclass(frozen=True)
 class Candidate:
-    """An image of the pool; `barred` says why it is ineligible, near duplicates aside."""
+    """An image of the pool; `barred` is the reason, other than duplicates, why it is ineligible."""
 
     name: str
     group: str
@@ -98,20 +98,23 @@ class Pool:
     """The candidates of each class, and how many images of each stratum to sample."""
 
     candidates: Mapping[str, Sequence[Candidate]]
-    targets: Mapping[str, Mapping[str, int]]
-    of_original: Mapping[str, Mapping[str, int]]
+    targets: Mapping[str, Mapping[str, int]]  # by class and stratum
+    n_original: Mapping[str, Mapping[str, int]]  # images of the original set, likewise
 
     @property
     def by_name(self) -> dict[str, Candidate]:
-        """All candidates, class by class."""
-        return {c.name: c for of_class in self.candidates.values() for c in of_class}
+        """All candidates by name, class by class."""
+        return {c.name: c for candidates in self.candidates.values() for c in candidates}
 
 
 def build_pool(
     images: Mapping[str, str], original: Mapping[str, str], classes: Sequence[str],
     settings: SamplingSettings, metadata: PoolMetadata,
 ) -> Pool:  # fmt: skip
-    """Build the pool that a strategy samples from; `images` and `original` give classes by name."""
+    """Assign candidates to strata, say which are ineligible, and set the strata's targets.
+
+    `images` and `original` are the classes of candidates and original images, by name.
+    """
     frequencies, keywords = metadata.frequencies, metadata.keywords
     annotations.refuse_unknown(metadata.blacklist, images, "candidate", field="blacklist")
     annotations.refuse_unknown(settings.thresholds, classes, "class", field="thresholds")
@@ -121,7 +124,7 @@ def build_pool(
         raise InputError("needs selection frequencies", field=settings.strategy.value)
     if by_keyword and keywords is None:
         raise InputError("needs keywords of the pool and the original set", field="keywords")
-    counts = {} if frequencies is None else _counts(frequencies, images)
+    counts = {} if frequencies is None else _annotation_counts(frequencies, images)
     candidates: dict[str, list[Candidate]] = {name: [] for name in classes}
     for image, group in images.items():
         n_annotations, n_selected = counts.get(image, (0, 0))
@@ -141,25 +144,27 @@ def build_pool(
         candidates[group].append(
             Candidate(image, group, stratum, n_annotations, n_selected, barred)
         )
-    of_original: dict[str, Counter[str]] = {name: Counter() for name in classes}
+    n_original: dict[str, Counter[str]] = {name: Counter() for name in classes}
     targets = {name: {"": settings.per_class} for name in classes}
     if keywords is not None and by_keyword:
         for image, group in original.items():
             if image in keywords["original"]:
-                of_original[group][keywords["original"][image]] += 1
-        for name, counted in of_original.items():
+                n_original[group][keywords["original"][image]] += 1
+        for name, counted in n_original.items():
             targets[name] = keyword_targets(counted, settings.per_class)
     elif frequencies is not None and by_bin:
         histograms = annotations.class_histograms(frequencies, original, classes, settings).tolist()
         for name, histogram in zip(classes, histograms, strict=True):
-            of_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
-            wanted = histogram_targets(histogram, settings.per_class)
-            targets[name] = dict(zip(of_original[name], wanted, strict=True))
-    return Pool(candidates, targets, of_original)
+            n_original[name] = Counter({str(i): n for i, n in enumerate(histogram)})
+            bin_targets = histogram_targets(histogram, settings.per_class)
+            targets[name] = dict(zip(n_original[name], bin_targets, strict=True))
+    return Pool(candidates, targets, n_original)
 
 
-def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, tuple[int, int]]:
-    """The number of annotations and of selections of each candidate for its class."""
+def _annotation_counts(
+    frequencies: pd.DataFrame, images: Mapping[str, str]
+) -> dict[str, tuple[int, int]]:
+    """Return each candidate's numbers of annotations and of selections for its own class."""
     own = frequencies[frequencies["origin"] == "pool"]
     own = own[own["image"].map(images) == own["class"]]
     pairs = zip(own["n_annotations"].tolist(), own["n_selected"].tolist(), strict=True)
@@ -168,17 +173,17 @@ def _counts(frequencies: pd.DataFrame, images: Mapping[str, str]) -> dict[str, t
 
 @dataclass(frozen=True)
 class Draw:
-    """The images sampled for a class: the stratum that each fills; and how many are missing."""
+    """The images drawn for a class, and how many are missing of each stratum."""
 
-    taken: Mapping[str, str]
-    missing: Mapping[str, int]
+    taken: Mapping[str, str]  # stratum that each image fills
+    missing: Mapping[str, int]  # only strata where some are
 
 
 def draw_strata(
     candidates: Sequence[Candidate], targets: Mapping[str, int], previous: Collection[str],
     rng: random.Random, *, fill_upward: bool = False,
 ) -> Draw:  # fmt: skip
-    """Sample candidates of every stratum at random, those of the round before first."""
+    """Draw the target number of candidates of each stratum at random, those in `previous` first."""
     free: dict[str, list[str]] = {stratum: [] for stratum in targets}
     for candidate in sorted(candidates, key=lambda c: c.name):
         if candidate.stratum in free:
@@ -186,7 +191,7 @@ def draw_strata(
     taken: dict[str, str] = {}
 
     def take(stratum: str, source: str, n: int) -> int:
-        """Take up to n candidates of one stratum for another; return how many are missing."""
+        """Take up to n candidates of `source` for another stratum; return how many are missing."""
         kept = [name for name in free[source] if name in previous]
         if len(kept) > n:
             chosen = rng.sample(kept, n)
@@ -207,7 +212,7 @@ def draw_strata(
 
 
 def draw_best(candidates: Sequence[Candidate], n: int, previous: Collection[str] = ()) -> Draw:
-    """Take the candidates with the highest selection frequencies."""
+    """Take the n candidates with the highest selection frequencies."""
     ranked = sorted(
         candidates,
         key=lambda c: (c.frequency, c.n_annotations, c.name in previous, c.name),
@@ -233,37 +238,37 @@ def connected_components(edges: Iterable[tuple[Image, Image]]) -> list[list[Imag
     return [sorted(group) for group in groups.subsets()]
 
 
-def duplicates_among(
+def duplicates_to_leave_out(
     edges: Iterable[tuple[Image, Image]], candidates: Mapping[str, Candidate]
 ) -> dict[str, str]:
-    """Decide which candidates must not be sampled because they are near duplicates, of what."""
-    good = Counter(
+    """Return, for each candidate to leave out as a near duplicate, the image that it duplicates."""
+    n_good = Counter(
         c.group
         for c in candidates.values()
         if c.frequency >= _LEVELS[0] and c.barred != BLACKLISTED
     )
     duplicates: dict[str, str] = {}
     for component in connected_components(edges):
-        inside = [name for origin, name in component if origin == POOL and name in candidates]
-        outside = [image for image in component if image[0] != POOL]
-        if outside:
-            keeper = outside[0]
-        elif inside:
-            keeper = (POOL, _survivor([candidates[name] for name in inside], good))
-        for name in inside:
+        names = [name for origin, name in component if origin == POOL and name in candidates]
+        other_images = [image for image in component if image[0] != POOL]
+        if other_images:
+            keeper = other_images[0]
+        elif names:
+            keeper = (POOL, _choose_survivor([candidates[name] for name in names], n_good))
+        for name in names:
             if (POOL, name) != keeper:
                 duplicates[name] = "/".join(keeper)
     return duplicates
 
 
-def _survivor(candidates: Sequence[Candidate], good: Mapping[str, int]) -> str:
-    """Choose which candidate to keep from a group of near duplicates; return its name."""
+def _choose_survivor(candidates: Sequence[Candidate], n_good: Mapping[str, int]) -> str:
+    """Return which near duplicate to keep: the best, of a class with the fewest good candidates."""
     usable = [c for c in candidates if c.barred != BLACKLISTED] or candidates
     best = max(c.frequency for c in usable)
     level = next(level for level in _LEVELS if best >= level)
     # Where no candidate reaches a higher level than 0, only classes of the best ones count.
     groups = {c.group for c in usable if c.frequency >= (level or best)}
-    group = min(groups, key=lambda name: (good.get(name, 0), name))
+    group = min(groups, key=lambda name: (n_good.get(name, 0), name))
     return max((c.frequency, c.name) for c in usable if c.group == group)[1]
 
 
@@ -274,11 +279,11 @@ Finder = Callable[[Sequence[str], Sequence[str]], Iterable[tuple[Image, Image]]]
 
 @dataclass(frozen=True)
 class Sampled:
-    """A sample without near duplicates."""
+    """A sample without near duplicates, and the rounds in which it was drawn."""
 
-    drawn_for: dict[str, str]
-    came_in: dict[str, int]
-    duplicates: dict[str, tuple[str, int]]
+    drawn_for: dict[str, str]  # stratum that each image fills
+    round_of: dict[str, int]  # in which each image was sampled; 0: an earlier version
+    duplicates: dict[str, tuple[str, int]]  # by candidate: the image it duplicates, and the round
     rounds: list[dict[str, int]]  # numbers of new images, and of duplicates found among them
 
 
@@ -286,34 +291,34 @@ def sample_in_rounds(
     pool: Pool, settings: SamplingSettings, *, find: Finder | None = None,
     reviewed: Iterable[tuple[Image, Image]] = (), previous: Collection[str] = (),
 ) -> Sampled:  # fmt: skip
-    """Sample until no sampled image is a near duplicate, by those `reviewed` and those found."""
+    """Sample in rounds that replace near duplicates, `reviewed` or found, until there are none."""
     edges, candidates = list(reviewed), pool.by_name
-    duplicates = {name: (of, 0) for name, of in duplicates_among(edges, candidates).items()}
-    came_in = dict.fromkeys(previous, 0)
+    duplicates = {name: (of, 0) for name, of in duplicates_to_leave_out(edges, candidates).items()}
+    round_of = dict.fromkeys(previous, 0)
     searched: set[str] = set()
     rounds: list[dict[str, int]] = []
     while True:
         number = len(rounds) + 1
-        drawn_for = _sample(pool, settings, duplicates, came_in, number)
-        came_in = {name: came_in.get(name, number) for name in drawn_for}
+        drawn_for = _sample_once(pool, settings, duplicates, round_of, number)
+        round_of = {name: round_of.get(name, number) for name in drawn_for}
         new = sorted(set(drawn_for) - searched)
         searched.update(new)
         if find is not None and new:
             edges.extend(find(new, sorted(drawn_for)))
         n_before = len(duplicates)
-        for name, of in duplicates_among(edges, candidates).items():
+        for name, of in duplicates_to_leave_out(edges, candidates).items():
             duplicates.setdefault(name, (of, number))
         rounds.append({"n_new": len(new), "n_duplicates": len(duplicates) - n_before})
         if not duplicates.keys() & drawn_for.keys():
-            return Sampled(drawn_for, came_in, duplicates, rounds)
-        came_in = {name: r for name, r in came_in.items() if name not in duplicates}
+            return Sampled(drawn_for, round_of, duplicates, rounds)
+        round_of = {name: r for name, r in round_of.items() if name not in duplicates}
 
 
-def _sample(
+def _sample_once(
     pool: Pool, settings: SamplingSettings, duplicates: Collection[str], previous: Collection[str],
-    number: int,
+    round_number: int,
 ) -> dict[str, str]:  # fmt: skip
-    """Sample all classes once, each with its own random generator."""
+    """Draw all classes once; return the stratum that each image fills, or raise if any lack."""
     drawn_for: dict[str, str] = {}
     problems = ErrorCollector()
     fill_upward = settings.fill_upward and settings.strategy is Strategy.MATCHED_FREQUENCY
@@ -322,7 +327,8 @@ def _sample(
         if settings.strategy is Strategy.TOP_IMAGES:
             draw = draw_best(eligible, settings.per_class, previous)
         else:
-            rng = random.Random(f"{settings.seed} {group} {number}")
+            # Of its own, so that no class depends on the draws of another.
+            rng = random.Random(f"{settings.seed} {group} {round_number}")
             targets = pool.targets[group]
             draw = draw_strata(eligible, targets, previous, rng, fill_upward=fill_upward)
         drawn_for |= dict(sorted(draw.taken.items()))
@@ -332,7 +338,7 @@ def _sample(
                     c.barred or (NEAR_DUPLICATE if c.name in duplicates else "eligible")
                     for c in candidates
                 )
-                raise _missing_error(settings, group, draw.missing, reasons)
+                raise _too_few_candidates(settings, group, draw.missing, reasons)
     problems.raise_any()
     return drawn_for
 
@@ -345,10 +351,10 @@ _REMEDIES = {
 }
 
 
-def _missing_error(
+def _too_few_candidates(
     settings: SamplingSettings, group: str, missing: Mapping[str, int], reasons: Counter[str]
 ) -> InputError:
-    """The error for a class with too few candidates, which says why the others are not eligible."""
+    """Build the error for a class of too few candidates, which says why others are ineligible."""
     strata = ", ".join(f"{n} of stratum {stratum}" for stratum, n in missing.items())
     where = "" if set(missing) == {""} else f" ({strata})"
     why = ", ".join(f"{n} {reason}" for reason, n in sorted(reasons.items())) or "there are none"

@@ -13,7 +13,7 @@ from matcheval.settings import Count, Name, Settings
 
 
 class Strategy(StrEnum):
-    """Which of the eligible candidates of a class are taken."""
+    """How images are chosen among the eligible candidates of a class."""
 
     MATCHED_FREQUENCY = "matched_frequency"
     THRESHOLD = "threshold"
@@ -88,7 +88,8 @@ class PoolSettings(Settings):
     )
 
     @model_validator(mode="after")
-    def _is_consistent(self) -> "PoolSettings":
+    def _check_sets_and_annotations(self) -> "PoolSettings":
+        """Check that candidates are not the original, and annotations not given and simulated."""
         if self.candidates == self.original:
             raise ValueError(f"'{self.original}' is pool and original at once")
         if self.annotations is not None and self.simulate is not None:
@@ -97,12 +98,12 @@ class PoolSettings(Settings):
 
     @property
     def has_annotations(self) -> bool:
-        """Whether there are annotations, given or simulated."""
+        """Whether the pool has annotations, from a file or simulated."""
         return self.annotations is not None or self.simulate is not None
 
     @property
     def sets(self) -> list[str]:
-        """Names of all datasets, each once, the candidates first."""
+        """Names of the pool's datasets: candidates, original and further ones, each once."""
         return list(dict.fromkeys((self.candidates, self.original, *self.against)))
 
     @property

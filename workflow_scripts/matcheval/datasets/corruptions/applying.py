@@ -21,10 +21,11 @@ def corrupt(
     images: Bytes, name: str, severity: int, indices: Sequence[int] | npt.NDArray[np.integer], *,
     seed: int = 0, size: Literal[32, 224] = 32, textures: Path | None = None,
 ) -> Bytes:  # fmt: skip
-    """Corrupt RGB images, shape (n, height, width, 3), with parameters for a size of images.
+    """Corrupt RGB images, shape (n, height, width, 3), by a corruption at a severity of 1 to 5.
 
-    With seed, name and severity (1 to 5), the index of an image seeds its random numbers;
-    `textures` is the folder or archive of the photographs of `frost`.
+    The severity's parameters are those for images of a side of `size` pixels. With seed, name and
+    severity, the index of an image seeds its random numbers. `textures` is the folder or archive of
+    the photographs of `frost`.
     """
     corruption = CORRUPTIONS[name]
     height, width = images.shape[1:3]

@@ -27,8 +27,8 @@ _SPREAD = 0.25  # standard deviation of the length of rays, relative to its mean
 _ROTATIONS = 21
 
 
-def side_of(images: Images | Bytes) -> int:
-    """Return the side of square images, by which C-bar scales its lengths."""
+def square_side(images: Images | Bytes) -> int:
+    """Return the side of square images in pixels; raise an error if they are not square."""
     height, width = images.shape[1:3]
     if height != width:
         problem = f"images of {height} × {width} pixels to corrupt; C-bar is for square images"
@@ -38,8 +38,8 @@ def side_of(images: Images | Bytes) -> int:
 
 @corruption((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0), on_bytes=True)
 def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Make squares of a rotated checkerboard grey: of one colour, level / 10 of them."""
-    side = side_of(images)
+    """Grey out level / 10 of a rotated checkerboard's squares of one colour, at random."""
+    side = square_side(images)
     row, column = np.indices((side, side))
     corrupted = images.copy()
     for image, generator in zip(corrupted, generators, strict=True):
@@ -56,8 +56,8 @@ def checkerboard_cutout(images: Bytes, generators: Generators, level: float) -> 
 
 @corruption((0.5, 1.0, 1.5, 2.0, 2.5), on_bytes=True)
 def lines(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Draw level / 10 · side grey lines of random directions, twice as long as the image."""
-    side = side_of(images)
+    """Draw level / 10 · side grey lines in random directions, each twice as long as a side."""
+    side = square_side(images)
     corrupted = images.copy()
     for image, generator in zip(corrupted, generators, strict=True):
         angle, spread = generator.uniform(0, 2 * np.pi), generator.uniform(0.1, 1)
@@ -71,8 +71,8 @@ def lines(images: Bytes, generators: Generators, level: float) -> Bytes:
 
 @corruption((0.7, 3.5, 5.6, 6.3, 7.0), (1.0, 2.0, 3.0, 5.0, 6.0))
 def sparkles(images: Images, generators: Generators, level: float) -> Images:
-    """Lighten the image along rays from five random points."""
-    side = side_of(images)
+    """Lighten each image along rays from five random points."""
+    side = square_side(images)
     radius = level / 100 * side
     dark = np.ones(images.shape[:3])
     for shares, generator in zip(dark, generators, strict=True):
@@ -80,42 +80,42 @@ def sparkles(images: Images, generators: Generators, level: float) -> Images:
         counts = generator.integers(*_RAYS, 5)
         for centre, count in zip(centres, counts, strict=True):
             rays = np.maximum(1, radius * (1 + _SPREAD * generator.standard_normal(count)))
-            shares *= 1 - _light(side, centre, rays, 1)
-    return _whiten(images, 1 - dark)
+            shares *= 1 - _ray_brightness(side, centre, rays, 1)
+    return _blend_with_white(images, 1 - dark)
 
 
 @corruption((1.0, 1.5, 2.5, 4.5, 5.0), (1.0, 2.0, 4.0, 9.0, 10.0))
 def inverse_sparkles(images: Images, generators: Generators, level: float) -> Images:
-    """Make the image white but for rays from a random point near the middle."""
-    side = side_of(images)
+    """Turn each image white, except along rays from a random point near the middle."""
+    side = square_side(images)
     visible = np.empty(images.shape[:3])
     for shares, generator in zip(visible, generators, strict=True):
         centre = generator.uniform(0.25, 0.75, 2) * side
         count = generator.integers(*_RAYS)
         rays = side / 4 * (1 + _SPREAD * generator.standard_normal(count))
-        shares[:] = _light(side, centre, rays, 0.13 * level)
-    return _whiten(images, 1 - visible)
+        shares[:] = _ray_brightness(side, centre, rays, 0.13 * level)
+    return _blend_with_white(images, 1 - visible)
 
 
-def _whiten(images: Images, white: _Array) -> Images:
-    return images + white.astype(images.dtype)[..., None] * (1 - images)
+def _blend_with_white(images: Images, white_shares: _Array) -> Images:
+    return images + white_shares.astype(images.dtype)[..., None] * (1 - images)
 
 
-def _light(side: int, centre: _Array, rays: _Array, power: float) -> _Array:
-    """Return the brightness, in [0, 1], of rays of given lengths from a centre (row, column)."""
+def _ray_brightness(side: int, centre: _Array, lengths: _Array, power: float) -> _Array:
+    """Return each pixel's brightness, in [0, 1], by rays of some lengths from a centre."""
     row, column = (np.arange(side) - middle for middle in centre)
     squared = (row**2)[:, None] + column**2
-    place = (np.arctan2(column, row[:, None]) + np.pi) * (len(rays) / (2 * np.pi))
+    place = (np.arctan2(column, row[:, None]) + np.pi) * (len(lengths) / (2 * np.pi))
     before = place.astype(int)
     between = place - before
-    ring = np.append(rays, rays[:2])
+    ring = np.append(lengths, lengths[:2])
     length = ring[before] + between * np.diff(ring)[before]
     fading = (length**2 / (squared + 1e-4)) ** power
     return np.clip((1 - (between - 0.5) ** 2) * fading, 0, 1)
 
 
 def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
-    """Blend a grey line of one pixel's width into an image."""
+    """Blend a grey line of one pixel's width into an image, in place."""
     height, width = end[0] - start[0], end[1] - start[1]
     rows, columns = (
         np.arange(max(0, min(a, b)), min(len(image) - 1, max(a, b)) + 1)
@@ -125,45 +125,45 @@ def _draw_line(image: Bytes, start: _Point, end: _Point) -> None:
     length = max(1, np.hypot(height, width))
     y, x = np.nonzero(np.abs(cross) < length)
     share = 1 - np.abs(cross[y, x, None]) / length
-    at = (rows[y], columns[x])
-    image[at] = (1 - share) * image[at] + share * _GREY + 1e-9
+    pixels = (rows[y], columns[x])
+    image[pixels] = (1 - share) * image[pixels] + share * _GREY + 1e-9
 
 
 @corruption((0.7, 1.4, 2.1, 3.5, 4.2), (0.8, 1.6, 2.4, 4.0, 5.6))
 def blue_noise_sample(images: Images, generators: Generators, level: float) -> Images:
-    """Make pixels black where blue noise of standard deviation 1 is at most 0.3 · level − 2.5."""
-    side = side_of(images)
-    noise = _noise(generators, side, _frequency(side))
+    """Blacken pixels where blue noise of standard deviation 1 is at most 0.3 · level − 2.5."""
+    side = square_side(images)
+    noise = _draw_noise(generators, side, _radial_frequencies(side))
     return np.where((noise > 0.3 * level - 2.5)[..., None], images, 0)
 
 
 @corruption((2.5, 4.0, 5.5, 6.5, 7.0), (1.0, 2.0, 3.0, 4.0, 5.0))
 def brownish_noise(images: Images, generators: Generators, level: float) -> Images:
     """Add low-frequency noise to each channel, with a standard deviation of 6.4 · level / 255."""
-    side = side_of(images)
-    amplitude = 1 / (_frequency(side) ** 2 + 1)
-    noise = np.stack([_noise(generators, side, amplitude) for _ in range(3)], axis=-1)
+    side = square_side(images)
+    amplitudes = 1 / (_radial_frequencies(side) ** 2 + 1)
+    noise = np.stack([_draw_noise(generators, side, amplitudes) for _ in range(3)], axis=-1)
     noise *= 6.4 * level / 255
     return images + noise.astype(images.dtype)
 
 
-def _frequency(side: int) -> _Array:
-    """Return radial spatial frequencies in cycles per image, with zero frequency in the centre."""
+def _radial_frequencies(side: int) -> _Array:
+    """Return radial frequencies in cycles per image, shape (side, side), with 0 in the centre."""
     axis = np.arange(side) - side / 2
     return np.hypot(axis[:, None], axis)
 
 
-def _noise(generators: Generators, side: int, amplitude: _Array) -> _Array:
-    """Draw noise with a given spectrum and standard deviation 1, shape (n, side, side)."""
-    waves = np.stack([_waves(generator, side) for generator in generators])
-    spectrum = fft.fftshift(amplitude * waves, axes=(1, 2))
+def _draw_noise(generators: Generators, side: int, amplitudes: _Array) -> _Array:
+    """Draw noise of an amplitude spectrum and standard deviation 1, shape (n, side, side)."""
+    phases = np.stack([_random_phases(generator, side) for generator in generators])
+    spectrum = fft.fftshift(amplitudes * phases, axes=(1, 2))
     noise: _Array = np.real(fft.ifft2(spectrum, overwrite_x=True))
     noise /= noise.std(axis=(1, 2), keepdims=True)
     return noise
 
 
-def _waves(generator: np.random.Generator, side: int) -> npt.NDArray[np.complex128]:
-    """Draw random phases, as complex numbers of magnitude 1."""
+def _random_phases(generator: np.random.Generator, side: int) -> npt.NDArray[np.complex128]:
+    """Draw random phases, shape (side, side), as complex numbers of magnitude 1."""
     half = generator.uniform(0, 2 * np.pi, (side, side // 2))
     columns = [half, half[::-1, ::-1]]
     if side % 2:
@@ -175,8 +175,8 @@ def _waves(generator: np.random.Generator, side: int) -> npt.NDArray[np.complex1
 
 @corruption((5.5, 6.0, 6.5, 8.5, 10.0))
 def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Images:
-    """Pinch the discs of a grid at their centres, and rotate each to either side by 9° · level."""
-    side = side_of(images)
+    """Pinch the discs of a grid towards their centres, and twirl each by ±9° · level."""
+    side = square_side(images)
     per_axis = 5 if side >= 224 else 3
     radius = side // per_axis / 2
     place = np.minimum(np.arange(side) // (side // per_axis), per_axis - 1)
@@ -193,14 +193,14 @@ def pinch_and_twirl(images: Images, generators: Generators, level: float) -> Ima
         cosine, sine = nearer * np.cos(angle), nearer * np.sin(angle)
         rows = offset[:, None] * cosine - offset * sine + centre[:, None]
         columns = offset[:, None] * sine + offset * cosine + centre
-        _sample(image, rows, columns, result)
+        _interpolate(image, rows, columns, result)
     return corrupted
 
 
 @corruption((5.5, 6.0, 6.5, 7.5, 8.0))
 def ripple(images: Images, generators: Generators, level: float) -> Images:
-    """Move rows and columns by sine waves along themselves: level / 400 of the side."""
-    side = side_of(images)
+    """Move pixels along each axis by a sine wave with an amplitude of level / 400 of the side."""
+    side = square_side(images)
     position = np.arange(side)
     corrupted = np.empty_like(images)
     for image, result, generator in zip(images, corrupted, generators, strict=True):
@@ -209,19 +209,19 @@ def ripple(images: Images, generators: Generators, level: float) -> Images:
         waves = np.sin(2 * np.pi * position / lengths + phases)
         rows, columns = position + level / 400 * side * waves
         rows, columns = np.meshgrid(rows, columns, indexing="ij")
-        _sample(image, rows, columns, result)
+        _interpolate(image, rows, columns, result)
     return corrupted
 
 
 @corruption((1.0, 2.0, 5.0, 9.0, 10.0), on_bytes=True)
 def transverse_chromatic_abberation(images: Bytes, generators: Generators, level: float) -> Bytes:
-    """Enlarge a random channel by level / 20, another by half of that, and blur all three."""
-    side = side_of(images)
+    """Enlarge a random channel by level / 20, another by level / 40, and blur all three."""
+    side = square_side(images)
     order = np.stack([generator.permutation(3) for generator in generators])
     every, corrupted = np.arange(len(images)), np.empty_like(images)
     for i, scale in enumerate((1, 1 + level / 40, 1 + level / 20)):
         channel = np.argmax(order == i, axis=1)
-        index, weights = _enlargement(side, scale)
+        index, weights = _enlarged_axis(side, scale)
         plane = images[every, :, :, channel].astype(np.float64)
         plane = sum(w[:, None] * plane[:, at] for at, w in zip(index, weights, strict=True))
         plane = sum(w * plane[:, :, at] for at, w in zip(index, weights, strict=True))
@@ -232,8 +232,8 @@ def transverse_chromatic_abberation(images: Bytes, generators: Generators, level
 
 @corruption((2.8, 3.6, 4.4, 5.2, 6.0), random=False)
 def circular_motion_blur(images: Images, level: float) -> Images:
-    """Average 21 rotations around the middle, by up to 1.5° · level; nothing about it is random."""
-    side_of(images)
+    """Average 21 rotations around the middle, by up to ±1.5° · level; none of it is random."""
+    square_side(images)
     steps = np.linspace(-1, 1, _ROTATIONS)
     weights = np.exp(-2 * steps**2)
     angles = np.deg2rad(1.5 * level) * steps
@@ -245,8 +245,8 @@ def circular_motion_blur(images: Images, level: float) -> Images:
     return rotated
 
 
-def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> None:
-    """Interpolate an image linearly; outside it is black, to which it fades over one pixel."""
+def _interpolate(image: Images, rows: _Array, columns: _Array, result: Images) -> None:
+    """Write an image to `result`, interpolated linearly at positions; outside it, black."""
     for channel in range(image.shape[-1]):
         map_coordinates(
             image[..., channel], (rows, columns), result[..., channel], order=1,
@@ -254,8 +254,8 @@ def _sample(image: Images, rows: _Array, columns: _Array, result: Images) -> Non
         )  # fmt: skip
 
 
-def _enlargement(side: int, scale: float) -> tuple[npt.NDArray[np.int64], _Array]:
-    """Return four indices and weights, shape (4, side), of the middle of an enlarged axis."""
+def _enlarged_axis(side: int, scale: float) -> tuple[npt.NDArray[np.int64], _Array]:
+    """Return source indices and weights, shape (4, side), for the middle of an enlarged axis."""
     size = round(side * scale)
     position = (np.arange(side) + (size - side) // 2) * ((side - 1) / (size - 1))
     first = np.floor(position).astype(np.int64)
@@ -275,7 +275,7 @@ def _b_spline(x: _Array) -> tuple[_Array, _Array, _Array, _Array]:
 def _average_rotations(
     splines: _Array, cosines: _Array, sines: _Array, weights: _Array, result: Images
 ) -> None:
-    """Average rotations of images, which are given as coefficients of cubic B-splines."""
+    """Write the mean of rotated images, given by their cubic B-spline coefficients, to `result`."""
     side = result.shape[1]
     last, middle = side - 1, (side - 1) / 2
     rows, columns = np.empty((2, 16 * len(weights)), np.int64)

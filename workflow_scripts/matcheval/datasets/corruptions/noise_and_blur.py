@@ -28,8 +28,12 @@ _AFTER = np.arange(255.0)  # largest grey level of the noisy image, a column eac
 
 
 @lru_cache(maxsize=32)
-def _tables(noise: Noise, parameter: float) -> tuple[Words, npt.NDArray[np.uint8]]:
-    """Return the largest word for a level up to k, by image's level and k; and where to search."""
+def _level_tables(noise: Noise, parameter: float) -> tuple[Words, npt.NDArray[np.uint8]]:
+    """Return the largest random word of each noisy level, and a level to try first, by grey level.
+
+    Both have a row per grey level of the image. A column of the first is a noisy level; one of the
+    second is the leading byte of a word.
+    """
     probabilities = np.pad(noise(parameter), ((0, 0), (0, 1)), constant_values=1)
     bounds = (np.ceil(probabilities * _WORD) - 1).clip(0).astype(np.uint32)
     starts = np.arange(256, dtype=np.uint32) << 24
@@ -38,9 +42,10 @@ def _tables(noise: Noise, parameter: float) -> tuple[Words, npt.NDArray[np.uint8
 
 
 @compiled()
-def _invert(
+def _draw_levels(
     images: Bytes, words: Words, bounds: Words, first: npt.NDArray[np.uint8], corrupted: Bytes
 ) -> None:
+    """Write the noisy level of each grey level, chosen by its random word, to `corrupted`."""
     for i in range(len(images)):
         word, bound = words[i], bounds[images[i]]
         level = int(first[images[i], word >> 24])
@@ -50,18 +55,18 @@ def _invert(
         corrupted[i] = level
 
 
-def _noise(small: tuple[float, ...], large: tuple[float, ...]) -> Callable[[Noise], Noise]:
-    """Register a noise as a corruption, by the probabilities that a function of it returns."""
+def _as_corruption(small: tuple[float, ...], large: tuple[float, ...]) -> Callable[[Noise], Noise]:
+    """Return a decorator that registers noise, given by its probabilities, as a corruption."""
 
     def register(noise: Noise) -> Noise:
         @corruption(small, large, on_bytes=True)
         @wraps(noise)
         def _(images: Bytes, generators: Generators, parameter: float) -> Bytes:
-            corrupted, tables = np.empty(images.shape, np.uint8), _tables(noise, parameter)
+            corrupted, tables = np.empty(images.shape, np.uint8), _level_tables(noise, parameter)
             for image, result, generator in zip(images, corrupted, generators, strict=True):
                 words = generator.bit_generator.random_raw(-(-image.size // 2))
                 words = words.astype("<u8").view("<u4")
-                _invert(image.ravel(), words, *tables, result.ravel())
+                _draw_levels(image.ravel(), words, *tables, result.ravel())
             return corrupted
 
         return noise
@@ -69,28 +74,28 @@ def _noise(small: tuple[float, ...], large: tuple[float, ...]) -> Callable[[Nois
     return register
 
 
-@_noise((0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))
+@_as_corruption((0.04, 0.06, 0.08, 0.09, 0.10), (0.08, 0.12, 0.18, 0.26, 0.38))
 def gaussian_noise(sigma: float) -> Probabilities:
-    """Return the probabilities of normal noise of a standard deviation."""
+    """Return P(noisy level ≤ k) by grey level and k, for normal noise of deviation sigma."""
     return ndtr((_AFTER + 1 - _BEFORE) / (255 * sigma))
 
 
-@_noise((0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60))
+@_as_corruption((0.06, 0.10, 0.12, 0.16, 0.20), (0.15, 0.20, 0.35, 0.45, 0.60))
 def speckle_noise(sigma: float) -> Probabilities:
-    """Return the probabilities of normal noise with a standard deviation of sigma · value."""
+    """Return P(noisy level ≤ k) by grey level and k, for noise of deviation sigma · value."""
     with np.errstate(divide="ignore"):
         return ndtr((_AFTER + 1 - _BEFORE) / (sigma * _BEFORE))
 
 
-@_noise((0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27))
+@_as_corruption((0.01, 0.02, 0.03, 0.05, 0.07), (0.03, 0.06, 0.09, 0.17, 0.27))
 def impulse_noise(amount: float) -> Probabilities:
-    """Return the probabilities of black or white, half each, at a share of the values."""
+    """Return P(noisy level ≤ k) by grey level and k, if a share turns black or white, half each."""
     return np.where(_AFTER < _BEFORE, amount / 2, 1 - amount / 2)
 
 
-@_noise((500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
+@_as_corruption((500, 250, 100, 75, 50), (60, 25, 12, 5, 3))
 def shot_noise(scale: float) -> Probabilities:
-    """Return the probabilities of k / scale, where k is Poisson with mean value · scale."""
+    """Return P(noisy level ≤ k) by grey level and k, for Poisson counts of mean value · scale."""
     largest = np.ceil((_AFTER + 1) / 255 * scale) - 1  # the largest count below the next level
     return pdtr(largest, _BEFORE / 255 * scale)
 
@@ -100,7 +105,7 @@ def shot_noise(scale: float) -> Probabilities:
 
 @corruption((0.4, 0.6, 0.7, 0.8, 1), (1, 2, 3, 4, 6), random=False)
 def gaussian_blur(images: Images, sigma: float) -> Images:
-    """Blur by a Gaussian of a standard deviation in pixels."""
+    """Blur images by a Gaussian of a standard deviation in pixels."""
     return operations.gaussian(images, sigma)
 
 
@@ -111,7 +116,7 @@ def gaussian_blur(images: Images, sigma: float) -> Images:
 def glass_blur(
     images: Images, generators: Generators, sigma: float, distance: int, passes: int
 ) -> Images:
-    """Blur, replace pixels by near ones, and blur again."""
+    """Blur images, replace each pixel by a random near one, in passes, and blur again."""
     shape = (passes, *images.shape[1:3], 2)
     offsets = np.stack([rng.integers(-distance, distance, shape, np.int8) for rng in generators])
     blurred = operations.to_bytes(operations.gaussian(images, sigma))
@@ -121,6 +126,7 @@ def glass_blur(
 
 @compiled()
 def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> None:
+    """Replace each pixel, in place, by the one at its random offset, in several passes."""
     n, height, width, channels = images.shape
     for i in range(n):
         for step in range(offsets.shape[1]):
@@ -138,7 +144,7 @@ def _displace(images: Bytes, offsets: npt.NDArray[np.int8], distance: int) -> No
     random=False,
 )
 def defocus_blur(images: Images, radius: float, edge: float) -> Images:
-    """Correlate with a disk: its radius and the blur of its edge in pixels."""
+    """Blur images by a disk of a radius in pixels, whose edge is blurred by a Gaussian."""
     disk = _defocus_disk(radius, edge)
     used = np.argwhere(disk > 1e-9)
     return operations.weighted_shifts(images, used - len(disk) // 2, disk[tuple(used.T)], "reflect")
@@ -146,7 +152,7 @@ def defocus_blur(images: Images, radius: float, edge: float) -> Images:
 
 @lru_cache(maxsize=16)
 def _defocus_disk(radius: float, edge: float) -> operations.Floats:
-    """Return the kernel of defocus blur."""
+    """Return the kernel of `defocus_blur`, a square array whose sum is 1."""
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
     disk = (steps[:, None] ** 2 + steps**2 <= radius**2).astype(np.float64)
@@ -162,9 +168,9 @@ def _defocus_disk(radius: float, edge: float) -> operations.Floats:
     ((10, 3), (15, 5), (15, 8), (15, 12), (20, 15)),
 )
 def motion_blur(images: Images, generators: Generators, radius: int, sigma: float) -> Images:
-    """Blur along a random direction, up to 45 degrees from the horizontal one."""
+    """Blur each image along a random direction, up to 45 degrees from the horizontal."""
     angles = np.array([generator.uniform(-45, 45) for generator in generators])
-    return operations.streaks(images, radius, sigma, angles)
+    return operations.motion_streaks(images, radius, sigma, angles)
 
 
 @corruption(
@@ -173,7 +179,7 @@ def motion_blur(images: Images, generators: Generators, radius: int, sigma: floa
     random=False,
 )
 def zoom_blur(images: Images, end: float, step: float) -> Images:
-    """Average an image and its centre enlarged by factors from 1 up to an end, in steps."""
+    """Average each image and enlargements of its centre, by factors from 1 up to `end`."""
     factors = np.arange(1, end, step)
-    zoomed = operations.centre_zooms(images, factors)
+    zoomed = operations.summed_zooms(images, factors)
     return (images + zoomed) / images.dtype.type(len(factors) + 1)

@@ -22,7 +22,7 @@ Apply = TypeVar("Apply", bound=Callable[..., npt.NDArray[Any]])
 
 @dataclass(frozen=True)
 class Corruption:
-    """A corruption, with the parameters of its severities.
+    """A kind of corruption: how to apply it, and its parameters at each severity.
 
     Attributes
     ----------
@@ -55,7 +55,10 @@ def corruption(
     small: tuple[Any, ...], large: tuple[Any, ...] | None = None, *,
     on_bytes: bool = False, random: bool = True, load: Callable[[Path | None], Any] | None = None,
 ) -> Callable[[Apply], Apply]:  # fmt: skip
-    """Register a function as the corruption of its name; arguments are those of `Corruption`."""
+    """Return a decorator that registers a function as the corruption of the function's name.
+
+    `small` and `large` are the parameters for 32 and 224 pixels, the others as in `Corruption`.
+    """
 
     def register(apply: Apply) -> Apply:
         parameters = {32: small, 224: large or small}
@@ -71,7 +74,7 @@ _ROUNDING = 1e-3
 
 
 def to_bytes(images: Images) -> Bytes:
-    """Turn floats into bytes: clipped, times 255, truncated."""
+    """Convert floats in [0, 1] to bytes: times 255, clipped, truncated."""
     return (np.clip(images * 255, 0, 255) + images.dtype.type(_ROUNDING)).astype(np.uint8)
 
 
@@ -79,7 +82,7 @@ Border = Literal["edge", "reflect"]  # aaa|abcd|ddd, or dcb|abcd|cba; the names 
 
 
 def weighted_shifts(images: Images, offsets: Offsets, weights: Floats, border: Border) -> Images:
-    """Sum shifted copies of images."""
+    """Return the weighted sum of copies of images, shifted by offsets (rows, columns)."""
     n, height, width, channels = images.shape
     offsets = np.broadcast_to(offsets, (n, *offsets.shape[-2:]))
     rest = -len(weights) % 4  # the compiled loop takes four copies at a time
@@ -96,6 +99,7 @@ def weighted_shifts(images: Images, offsets: Offsets, weights: Floats, border: B
 
 @compiled()
 def _add_shifted(padded: Images, starts: Offsets, weights: Images, result: Images) -> None:
+    """Add the weighted parts of padded images that begin at `starts` to `result`."""
     n, height, length = result.shape
     for i in range(n):
         for y in range(height):
@@ -111,7 +115,7 @@ def _add_shifted(padded: Images, starts: Offsets, weights: Images, result: Image
 
 
 def gaussian(images: Images, sigma: float) -> Images:
-    """Apply a Gaussian blur, truncated at four standard deviations, with edge pixels replicated."""
+    """Blur images by a Gaussian, cut off at four standard deviations, with edge pixels repeated."""
     radius = int(4 * sigma + 0.5)
     steps = np.arange(-radius, radius + 1)
     weights = np.exp(-0.5 * (steps / sigma) ** 2)
@@ -123,14 +127,14 @@ def gaussian(images: Images, sigma: float) -> Images:
 
 
 def streak_weights(radius: int, sigma: float) -> Floats:
-    """Return the weights of a motion's positions: a Gaussian on one side."""
+    """Return the weights of 2 · radius + 1 positions of a moving camera: half a Gaussian, sum 1."""
     weights: Floats = np.exp(-0.5 * (np.arange(2 * radius + 1) / sigma) ** 2)
     weights /= weights.sum()
     return weights
 
 
-def streaks(images: Images, radius: int, sigma: float, angles: Floats) -> Images:
-    """Blur along a direction, as `imagecorruptions` does in place of ImageMagick."""
+def motion_streaks(images: Images, radius: int, sigma: float, angles: Floats) -> Images:
+    """Blur each image along its angle in degrees, as `imagecorruptions` does."""
     weights = streak_weights(radius, sigma)
     radians = np.deg2rad(angles)[:, None, None]
     directions = np.concatenate([np.sin(radians), np.cos(radians)], axis=-1)
@@ -138,8 +142,8 @@ def streaks(images: Images, radius: int, sigma: float, angles: Floats) -> Images
     return weighted_shifts(images, offsets, weights, "edge")
 
 
-def centre_zooms(images: Images, factors: Floats) -> Images:
-    """Sum the centres of images, enlarged by several factors to the images' size."""
+def summed_zooms(images: Images, factors: Floats) -> Images:
+    """Return, for each image, the sum of zooms into its centre by several factors."""
     _, height, width, _ = images.shape
     rows = np.stack([_zoomed_positions(height, factor) for factor in factors])
     columns = np.stack([_zoomed_positions(width, factor) for factor in factors])
@@ -149,7 +153,7 @@ def centre_zooms(images: Images, factors: Floats) -> Images:
 
 
 def _zoomed_positions(side: int, factor: float) -> Floats:
-    """Return where in an image the pixels of its enlarged centre come from."""
+    """Return the positions on an axis that an image zoomed into its centre is sampled at."""
     part = int(np.ceil(side / factor))
     enlarged = round(part * factor)
     first, cut = (side - part) // 2, (enlarged - side) // 2
@@ -159,6 +163,7 @@ def _zoomed_positions(side: int, factor: float) -> Floats:
 
 @compiled()
 def _add_zooms(images: Images, rows: Floats, columns: Floats, result: Images) -> None:
+    """Add images, interpolated linearly at the rows and columns of each zoom, to `result`."""
     n, height, width, channels = images.shape
     blended = np.empty((width, channels), images.dtype)
     one = images.dtype.type(1)
@@ -184,23 +189,24 @@ def _add_zooms(images: Images, rows: Floats, columns: Floats, result: Images) ->
 
 
 def sample(images: Images, positions: Floats, border: Literal["reflect", "symmetric"]) -> Images:
-    """Interpolate images linearly between their pixels."""
+    """Interpolate images linearly at positions (n, 2, height, width); mirror them outside."""
     result = np.empty_like(images)
     _interpolate(images, positions, int(border == "symmetric"), result)
     return result
 
 
 @compiled(inline="always")
-def _mirrored(i: int, length: int, twice: int) -> int:
+def _mirrored_index(i: int, length: int, repeats_edge: int) -> int:
+    """Map an index outside an axis to its mirror image, with or without the edge pixel twice."""
     if 0 <= i < length:
         return i
-    period = max(1, 2 * (length - 1 + twice))
+    period = max(1, 2 * (length - 1 + repeats_edge))
     i %= period
-    return i if i < length else period - twice - i
+    return i if i < length else period - repeats_edge - i
 
 
 @compiled()
-def _interpolate(images: Images, positions: Floats, twice: int, result: Images) -> None:
+def _interpolate(images: Images, positions: Floats, repeats_edge: int, result: Images) -> None:
     n, height, width, channels = images.shape
     one = images.dtype.type(1)
     for i in range(n):
@@ -210,10 +216,10 @@ def _interpolate(images: Images, positions: Floats, twice: int, result: Images) 
                 first_row, first_column = int(np.floor(row)), int(np.floor(column))
                 down = images.dtype.type(row - first_row)
                 right = images.dtype.type(column - first_column)
-                y0 = _mirrored(first_row, height, twice)
-                y1 = _mirrored(first_row + 1, height, twice)
-                x0 = _mirrored(first_column, width, twice)
-                x1 = _mirrored(first_column + 1, width, twice)
+                y0 = _mirrored_index(first_row, height, repeats_edge)
+                y1 = _mirrored_index(first_row + 1, height, repeats_edge)
+                x0 = _mirrored_index(first_column, width, repeats_edge)
+                x1 = _mirrored_index(first_column + 1, width, repeats_edge)
                 for c in range(channels):
                     upper = (one - right) * images[i, y0, x0, c] + right * images[i, y0, x1, c]
                     lower = (one - right) * images[i, y1, x0, c] + right * images[i, y1, x1, c]
@@ -224,13 +230,13 @@ _WIBBLE = 100  # square root of the largest first change
 
 
 def normals(generators: Generators, shape: tuple[int, ...], mean: float, spread: float) -> Floats32:
-    """Draw a layer of normal numbers for each image, shape (n, height, width, 1)."""
+    """Draw a layer of normal random numbers for each image, shape (n, height, width, 1)."""
     layers = [rng.standard_normal((*shape[1:3], 1), np.float32) for rng in generators]
     return np.stack(layers) * np.float32(spread) + np.float32(mean)
 
 
 def plasma(generators: Generators, side: int, decay: float) -> Floats32:
-    """Draw a plasma for each image."""
+    """Draw a plasma fractal (clouds) in [0, 1] for each image; its side is a power of 2."""
     side = 1 << (side - 1).bit_length()
     field = np.stack([rng.random((side, side), np.float32) for rng in generators])
     field = field * 2 - 1  # until its value is computed, a point has its random number
@@ -240,19 +246,19 @@ def plasma(generators: Generators, side: int, decay: float) -> Floats32:
         half, size = step // 2, np.float32(wibble**2)
         corners = field[:, ::step, ::step]
         pairs = corners + np.roll(corners, -1, axis=1)
-        _set_middles(field[:, half::step, half::step], pairs + np.roll(pairs, -1, axis=2), size)
+        _set_midpoints(field[:, half::step, half::step], pairs + np.roll(pairs, -1, axis=2), size)
         centres = field[:, half::step, half::step]
         across = centres + np.roll(centres, 1, axis=1) + corners + np.roll(corners, -1, axis=2)
         down = centres + np.roll(centres, 1, axis=2) + corners + np.roll(corners, -1, axis=1)
-        _set_middles(field[:, ::step, half::step], across, size)
-        _set_middles(field[:, half::step, ::step], down, size)
+        _set_midpoints(field[:, ::step, half::step], across, size)
+        _set_midpoints(field[:, half::step, ::step], down, size)
         step, wibble = half, wibble / decay
     field -= field.min(axis=(1, 2), keepdims=True)
     field /= field.max(axis=(1, 2), keepdims=True)
     return field
 
 
-def _set_middles(points: Floats32, sums: Floats32, size: np.float32) -> None:
-    """Turn random numbers from -1 to 1 into values, given the sums of four neighbours."""
+def _set_midpoints(points: Floats32, sums: Floats32, size: np.float32) -> None:
+    """Replace random numbers by a quarter of their neighbours' sum plus `size` times themselves."""
     points *= size
     points += sums / 4

@@ -27,22 +27,22 @@ _RELIEF = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2]], np.int32)
 
 
 def drops(liquid: operations.Floats32) -> operations.Floats32:
-    """Turn a layer of liquid into the light that it adds to an image."""
+    """Return the light, up to 1, that a layer of liquid adds to an image as drops."""
     levels = (np.clip(liquid, 0, 1) * 255).astype(np.uint8)
-    drawn = edges(levels)
+    drawn = find_edges(levels)
     far = np.full(liquid.shape, _FAR, np.float32)
     if drawn.any():
         far = np.minimum(distance_transform_edt(~drawn).astype(np.float32), far)
-    raised = equalised((correlated(far, _BOX) / np.float32(9)).astype(np.uint8))
-    shaded = np.clip(correlated(raised.astype(np.int32), _RELIEF), 0, 255)
-    light = np.rint(correlated(shaded, _BOX) / np.float32(9)).astype(np.float32)
+    raised = equalise_histogram((correlate(far, _BOX) / np.float32(9)).astype(np.uint8))
+    shaded = np.clip(correlate(raised.astype(np.int32), _RELIEF), 0, 255)
+    light = np.rint(correlate(shaded, _BOX) / np.float32(9)).astype(np.float32)
     light *= levels
     light /= max(1, light.max())
     return light
 
 
-def correlated(values: npt.NDArray[Any], kernel: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-    """Correlate an array with a kernel of three by three, mirroring it at the border's pixels."""
+def correlate(values: npt.NDArray[Any], kernel: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
+    """Correlate an array with a 3 × 3 kernel, mirroring it at its border pixels."""
     (height, width), padded = values.shape, np.pad(values, 1, "reflect")
     result = np.zeros_like(values)
     for y, weights in enumerate(kernel.astype(values.dtype)):
@@ -51,40 +51,40 @@ def correlated(values: npt.NDArray[Any], kernel: npt.NDArray[np.int32]) -> npt.N
     return result
 
 
-def edges(levels: Bytes) -> npt.NDArray[np.bool_]:
-    """Find edges by Canny's method, with gradients of three by three pixels (Sobel)."""
-    size = _largest_gradients(levels)
+def find_edges(levels: Bytes) -> npt.NDArray[np.bool_]:
+    """Mark the edges in a grey image by Canny's method, with 3 × 3 Sobel gradients."""
+    size = _local_maxima(levels)
     parts, n_parts = label(size > _LOW, _BOX)
     kept = np.zeros(n_parts + 1, bool)
     kept[parts[size > _HIGH]] = True
     return kept[parts]
 
 
-def _largest_gradients(levels: Bytes) -> npt.NDArray[np.int32]:
-    """Return the gradients where they are maxima along their direction, 0 elsewhere."""
+def _local_maxima(levels: Bytes) -> npt.NDArray[np.int32]:
+    """Return sizes of gradients, where they are maxima along their direction, and 0 elsewhere."""
     dx, dy = (sobel(levels.astype(np.int32), axis, mode="nearest") for axis in (1, 0))
     across, down = np.abs(dx), np.abs(dy)
     size = across + down
     padded = np.pad(size, 1)
     height, width = size.shape
 
-    def near(y: int, x: int) -> npt.NDArray[np.int32]:
+    def shifted(y: int, x: int) -> npt.NDArray[np.int32]:
         return padded[1 + y : 1 + y + height, 1 + x : 1 + x + width]
 
     is_largest = np.select(
         [down < _TAN_22 * across, down > _TAN_67 * across, (dx < 0) == (dy < 0)],
         [
-            (size > near(0, -1)) & (size >= near(0, 1)),
-            (size > near(-1, 0)) & (size >= near(1, 0)),
-            (size > near(-1, -1)) & (size > near(1, 1)),
+            (size > shifted(0, -1)) & (size >= shifted(0, 1)),
+            (size > shifted(-1, 0)) & (size >= shifted(1, 0)),
+            (size > shifted(-1, -1)) & (size > shifted(1, 1)),
         ],
-        (size > near(-1, 1)) & (size > near(1, -1)),
+        (size > shifted(-1, 1)) & (size > shifted(1, -1)),
     )
     return np.where(is_largest & (size > _LOW), size, 0)
 
 
-def equalised(levels: Bytes) -> Bytes:
-    """Spread grey levels so that all are equally frequent, as far as possible."""
+def equalise_histogram(levels: Bytes) -> Bytes:
+    """Equalise the histogram of grey levels: all become equally frequent, as far as possible."""
     counts = np.bincount(levels.ravel(), minlength=256)
     first = counts[np.argmax(counts > 0)]
     if first == levels.size:
@@ -108,19 +108,19 @@ _REMEDY = (
 
 
 @lru_cache(maxsize=2)
-def load_textures(place: Path | None) -> list[Bytes]:
-    """Read the photographs."""
-    if place is None:
+def load_textures(path: Path | None) -> list[Bytes]:
+    """Read the five photographs of frost from a folder or archive, which must have all of them."""
+    if path is None:
         raise InputError("the corruption 'frost' needs photographs", remedy=_REMEDY)
-    with readable(place, "a readable archive", BadZipFile, remedy=_REMEDY):
-        folder = ZipPath(place, _FOLDER) if place.is_file() else place
+    with readable(path, "a readable archive", BadZipFile, remedy=_REMEDY):
+        folder = ZipPath(path, _FOLDER) if path.is_file() else path
     missing = [name for name in _NAMES if not (folder / name).is_file()]
     if missing:
-        raise InputError(f"no {', '.join(missing)} for 'frost'", file=place, remedy=_REMEDY)
-    return [_read(folder / name) for name in _NAMES]
+        raise InputError(f"no {', '.join(missing)} for 'frost'", file=path, remedy=_REMEDY)
+    return [_read_photograph(folder / name) for name in _NAMES]
 
 
-def _read(path: Path | ZipPath) -> Bytes:
+def _read_photograph(path: Path | ZipPath) -> Bytes:
     with readable(str(path), "a readable image", BadZipFile), path.open("rb") as file:
         return np.array(Image.open(file, formats=("JPEG", "PNG")).convert("RGB"))
 
@@ -135,7 +135,7 @@ _ICE = np.array([0.84, 0.92, 1.0])
     ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
 )
 def fog(images: Images, generators: Generators, strength: float, decay: float) -> Images:
-    """Add clouds, and scale so that the maximum stays."""
+    """Add clouds to each image, and scale it so that its maximum stays the same."""
     most = images.max(axis=(1, 2, 3), keepdims=True)
     clouds = operations.plasma(generators, max(images.shape[1:3]), decay)
     clouds = clouds[:, : images.shape[1], : images.shape[2], None].astype(images.dtype)
@@ -160,7 +160,7 @@ def frost(
     images: Images, generators: Generators, weight: float, frosted: float, step: int,
     textures: list[Bytes],
 ) -> Images:  # fmt: skip
-    """Add part of a photograph of frost."""
+    """Darken each image, and add a random part of a photograph of frost."""
     _, height, width, _ = images.shape
     least = min(min(texture.shape[:2]) for texture in textures)
     if max(height, width) >= least:
@@ -184,7 +184,7 @@ def frost(
 def frost_procedural(
     images: Images, generators: Generators, weight: float, frosted: float
 ) -> Images:
-    """Add ice that is computed: a sharpened plasma's bright parts, slightly blue."""
+    """Darken each image, and add computed ice: bright parts of sharpened clouds, slightly blue."""
     _, height, width, _ = images.shape
     clouds = operations.plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
     sharp = clouds + 2 * (clouds - operations.gaussian(clouds, 1.0))
@@ -208,12 +208,12 @@ def snow(
     images: Images, generators: Generators, mean: float, spread: float, zoom: float,
     threshold: float, radius: int, sigma: float, weight: float,
 ) -> Images:  # fmt: skip
-    """Whiten an image and add streaks of snow."""
+    """Whiten each image, and add streaks of snow."""
     flakes = operations.normals(generators, images.shape, mean, spread)
-    flakes = operations.centre_zooms(flakes, np.array([zoom]))
+    flakes = operations.summed_zooms(flakes, np.array([zoom]))
     flakes[flakes < threshold] = 0
     angles = np.array([generator.uniform(-135, -45) for generator in generators])
-    flakes = operations.streaks(np.clip(flakes, 0, 1), radius, sigma, angles)
+    flakes = operations.motion_streaks(np.clip(flakes, 0, 1), radius, sigma, angles)
     flakes = flakes.astype(images.dtype)
     flakes = flakes + np.rot90(flakes, 2, axes=(1, 2))
     kind = images.dtype.type
@@ -239,7 +239,7 @@ def spatter(
     images: Images, generators: Generators, mean: float, spread: float, sigma: float,
     threshold: float, strength: float, mud: int,
 ) -> Images:  # fmt: skip
-    """Spatter an image with water, or mud."""
+    """Spatter each image with drops of water or, if `mud` is not 0, with mud."""
     liquid = operations.gaussian(operations.normals(generators, images.shape, mean, spread), sigma)
     if mud:
         cover = operations.gaussian((liquid > threshold).astype(np.float32), strength)

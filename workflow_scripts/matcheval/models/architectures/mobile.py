@@ -30,7 +30,7 @@ _STAGES_V2 = (
 
 
 class _InvertedResidual(nn.Module):
-    """Expansion, depthwise convolution and projection; a shortcut wherever the stride is 1."""
+    """MobileNetV2 block: expansion, depthwise convolution, projection; shortcut at stride 1."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, expansion: int) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ _SHUFFLED_STEM = 24
 _SHUFFLED_BLOCKS = (4, 8, 4)
 
 
-class _Unit(nn.Module):
+class _ShuffleNetUnit(nn.Module):
     """ShuffleNet unit of grouped 1 × 1 convolutions, whose channels are shuffled in between."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:
@@ -137,7 +137,7 @@ def shufflenet(config: NetworkConfig) -> nn.Module:
     shapes = parts.stage_shapes(_SHUFFLED_STEM, [_SHUFFLED_STEM, *widths], [0, *_SHUFFLED_BLOCKS])
     return nn.Sequential(
         parts.normed(config.channels, _SHUFFLED_STEM, 1),
-        *[_Unit(*shape, config.groups) for shape in shapes],
+        *[_ShuffleNetUnit(*shape, config.groups) for shape in shapes],
         *parts.classifier(widths[-1], config),
     )
 
@@ -163,7 +163,7 @@ _PARAMETERS = {41: (13, 36.44, 2.49, 8), 68: (22, 24.48, 2.54, 16)}
 
 @architecture
 def regnet_x(config: NetworkConfig, excitation: float = 0.0) -> nn.Module:
-    """Build a RegNetX."""
+    """Build timm's RegNetX-200MF or -400MF, whose stem and first two stages have stride 1."""
     from timm.models.regnet import RegNet, RegNetCfg
 
     blocks, slope, factor, group = _PARAMETERS[config.depth]

@@ -12,7 +12,7 @@ Shape = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Size, input and output of a network; `networks.build_model` checks the values."""
+    """Size of a network, shape of its images, and classes; `networks.build_model` checks them."""
 
     width: int
     depth: int
@@ -22,11 +22,11 @@ class NetworkConfig:
 
     @property
     def channels(self) -> int:
-        """Channels of the images."""
+        """Number of channels of the images."""
         return self.input_shape[2]
 
     def widths(self, stages: int) -> list[int]:
-        """Return the channels of stages that double them."""
+        """Return the channels of stages: `width` in the first, twice as many in each next one."""
         return [self.width << stage for stage in range(stages)]
 
 
@@ -36,7 +36,7 @@ _Builder = TypeVar("_Builder", bound=Builder)
 
 
 def architecture(builder: _Builder) -> _Builder:
-    """Enter the function of an architecture under its name."""
+    """Register a function that builds a network in `BUILDERS`, under the function's name."""
     BUILDERS[builder.__name__] = builder
     return builder
 
@@ -50,7 +50,7 @@ class GlobalAverage(nn.Module):
 
 
 class Noisy(nn.Module):
-    """A module that draws random numbers in training."""
+    """Base class of modules that draw random numbers in training, by the generator `noise`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ class Dropout(Noisy):
 
 
 def scale_dropout(model: nn.Module, factor: float) -> None:
-    """Multiply the rates of dropout of single values; stochastic depth stays as it is."""
+    """Multiply a model's rates of dropout of single values, not those of stochastic depth."""
     for module in model.modules():
         if isinstance(module, Dropout) and not module.per_image:
             module.rate *= factor
@@ -91,13 +91,13 @@ def normed(
     inputs: int, outputs: int, size: int = 3, stride: int = 1, groups: int = 1, *,
     active: bool = True,
 ) -> nn.Sequential:  # fmt: skip
-    """Build a convolution as `convolution` does, with batch norm and ReLU."""
+    """Build a padded convolution without bias, with batch norm and, if `active`, ReLU."""
     layers = [convolution(inputs, outputs, size, stride, groups), nn.BatchNorm2d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU(inplace=True)] if active else []))
 
 
 def bottleneck(inputs: int, inner: int, outputs: int, stride: int, groups: int) -> nn.Sequential:
-    """Build normed convolutions: 1 × 1, of groups 3 × 3, and 1 × 1 without ReLU."""
+    """Build normed convolutions: 1 × 1, grouped 3 × 3, and 1 × 1, the last without ReLU."""
     return nn.Sequential(
         normed(inputs, inner, 1),
         normed(inner, inner, 3, stride, groups),
@@ -106,21 +106,21 @@ def bottleneck(inputs: int, inner: int, outputs: int, stride: int, groups: int) 
 
 
 def shortcut(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """Build a residual block's shortcut: a normed 1 × 1 convolution where the shape changes."""
+    """Build a residual shortcut: identity or, if the shape changes, a normed 1 × 1 convolution."""
     if stride == 1 and inputs == outputs:
         return nn.Identity()
     return normed(inputs, outputs, 1, stride, active=False)
 
 
 def classifier(inputs: int, config: NetworkConfig) -> tuple[nn.Module, nn.Module]:
-    """Build the last layers of most networks: global average and a linear layer."""
+    """Build the last layers of most networks: global average pooling and a linear layer."""
     return GlobalAverage(), nn.Linear(inputs, config.n_classes)
 
 
 def stage_shapes(
     first: int, outputs: Sequence[int], blocks: Sequence[int]
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield the shape of each block, where every stage but the first halves the feature map."""
+    """Yield each block's input and output channels and stride; later stages halve the map."""
     inputs = first
     for stage, channels in enumerate(outputs):
         for block in range(blocks[stage]):

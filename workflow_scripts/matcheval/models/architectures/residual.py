@@ -28,7 +28,7 @@ _NARROW_STEM = 16
 
 @architecture
 def resnext(config: NetworkConfig) -> nn.Module:
-    """Build a ResNeXt from torchvision's bottleneck block."""
+    """Build a ResNeXt of three stages from torchvision's bottleneck block."""
     from torchvision.models.resnet import Bottleneck
 
     stem = parts.convolution(config.channels, _STEM)
@@ -49,7 +49,7 @@ def resnext(config: NetworkConfig) -> nn.Module:
 
 
 class _DoublingBlock(nn.Module):
-    """Bottleneck of `inner` channels and 2 × `inner` outputs."""
+    """ResNeXt block: a bottleneck with half as many inner channels as outputs."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, groups: int) -> None:
         super().__init__()
@@ -74,7 +74,7 @@ def resnext_doubling(config: NetworkConfig) -> nn.Module:
 
 
 class _PyramidBlock(nn.Module):
-    """Norm, convolution, norm, ReLU, convolution, norm; the shortcut is zero-padded."""
+    """PyramidNet block: norm, convolution, norm, ReLU, convolution, norm; zero-padded shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -120,12 +120,12 @@ def pyramidnet(config: NetworkConfig) -> nn.Module:
 
 
 class ShakeBlock(parts.Noisy):
-    """Residual block shortcut(x) + a f(x) + (1 - a) g(x)."""
+    """Residual block shortcut(x) + a f(x) + (1 - a) g(x): a is random in training, else 1/2."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.first = _shaken(inputs, outputs, stride)
-        self.second = _shaken(inputs, outputs, stride)
+        self.first = _shake_branch(inputs, outputs, stride)
+        self.second = _shake_branch(inputs, outputs, stride)
         self.shortcut = nn.Identity() if inputs == outputs else _Halving(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ class ShakeBlock(parts.Noisy):
 
 
 class _Halving(nn.Module):
-    """Shortcut between stages: two subsampled maps, one pixel apart, with a convolution each."""
+    """Shake-Shake shortcut: two subsampled maps, one pixel apart, with a convolution each."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -162,7 +162,7 @@ class _Halving(nn.Module):
         return self.norm(torch.cat(both, dim=1))
 
 
-def _shaken(inputs: int, outputs: int, stride: int) -> nn.Module:
+def _shake_branch(inputs: int, outputs: int, stride: int) -> nn.Module:
     return nn.Sequential(
         nn.ReLU(),
         parts.convolution(inputs, outputs, 3, stride),
@@ -217,7 +217,7 @@ class _DualPathBlock(nn.Module):
 
 @architecture
 def dpn(config: NetworkConfig) -> nn.Module:
-    """Build a dual path network of four stages."""
+    """Build a dual path network of four stages: DPN-26 or DPN-92, by depth."""
     inputs = _STEM
     blocks = []
     for stage, number in enumerate(_DPN_BLOCKS[config.depth]):
@@ -236,7 +236,7 @@ def dpn(config: NetworkConfig) -> nn.Module:
 _REPVGG_BLOCKS = (2, 4, 14, 1)  # of the stages after the stem
 
 
-def _branch(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
+def _conv_norm(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
     return nn.Sequential(
         OrderedDict(
             conv=parts.convolution(inputs, outputs, size, stride), bn=nn.BatchNorm2d(outputs)
@@ -251,8 +251,8 @@ class _RepBlock(nn.Module):
         super().__init__()
         same = inputs == outputs and stride == 1
         self.rbr_identity = nn.BatchNorm2d(inputs) if same else None
-        self.rbr_dense = _branch(inputs, outputs, 3, stride)
-        self.rbr_1x1 = _branch(inputs, outputs, 1, stride)
+        self.rbr_dense = _conv_norm(inputs, outputs, 3, stride)
+        self.rbr_1x1 = _conv_norm(inputs, outputs, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         total = self.rbr_dense(x) + self.rbr_1x1(x)

@@ -46,7 +46,7 @@ class SqueezeExcitation(nn.Module):
 
 
 class _BlockA(nn.Module):
-    """Basic block whose shortcut has no parameters (option A)."""
+    """Basic block whose shortcut has no parameters: subsampled and zero-padded (option A)."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, squeezed: bool) -> None:
         super().__init__()
@@ -71,7 +71,7 @@ class _BlockA(nn.Module):
 
 @architecture
 def resnet(config: NetworkConfig) -> nn.Module:
-    """Build a residual network whose further blocks halve the map and double the channels."""
+    """Build a ResNet of `depth` blocks, each but the first halving the map, doubling channels."""
     widths = config.widths(config.depth)
     blocks = [
         _ResidualBlock(*shape) for shape in parts.stage_shapes(widths[0], widths, [1] * len(widths))
@@ -105,7 +105,7 @@ class _ResidualBlock(nn.Module):
 @architecture
 def resnet_a(config: NetworkConfig, *, squeezed: bool = False) -> nn.Module:
     """Build He et al.'s ResNet for CIFAR with shortcuts of option A."""
-    model = _three_stages(config, partial(_BlockA, squeezed=squeezed), "linear")
+    model = _three_stage_resnet(config, partial(_BlockA, squeezed=squeezed), "linear")
     parts.he_normal_(model, "fan_in")
     nn.init.kaiming_normal_(model.get_parameter("linear.weight"))
     return model
@@ -119,18 +119,18 @@ def seresnet_a(config: NetworkConfig) -> nn.Module:
 
 @architecture
 def resnet_b(config: NetworkConfig) -> nn.Module:
-    """Build `resnet_a` of torchvision's block, with projections where the shape changes (B)."""
+    """Build a ResNet for CIFAR of torchvision's block, with projections as shortcuts (option B)."""
     from torchvision.models.resnet import BasicBlock
 
     def block(inputs: int, outputs: int, stride: int) -> BasicBlock:
         return BasicBlock(inputs, outputs, stride, parts.shortcut(inputs, outputs, stride))
 
-    model = _three_stages(config, block, "fc")
+    model = _three_stage_resnet(config, block, "fc")
     parts.he_normal_(model, "fan_out")
     return model
 
 
-def _three_stages(
+def _three_stage_resnet(
     config: NetworkConfig, block: Callable[[int, int, int], nn.Module], head: str
 ) -> nn.Sequential:
     """Build a ResNet of three stages, whose state dict has the keys of published weights."""
@@ -153,7 +153,7 @@ def _three_stages(
 def resnet_imagenet(
     config: NetworkConfig, *, squeezed: bool = False, small_stem: bool = True
 ) -> nn.Module:
-    """Build a ResNet with a 3 × 3 stem of stride 1 and without the pooling after it."""
+    """Build a four-stage ResNet, by default with a 3 × 3 stem of stride 1, no pooling after it."""
     from timm.layers.squeeze_excite import SEModule
     from timm.models import resnet as timm
 
@@ -219,40 +219,40 @@ class _PreactBlock(nn.Module):
 
 @architecture
 def preact(config: NetworkConfig) -> nn.Module:
-    """Build a network of three stages of basic blocks."""
-    return _preact(config, [(config.depth - 2) // 6] * 3)
+    """Build a pre-activation ResNet of three stages of basic blocks."""
+    return _build_preact(config, [(config.depth - 2) // 6] * 3)
 
 
 @architecture
 def preact_bottleneck(config: NetworkConfig) -> nn.Module:
-    """Build a network of three stages of bottlenecks."""
-    return _preact(config, [(config.depth - 2) // 9] * 3, _EXPANSION)
+    """Build a pre-activation ResNet of three stages of bottlenecks."""
+    return _build_preact(config, [(config.depth - 2) // 9] * 3, _EXPANSION)
 
 
 @architecture
 def preact_imagenet(config: NetworkConfig) -> nn.Module:
-    """Build a network of four stages of basic blocks with a 3 × 3 stem."""
-    return _preact(config, _LAYERS[config.depth])
+    """Build a pre-activation ResNet of four stages of basic blocks, with a 3 × 3 stem."""
+    return _build_preact(config, _LAYERS[config.depth])
 
 
 @architecture
 def preact_unnormed(config: NetworkConfig) -> nn.Module:
-    """Build pytorch-cifar's network of four stages: no norm and ReLU after the last block."""
+    """Build pytorch-cifar's four-stage PreActResNet, without norm and ReLU after the last block."""
     expansion = _EXPANSION if config.depth >= 50 else 1
-    return _preact(config, _LAYERS[config.depth], expansion, normed=False)
+    return _build_preact(config, _LAYERS[config.depth], expansion, normed=False)
 
 
 @architecture
 def sepreact_unnormed(config: NetworkConfig) -> nn.Module:
-    """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a normed stem."""
-    return _preact(config, _LAYERS[config.depth], normed=False, squeezed=True)
+    """Build pytorch-cifar's SENet: `preact_unnormed` with excitation and a norm in the stem."""
+    return _build_preact(config, _LAYERS[config.depth], normed=False, squeezed=True)
 
 
-def _preact(
+def _build_preact(
     config: NetworkConfig, blocks: Sequence[int], expansion: int = 1, *, normed: bool = True,
     squeezed: bool = False,
 ) -> nn.Module:  # fmt: skip
-    """Join a stem, stages of `blocks` blocks, a norm and ReLU if it is `normed`, and a head."""
+    """Build a pre-activation ResNet of `blocks` per stage; with `normed`, a last norm and ReLU."""
     stem = (parts.normed if squeezed else parts.convolution)(config.channels, config.width)
     outputs = [expansion * width for width in config.widths(len(blocks))]
     shapes = parts.stage_shapes(config.width, outputs, blocks)

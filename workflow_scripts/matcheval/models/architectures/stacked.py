@@ -44,7 +44,7 @@ def mlp(config: NetworkConfig) -> nn.Module:
 
 @architecture
 def cnn(config: NetworkConfig) -> nn.Module:
-    """Build convolutions with ReLU and max pooling, and a linear layer."""
+    """Build `depth` convolutions with ReLU and max pooling, and a linear layer."""
     height, breadth, channels = config.input_shape
     layers: list[nn.Module] = []
     for _ in range(config.depth):
@@ -59,14 +59,14 @@ def cnn(config: NetworkConfig) -> nn.Module:
 
 @architecture
 def vgg(config: NetworkConfig) -> nn.Module:
-    """Build a VGG from torchvision's layers."""
+    """Build a VGG from torchvision's convolutions, with one linear layer."""
     # Five halvings leave one position for 32 × 32 pixels, and several for larger images.
     return nn.Sequential(_vgg_features(config), *parts.classifier(8 * config.width, config))
 
 
 @architecture
 def vgg_three_linear(config: NetworkConfig) -> nn.Module:
-    """Build a VGG with two hidden linear layers and dropout."""
+    """Build a VGG from torchvision's convolutions, with three linear layers and dropout."""
     width = 8 * config.width
     hidden = [
         layer
@@ -110,7 +110,7 @@ _GOOGLENET_MODULES = (
 
 
 class _Inception(nn.Module):
-    """Four branches, whose outputs are joined."""
+    """Inception module: parallel branches, whose outputs are concatenated."""
 
     def __init__(self, *branches: nn.Module) -> None:
         super().__init__()
@@ -121,6 +121,7 @@ class _Inception(nn.Module):
 
 
 def _layer(inputs: int, outputs: int, size: int) -> nn.Module:
+    """Build a convolution with bias, batch norm and ReLU."""
     layer = nn.Conv2d(inputs, outputs, size, padding=size // 2)
     return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
@@ -156,7 +157,7 @@ def googlenet(config: NetworkConfig) -> nn.Module:
 
 @architecture
 def densenet(config: NetworkConfig) -> nn.Module:
-    """Build a DenseNet-BC from torchvision's blocks."""
+    """Build a DenseNet-BC of three blocks from torchvision's blocks."""
     layers = (config.depth - 4) // 6
     model = _densenet(config, (layers,) * 3)
     parts.he_normal_(model, "fan_in")
@@ -191,40 +192,40 @@ def _densenet(config: NetworkConfig, blocks: tuple[int, ...]) -> nn.Module:
     return nn.Sequential(OrderedDict(layers))
 
 
-def _pooled(inputs: int, outputs: int, stride: int) -> nn.Module:
-    """Max pooling, with a 1 × 1 convolution where the shape changes."""
+def _max_pooling(inputs: int, outputs: int, stride: int) -> nn.Module:
+    """Build 3 × 3 max pooling, followed by a 1 × 1 convolution if the stride is not 1."""
     pool = nn.MaxPool2d(3, stride, padding=1)
     if stride == 1:
         return pool
     return nn.Sequential(pool, parts.normed(inputs, outputs, 1, active=False))
 
 
-def _separate(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
-    """Convolution of each channel by itself."""
+def _depthwise(inputs: int, outputs: int, size: int, stride: int) -> nn.Module:
+    """Build a depthwise convolution with batch norm: of each channel by itself."""
     return parts.normed(inputs, outputs, size, stride, groups=inputs, active=False)
 
 
 class _CellA(nn.Module):
-    """Sum of a 7 × 7 convolution of each channel and of max pooling."""
+    """PNASNet cell: ReLU of the sum of a 7 × 7 depthwise convolution and max pooling."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.seven = _separate(inputs, outputs, 7, stride)
-        self.pooled = _pooled(inputs, outputs, stride)
+        self.seven = _depthwise(inputs, outputs, 7, stride)
+        self.pooled = _max_pooling(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         return functional.relu(self.seven(x) + self.pooled(x))
 
 
 class _CellB(nn.Module):
-    """Two sums, of 7 × 7 and 3 × 3 and of 5 × 5 and max pooling, joined and reduced."""
+    """PNASNet cell: sums of 7 × 7 and 3 × 3, and of 5 × 5 and pooling, joined and reduced."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.seven, self.five, self.three = (
-            _separate(inputs, outputs, size, stride) for size in (7, 5, 3)
+            _depthwise(inputs, outputs, size, stride) for size in (7, 5, 3)
         )
-        self.pooled = _pooled(inputs, outputs, stride)
+        self.pooled = _max_pooling(inputs, outputs, stride)
         self.reduce = parts.normed(2 * outputs, outputs, 1)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -236,7 +237,7 @@ class _CellB(nn.Module):
 def pnasnet_a(
     config: NetworkConfig, cell: Callable[[int, int, int], nn.Module] = _CellA
 ) -> nn.Module:
-    """Build a network in which each cell is a single convolution."""
+    """Build pytorch-cifar's PNASNet, whose cells have a single convolution."""
     shapes = parts.stage_shapes(config.width, config.widths(3), (6, 7, 7))
     return nn.Sequential(
         parts.normed(config.channels, config.width),
@@ -247,5 +248,5 @@ def pnasnet_a(
 
 @architecture
 def pnasnet_b(config: NetworkConfig) -> nn.Module:
-    """Build a network in which each cell has three convolutions and a reduction."""
+    """Build pytorch-cifar's PNASNet, whose cells have three convolutions and a reduction."""
     return pnasnet_a(config, _CellB)
