@@ -53,7 +53,7 @@ def table(schema: TableSchema) -> Schema:
 
 
 def cell(kind: pa.DataType, nullable: bool) -> Schema:
-    """Return the schema of a cell of a column of this type; numbers may be null."""
+    """Return the schema of a cell; null stands for missing values, and in floats for NaN."""
     if pa.types.is_integer(kind):
         return WHOLE_OR_NONE if nullable else WHOLE
     if pa.types.is_boolean(kind):

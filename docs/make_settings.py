@@ -133,7 +133,7 @@ class SettingsPage:
             if "const" not in value:
                 is_required = name in block.get("required", ())
                 default = "" if is_required else f"`{self._default_text(value)}`"
-                cells = name, default, self._type_in_words(value), value.get("description", "")
+                cells = name, default, self._type_text(value), value.get("description", "")
                 rows[name] = "| `{}` | {} | {} | {} |".format(*cells).replace("|  |", "| |")
         return rows
 
@@ -145,7 +145,7 @@ class SettingsPage:
             return '""'
         return str(default) if isinstance(default, str) else json.dumps(default).replace('"', "")
 
-    def _type_in_words(self, schema: Schema) -> str:
+    def _type_text(self, schema: Schema) -> str:
         """Describe the type of a value in words."""
         if "$ref" in schema:
             schema = self._definitions[schema["$ref"].rpartition("/")[2]]
@@ -153,19 +153,17 @@ class SettingsPage:
         if "properties" in schema:
             return "a block, below"
         if options:
-            words = [
-                self._type_in_words(option) for option in options if option != {"type": "null"}
-            ]
+            words = [self._type_text(option) for option in options if option != {"type": "null"}]
             return " or ".join(dict.fromkeys(words))
         if "const" in schema or "enum" in schema:
             return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
         if schema.get("type") == "array":
-            return f"list of {self._type_in_words(schema.get('items') or schema['prefixItems'][0])}"
+            return f"list of {self._type_text(schema.get('items') or schema['prefixItems'][0])}"
         if schema.get("type") == "object":
             values = value_schema(schema)
             if values and [*self._find_blocks(values)]:
                 return "blocks by name, below"
-            words = self._type_in_words(values or {})
+            words = self._type_text(values or {})
             return f"for each name, {words}" if "by name" in words else f"{words} by name"
         if schema.get("type") == "string":
             return "name" if schema.get("pattern") == NAME_PATTERN else "text"

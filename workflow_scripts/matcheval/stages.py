@@ -56,9 +56,8 @@ def recorded_stages() -> dict[str, dict[str, Any]]:
 
 def record_stages(digest: Callable[..., str]) -> None:
     """Write the present versions and code digests of the stages to `stages.json`."""
-    lines = [
-        f"{json.dumps(key)}: {json.dumps(value)}" for key, value in current_stages(digest).items()
-    ]
+    stages = current_stages(digest).items()
+    lines = [f"{json.dumps(script)}: {json.dumps(stage)}" for script, stage in stages]
     with atomic_file(FILE) as path:
         path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matcheval.cli import options
-from matcheval.cli.options import NamesAction
+from matcheval.cli.options import NamesAction, print_result
 from matcheval.errors import InputError
 from matcheval.io.files import check_place
 from matcheval.io.terminal import json_rows
@@ -146,7 +146,7 @@ def run_compare(arguments: argparse.Namespace) -> None:
     from matcheval.api.comparison import describe
 
     estimates, tables = result._estimates, result._tables
-    options.print_result(
+    print_result(
         arguments,
         lambda: {
             "verdict": asdict(result.verdict),
@@ -206,7 +206,7 @@ def run_compare_models(arguments: argparse.Namespace) -> None:
     numbers = {str(name): value for name, value in row.items()}
     where = f"all are in {written[0]}" if written else "--output DIR writes all"
     datapoints, paths = result.to_pandas("datapoints", all=True), [*map(str, written)]
-    options.print_result(
+    print_result(
         arguments,
         lambda: numbers | {"datapoints": json_rows(datapoints), "written": paths},
         describe(result, where),
@@ -241,9 +241,7 @@ def run_match(arguments: argparse.Namespace) -> None:
     options.log_remarks(result)
     values = {name: getattr(result, name) for name in ("model", "criterion", "epsilon")}
     values |= {"pair": result._pair, "written": written}
-    options.print_result(
-        arguments, lambda: values | {"runs": json_rows(result._runs)}, f"{result}\n"
-    )
+    print_result(arguments, lambda: values | {"runs": json_rows(result._runs)}, f"{result}\n")
 
 
 def add_predict_accuracy(parser: argparse.ArgumentParser) -> None:
@@ -287,9 +285,7 @@ def run_predict_accuracy(arguments: argparse.Namespace) -> None:
     options.log_remarks(result)
     advice = [asdict(recommendation) for recommendation in result.recommendations]
     values = {"base": result.base, "recommendations": advice}
-    options.print_result(
-        arguments, lambda: values | {"predictions": json_rows(result._table)}, str(result)
-    )
+    print_result(arguments, lambda: values | {"predictions": json_rows(result._table)}, str(result))
 
 
 # --- `label-plan` and `estimate-accuracy`: accuracy from few labels
@@ -385,7 +381,7 @@ def run_label_plan(arguments: argparse.Namespace) -> None:
         k: v for k, v in vars(plan).items() if isinstance(v, int | float | str) and k[0] != "_"
     }
     lists = {"needs": json_rows(plan.to_pandas()), "written": written}
-    options.print_result(arguments, lambda: numbers | lists, f"{plan}{end}\n")
+    print_result(arguments, lambda: numbers | lists, f"{plan}{end}\n")
 
 
 def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
@@ -407,7 +403,7 @@ def run_estimate_accuracy(arguments: argparse.Namespace) -> None:
             LOGGER.info("%s", note)
     gap_values = {} if gap is None else {"gap": _json_values(gap)}
     text = str(result) + ("" if gap is None else f"\n{gap}")
-    options.print_result(arguments, lambda: _json_values(result) | gap_values, text)
+    print_result(arguments, lambda: _json_values(result) | gap_values, text)
     values = {name: 100 * getattr(result, name) for name in _FEW_LABELS_QUANTITIES[:3]}
     values["half-width"] = (values["upper"] - values["lower"]) / 2
     name = getattr(result, "name", None) or f"{arguments.predictions} and {arguments.second}"

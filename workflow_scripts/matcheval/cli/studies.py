@@ -190,9 +190,8 @@ def run_doctor(arguments: argparse.Namespace) -> None:
         results += check_gpus()
     if arguments.slurm:
         results += check_profile(arguments.results, arguments.profile)
-    problems, notes = (
-        sum(finding.state == state for finding in results) for state in (PROBLEM, NOTE)
-    )
+    states = [finding.state for finding in results]
+    problems, notes = states.count(PROBLEM), states.count(NOTE)
     text = "".join(map(_format_finding, results))
     values = {"works": not problems, "findings": [asdict(finding) for finding in results]}
     end = f"\n{counted(problems, 'problem')}, {counted(notes, 'note')}\n"
