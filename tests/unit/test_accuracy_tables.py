@@ -201,7 +201,7 @@ def test_rankings_on_two_suites_by_classifier():
     first = predictions(EIGHT, LEFT_OUT, models=("m", "n", "single"))
     lacking = (second["model"] == "m") & (second["method"] == METHODS[3])
     second.loc[second.index[lacking][0], "error"] = np.nan
-    table = tables.tabulate_between(pd.concat([first, second]), ["single"])
+    table = tables.compare_suites(pd.concat([first, second]), ["single"])
     found = table.set_index("model")
     means = [np.mean([s[4] for s in sets], axis=0) for sets in (EIGHT, other)]
     tau = kendalltau(*means).statistic
@@ -210,4 +210,4 @@ def test_rankings_on_two_suites_by_classifier():
     assert found["n_methods"][["m", "n"]].tolist() == [3, 4]
     expected = (found.loc["m", "kendall"] - tau) / 2
     assert found.loc["mean", "kendall"] == pytest.approx(expected)
-    assert tables.tabulate_between(first, []).empty
+    assert tables.compare_suites(first, []).empty

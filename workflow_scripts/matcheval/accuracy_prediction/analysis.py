@@ -49,6 +49,7 @@ class AccuracyPrediction(CheckedPrediction):
         super().__init__(settings, study)
 
         def suite_table(name: str, label: str, stem: str = "{suite}") -> Artifact:
+            """Declare a table for each suite, with a file per value of the wildcards in `stem`."""
             labels = {"table": label, "of": "{suite}"}
             return self.table(f"{name}/{stem}", _CAPTIONS[name], labels)
 
@@ -152,7 +153,7 @@ class AccuracyPrediction(CheckedPrediction):
         return [*outputs, *(f for name in described for f in self.study.description_inputs(name))]
 
     def _files_read(self, suite: str, models: list[str]) -> list[str]:
-        """Return the files that a job on these models reads for a suite."""
+        """Return the prediction, description and label files that a job on these models reads."""
         study, labelled = self.study, [m for m in self.study.suites[suite].members if m.all_labels]
         names = dict.fromkeys(self._all_sets(suite))
         return [
@@ -246,11 +247,11 @@ class AccuracyPrediction(CheckedPrediction):
             "recipes": [self._recipe_without_seed(name) for name in self.models],
         }
 
-    def _recipe_without_seed(self, name: str) -> str:
-        """Return a text that models of one recipe share whatever their seeds; else the name."""
-        model = self.study.models[name]
+    def _recipe_without_seed(self, model_name: str) -> str:
+        """Return a model's recipe as text, without its seeds; its name if it has no recipe."""
+        model = self.study.models[model_name]
         if model.recipe is None:
-            return name
+            return model_name
         seeded = {"seed", "seeded_by"}
         recipe = {k: v for k, v in model.recipe.to_mapping().items() if k not in seeded}
         return json.dumps([recipe, model.train], sort_keys=True)

@@ -251,7 +251,7 @@ def tabulate_correlations(scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def tabulate_group_gaps(scores: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate the gaps between the accuracies on the base and on the sets: P1, Table 1."""
+    """Tabulate mean gaps, base minus set accuracy, by model and group of sets: P1, Table 1."""
     sets = scores[scores["view"] == WHOLE].drop_duplicates(["model", "dataset"])
     sets = sets.assign(gap=sets["accuracy_base"] - sets["accuracy"]).dropna(subset="gap")
     rows = []
@@ -289,14 +289,14 @@ class ErrorArray:
         signed = (rows["predicted"] - rows["accuracy"]).to_numpy(np.float64)
         is_known = np.isfinite(signed)
 
-        def mean(values: Floats) -> Floats:
-            """Average over seeds."""
+        def mean_over_seeds(values: Floats) -> Floats:
+            """Average known values over seeds, shape (n_methods, n_models, n_sets)."""
             total = np.bincount(place[is_known], values[is_known], size)
             with np.errstate(invalid="ignore"):
                 average = total / np.bincount(place[is_known], minlength=size)
             return np.asarray(average.reshape(shape), np.float64)
 
-        self.error, self._signed = mean(np.abs(signed)), mean(signed)
+        self.error, self._signed = mean_over_seeds(np.abs(signed)), mean_over_seeds(signed)
         self._wanted = np.bincount(place, minlength=size).reshape(shape) > 0
         flags = rows["flagged"].to_numpy(np.bool_)
         self._flagged = np.bincount(place[flags], minlength=size).reshape(shape) > 0

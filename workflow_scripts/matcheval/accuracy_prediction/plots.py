@@ -146,7 +146,7 @@ def plot_errors(results: Results, procedure: Sequence[str]) -> "style.Figure":
 
 
 def plot_models(results: Results) -> "style.Figure":
-    """Draw every model's mean error, by method: P2, Figure 3A; and by model: Figure 4B."""
+    """Draw models' mean errors by method, and their means over methods: P2, Figures 3A, 4B."""
     means = _mean_errors(results.rows())
     by_method = {
         str(name): np.asarray(part, np.float64) for name, part in means.groupby("title", sort=False)

@@ -112,7 +112,7 @@ def _lines(sums: Floats, square: float) -> tuple[Floats, Floats]:
 
 
 def _kth_smallest(values: Floats, wanted: npt.NDArray[np.bool_], k: int, n: int) -> Floats:
-    """Return the k-th smallest wanted value of each row; ∓∞ if k is not between 1 and n."""
+    """Return the k-th smallest wanted value of each row; -∞ if k < 1, ∞ if k > n."""
     if not 1 <= k <= n:
         return np.full(len(values), -np.inf if k < 1 else np.inf)
     return np.asarray(np.partition(np.where(wanted, values, np.inf), k - 1, axis=1)[:, k - 1])

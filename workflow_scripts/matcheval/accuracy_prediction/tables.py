@@ -213,7 +213,7 @@ def tabulate_differences(predicted: pd.DataFrame, confidence: float) -> pd.DataF
     return pd.DataFrame(rows, columns=DIFFERENCES.names)
 
 
-def tabulate_between(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
+def compare_suites(predicted: pd.DataFrame, excluded_from_mean: Sequence[str]) -> pd.DataFrame:
     """Tabulate rank correlations between the methods' mean errors on every two suites, by model."""
     keys = [*PROCEDURE, "model"]
     n_errors = predicted.groupby([*keys, "method", "variant", "suite"])["error"].transform("count")
@@ -366,5 +366,5 @@ def write_between_suites(
 ) -> None:
     """Write rank correlations of methods' errors on every two suites, by model (P2, A.2.3, 4)."""
     predictions = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
-    table = tabulate_between(predictions[predictions["view"] == WHOLE], excluded_from_mean)
+    table = compare_suites(predictions[predictions["view"] == WHOLE], excluded_from_mean)
     BETWEEN.write(table, outputs)

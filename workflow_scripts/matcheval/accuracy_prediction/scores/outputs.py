@@ -63,7 +63,7 @@ def moments_of_features(features: npt.NDArray[np.float32]) -> Moments:
 
 
 def eigenvalue_floor(values: npt.NDArray[Any]) -> float:
-    """Return the threshold up to which eigenvalues are zero but for floating-point rounding."""
+    """Return the threshold up to which eigenvalues are taken for rounding errors of zero."""
     return float(len(values) * np.finfo(np.float64).eps * values.max(initial=0.0))
 
 
@@ -386,7 +386,7 @@ def _label_columns(labels: Classes, rule: ClassRule, n_classes: int, side: str) 
 
 
 def _column_lookup(rule: ClassRule, others: Classes) -> Classes:
-    """Return each class's column by a rule, or its entry in `others`, with -1 appended."""
+    """Return an array from class to column of a rule, or else entry of `others`; -1 at the end."""
     positions = np.append(others, -1)
     for position, group in enumerate(rule.columns):
         positions[list(group)] = position
