@@ -109,7 +109,7 @@ for number, models in INFERENCE.batches.items():
         threads: REQUESTS.threads("predict_models", models)
         resources:
             **REQUESTS.resources("predict_models", models),
-            machine=COMMANDS.inference_options + (" --processes" if INFERENCE.are_small else ""),
+            machine=COMMANDS.inference_options + (" --processes" if INFERENCE.side_by_side else ""),
             outputs=COMMANDS.output_options,
         params:
             arguments=without_wildcards(COMMANDS.predicting_arguments(models)),

@@ -331,7 +331,7 @@ class AccuracyPrediction(CheckedPrediction):
     # --- the passes over rotated images
 
     def rotation_arguments(self, wildcards: Wildcards) -> list[str]:
-        """Return the command-line arguments for computing a model's rotation scores."""
+        """Return the options of the command that scores a model on a suite's rotated images."""
         study, suite, inference = self.study, wildcards.suite, self.study.inference
         source = study.runnable[wildcards.model].source
         assert source is not None, wildcards.model  # models of known predictions are not run

@@ -195,7 +195,7 @@ def plot_sizes(results: Results) -> "style.Figure":
 
 
 def plot_missing_classes(results: Results) -> "style.Figure":
-    """Draw how errors change when classes are missing from all sets: P2, Figure 3C."""
+    """Draw a heat map: how each method's error changes without some classes; P2, Figure 3C."""
     rows = _rows_with_subsets(results)
     views = [view for view in dict.fromkeys(rows["view"]) if view.startswith("without ")]
     methods = list(rows["title"].unique())
@@ -311,8 +311,8 @@ def plot_scores(results: Results, model: str = "") -> "style.Figure":
 
     return _plot_points(
         results, rows, {"score": ("Score", 1), "accuracy": ("Accuracy (%)", 100)}, draw,
-        f"{_point_is(model)} on a set. Lines are fitted to all points; r is Pearson's correlation, "
-        "ρ Spearman's.",
+        f"{_begin_note(model)} on a set. Lines are fitted to all points; r is Pearson's "
+        "correlation, ρ Spearman's.",
     )  # fmt: skip
 
 
@@ -343,7 +343,7 @@ def plot_predictions(results: Results, procedure: Sequence[str], model: str = ""
     return _plot_points(
         results, rows,
         {"predicted_gap": ("Predicted gap (points)", 100), "gap": ("Gap (points)", 100)}, draw,
-        f"{_how(procedure)}. {_point_is(model)} on a set. Dashed: equality; above it, the "
+        f"{_how(procedure)}. {_begin_note(model)} on a set. Dashed: equality; above it, the "
         "accuracy was overestimated. Solid: line fitted to the points. R² is that of the "
         "predictions, r² that of the line.",
     )  # fmt: skip
@@ -355,12 +355,12 @@ def plot_errors_by_accuracy(results: Results, procedure: Sequence[str]) -> "styl
         results, results.rows(procedure=procedure),
         {"accuracy": ("Accuracy (%)", 100), "error": ("Absolute error (points)", 100)},
         lambda axes, x, y: f"mean {y.mean():.1f}, {_rho(x, y)}",
-        f"{_how(procedure)}. {_point_is()} on a set; ρ is Spearman's correlation.",
+        f"{_how(procedure)}. {_begin_note()} on a set; ρ is Spearman's correlation.",
     )  # fmt: skip
 
 
-def _point_is(model: str = "") -> str:
-    """Return the beginning of a note, which says what a point in a figure is."""
+def _begin_note(model: str = "") -> str:
+    """Say that a point is a model, or which one if a figure is of one, to begin a note."""
     return f"A point is {model}" if model else "A point is a model"
 
 

@@ -144,7 +144,7 @@ class AccuracyPredictionSettings(settings.Settings):
     )
 
     @model_validator(mode="after")
-    def _check_ensemble_sizes(self) -> "AccuracyPredictionSettings":
+    def _refuse_ensembles_of_one(self) -> "AccuracyPredictionSettings":
         for name, members in self.ensembles.items():
             if len(members) < 2:
                 raise ValueError(f"ensembles.{name}: has one model, not several")

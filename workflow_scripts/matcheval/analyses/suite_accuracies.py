@@ -133,17 +133,17 @@ def tabulate(files: SuiteFiles, *, confidence: float = 0.95) -> pd.DataFrame:
 
 def tabulate_suite(
     suite: Suite, base: str, correctness: Callable[[str, Member], Correctness],
-    labels: Mapping[str, npt.NDArray[np.int64]], confidence: float = 0.95,
+    counting: Mapping[str, npt.NDArray[np.int64]], confidence: float = 0.95,
 ) -> pd.DataFrame:  # fmt: skip
-    """Tabulate models' accuracies on the sets of a suite, and their gaps to a base.
+    """Tabulate models' accuracies on a suite's sets and on a base, with intervals, and their gaps.
 
-    `labels` are the classes that count, by dataset; on other sets, all do.
+    `counting` has the classes that count, by dataset; on other sets, all do.
     """
     rows = []
     for member in suite.members:
-        on_member, counting = correctness(member.dataset, member), labels.get(member.dataset)
-        on_set = _correct_in_classes(on_member, counting, member.dataset, suite.name)
-        on_base = _correct_in_classes(correctness(base, member), counting, base, suite.name)
+        on_member, classes = correctness(member.dataset, member), counting.get(member.dataset)
+        on_set = _correct_in_classes(on_member, classes, member.dataset, suite.name)
+        on_base = _correct_in_classes(correctness(base, member), classes, base, suite.name)
         for model, set_correct, base_correct in zip(on_member.models, on_set, on_base, strict=True):
             of_set = accuracy_columns("set", set_correct, confidence)
             of_base = accuracy_columns("base", base_correct, confidence)

@@ -71,7 +71,7 @@ class Warehouse(Analysis):
         return warehouses
 
     def check(self) -> None:
-        """Check the files of the warehouses, and the names of their sets."""
+        """Check the warehouses' files, and that they have the sets that datasets name."""
         for warehouse in self.warehouses.values():
             assert warehouse.reviews is not None  # read once, so that its errors are told now
         for name, dataset in self.exported.items():

@@ -201,7 +201,7 @@ def write_table(table: pa.Table, *paths: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def parquet_file(path: str | os.PathLike[str], schema: pa.Schema) -> "Iterator[pq.ParquetWriter]":
-    """Yield a writer of a Parquet file, which is written atomically, with checksums."""
+    """Yield a writer of a Parquet file: atomic, with page checksums and its own SHA-256."""
     import pyarrow.parquet as pq
 
     with atomic_file(path) as partial:

@@ -160,7 +160,7 @@ class _Recognition:
         return values.shape[1:] == (1,) or values.dtype.kind in kinds
 
     def _read_lists_in_text(self) -> None:
-        """Parse score columns whose cells are lists as text, such as `[0.1, 0.9]`, to matrices."""
+        """Parse score columns of texts such as `[0.1, 0.9]` to matrices, if all cells fit."""
         for name, column in self.columns.items():
             texts = column.values if column.form == "text" and snake_case(name) in MATRICES else ()
             if len(texts) and all(text is not None and text.startswith("[") for text in texts):

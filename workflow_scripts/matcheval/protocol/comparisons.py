@@ -72,7 +72,7 @@ class Comparison:
 
     @property
     def target_name(self) -> str:
-        """Name of the target set."""
+        """Name of the target set: the replication, or the original if that is the target."""
         return self.pair.replication if self.source_is_original else self.pair.original
 
     @property

@@ -255,7 +255,7 @@ def _number_models(axes: "Axes", n: int, *, mean: bool = False) -> None:
 
 
 def _finish_panel(axes: "Axes", ylabel: str, max_tick_intervals: int = 5, **legend: Any) -> None:
-    """Add the label of the y axis, its ticks and a legend to a panel."""
+    """Add the label of the y axis, round ticks, and a legend above the panel."""
     axes.set_ylabel(ylabel)
     style.legend_above(axes, **legend)
     style.set_round_ticks(axes, max_tick_intervals)  # of fewer, only two might be visible

@@ -131,7 +131,7 @@ class VerdictText:
             )
         if change == "mixed" and finding == "open":
             alone = "The change of confidence alone would mean"
-            if by_model := self._explained_by_model():
+            if by_model := self._list_implied_changes():
                 return f"{alone} {by_model} (on average, a {self._format_change(part)})."
             return f"{alone} a {self._format_change(part)} on average over models."
         mean = " on average over models" * (change == "mixed")
@@ -145,8 +145,8 @@ class VerdictText:
         effect = self._format_change(part)
         return f"Confidence {same}{mean}: its change alone would mean a {effect}."
 
-    def _explained_by_model(self) -> str:
-        """Say what the change of confidence explains for each model, if they are few."""
+    def _list_implied_changes(self) -> str:
+        """List the gain or loss that confidence alone would mean for each of up to three models."""
         if self._n_models > _MOST_NAMED:
             return ""
         return ", ".join(

@@ -116,7 +116,7 @@ def _convert_timm_row(row: Mapping[str, str], place: str) -> dict[str, str]:
 
 
 def _yaml_rows(path: Path) -> _Rows:
-    """Yield the entries of a YAML catalogue, each with its place."""
+    """Yield a YAML catalogue's entries with their places; refuse those without name or kind."""
     for number, entry in enumerate(read_yaml_list(path), start=1):
         place = f"{path}, entry {number}"
         if not isinstance(entry, Mapping):

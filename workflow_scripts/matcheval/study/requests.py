@@ -97,7 +97,7 @@ class Requests:
             threads = max(threads, MANY_CORES)
         elif rule == "train_models":
             threads *= min(len(models), MANY_CORES)
-        elif rule == "predict_models" and self.study.predicting.are_small:
+        elif rule == "predict_models" and self.study.predicting.side_by_side:
             threads = MANY_CORES
         if n_gpus and self.n_gpus and self.is_local:  # an equal share for each GPU
             return min(threads, max(1, self.cores // self.n_gpus))

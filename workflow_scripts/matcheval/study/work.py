@@ -260,12 +260,12 @@ class Predicting:
     def batches(self) -> dict[int, tuple[str, ...]]:
         """Names of the models that are run together, by number of the job."""
         planned = self._study.inference_plan.batches(self.models).values()
-        batches = self._small_batches if self.are_small else planned
+        batches = self._small_batches if self.side_by_side else planned
         return dict(enumerate((models for models in batches if len(models) > 1), 1))
 
     @property
-    def are_small(self) -> bool:
-        """Whether batches are of small models that run side by side on a CPU."""
+    def side_by_side(self) -> bool:
+        """Whether small models run side by side: `models_per_job` is auto, the device the CPU."""
         settings = self._study.inference
         return settings.models_per_job == "auto" and settings.device == "cpu"
 

@@ -438,7 +438,7 @@ def _thumbnail(
 def write_worklist(
     warehouse: Warehouse, images: pd.DataFrame, folder: Path, *, pending_only: bool = False
 ) -> int:
-    """Write contact sheets and a table for decisions; return the number of images in them."""
+    """Write contact sheets and a table to decide on pending and kept images; return how many."""
     file = folder / "worklist.csv"
     if file.exists():
         problem = "is there already, and may hold decisions"

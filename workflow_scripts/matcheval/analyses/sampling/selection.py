@@ -370,7 +370,7 @@ def allocate(
     counts: Path, *, file: Path, per_class: int | None = None, one_per: int | None = None,
     top_keywords: int = 50,
 ) -> Mapping[str, Any]:  # fmt: skip
-    """Divide the images of every class among its keywords, and write the allocation.
+    """Divide each class's images among its keywords; write this as JSON, return the file's path.
 
     Parameters
     ----------
