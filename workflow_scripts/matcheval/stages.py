@@ -17,7 +17,7 @@ from matcheval.analyses.sampling import SAMPLING_VERSION
 from matcheval.datasets.derived import DERIVATION_VERSION
 from matcheval.datasets.kinds import KINDS
 from matcheval.inference import INFERENCE_VERSION
-from matcheval.io.files import atomic_file
+from matcheval.io.files import write_text
 from matcheval.training import TRAINING_VERSION
 
 FILE = Path(__file__).with_suffix(".json")
@@ -58,8 +58,7 @@ def record_stages(digest: Callable[..., str]) -> None:
     """Write the present versions and code digests of the stages to `stages.json`."""
     stages = current_stages(digest).items()
     lines = [f"{json.dumps(script)}: {json.dumps(stage)}" for script, stage in stages]
-    with atomic_file(FILE) as path:
-        path.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_text(FILE, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def stage_warnings(digest: Callable[..., str]) -> list[str]:

@@ -20,7 +20,7 @@ from matcheval.api.analysis_table import AnalysisTable
 from matcheval.api.output_folder import replace_files
 from matcheval.errors import InputError, check_known
 from matcheval.figures.style import save_figure, shortened
-from matcheval.io.files import atomic_file, check_place
+from matcheval.io.files import atomic_file, check_place, write_text
 from matcheval.io.provenance import software_versions
 from matcheval.io.tables import write_table
 from matcheval.io.text_tables import aligned, counted
@@ -429,8 +429,7 @@ def _write_all(result: ComparisonResult, folder: Path, formats: tuple[str, ...])
         "report.html": _render_report(result, folder, figures, titles),
     }
     for name, text in texts.items():
-        with atomic_file(folder / name) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
         yield folder / name
 
 

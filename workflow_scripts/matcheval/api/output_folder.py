@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file, check_place
+from matcheval.io.files import check_place, write_text
 
 _PARTIAL = ".partial"  # folder in which a comparison is written, before it replaces another
 _LIST = "files.json"  # what a comparison wrote into its folder
@@ -52,9 +52,8 @@ def _delete_file(folder: Path, path: Path) -> None:
 
 
 def _write_file_list(folder: Path, names: Sequence[str]) -> None:
-    with atomic_file(folder / _LIST) as partial:
-        text = json.dumps({"written_by": _WRITER, "files": names}, indent=1)
-        partial.write_text(text, encoding="utf-8")
+    text = json.dumps({"written_by": _WRITER, "files": names}, indent=1)
+    write_text(folder / _LIST, text)
 
 
 def _earlier_files(folder: Path) -> list[str] | None:

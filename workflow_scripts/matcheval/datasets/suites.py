@@ -11,7 +11,7 @@ import numpy.typing as npt
 from matcheval.datasets.folders import DATAPOINTS, DATAPOINTS_SCHEMA, read_description
 from matcheval.datasets.label_spaces import compare_classes
 from matcheval.errors import ErrorCollector, InputError, configuration_error, unknown_name_error
-from matcheval.io.files import atomic_file
+from matcheval.io.files import write_text
 from matcheval.io.self_digests import read_json, write_json
 from matcheval.io.user_files import read_csv_rows
 from matcheval.statistics.intervals import LEVEL
@@ -59,8 +59,7 @@ def write_classes(*, original: Path, replication: Path, classes: Path) -> None:
     if problem := compare_classes(second["classes"], first["classes"]):
         problem = f"compared with '{first['name']}': {problem}"
         raise InputError(problem, file=second["name"], field="classes")
-    with atomic_file(classes) as partial:
-        partial.write_text("\n".join(first["classes"]) + "\n", encoding="utf-8")
+    write_text(classes, "\n".join(first["classes"]) + "\n")
 
 
 def write_suite(*, suite: Suite, folders: Mapping[str, Path], index: Path) -> None:

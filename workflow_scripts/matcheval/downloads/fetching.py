@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from matcheval.downloads.sources import Expected, check_format, verify_file
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file, disk_errors, file_lock
+from matcheval.io.files import disk_errors, file_lock, write_text
 
 ATTEMPTS = 5
 LONGEST_WAIT_S = 60.0
@@ -211,9 +211,8 @@ class _Download:
             if response.status_code not in (200, 206):
                 raise MissingError(status)
             start, total = self._byte_range(response, version, start)
-            with atomic_file(self._version_file) as path:
-                new = asdict(_FileVersion.from_headers(url, response.headers, total))
-                path.write_text(json.dumps(new), encoding="utf-8")
+            new = asdict(_FileVersion.from_headers(url, response.headers, total))
+            write_text(self._version_file, json.dumps(new))
             if self.expected.size is not None and total not in (0, self.expected.size):
                 raise MissingError(f"it has {total:,} bytes, not {self.expected.size:,}")
             self._append(response, start, total)

@@ -23,7 +23,7 @@ import yaml
 from matcheval.datasets.published import digits_rows, writers
 from matcheval.errors import InputError, listed
 from matcheval.health import find_snakefile
-from matcheval.io.files import atomic_file, check_place, disk_errors, files_below
+from matcheval.io.files import atomic_file, check_place, disk_errors, files_below, write_text
 from matcheval.names import MAX_NAME_LENGTH, MODEL
 from matcheval.predictions.formats import files_by_model, set_names
 from matcheval.study.checks import check_custom_files, open_samples
@@ -193,8 +193,7 @@ def write_study(
     if models is None:
         texts[catalogue] = draft.catalogue
     for path, text in texts.items():
-        with atomic_file(path) as partial:
-            partial.write_text(text, encoding="utf-8")
+        write_text(path, text)
     compared = [*draft.compared, "--output", str(Path("results", f"{name}-compared"))]
     return {
         "study": name, "files": list(map(str, texts)), "models": len(study.models),

@@ -45,6 +45,12 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
 
 
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file atomically, in UTF-8."""
+    with atomic_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")
+
+
 def _partial_prefix() -> str:
     return f".partial-{platform.node()}-{_process_namespace()}-"
 

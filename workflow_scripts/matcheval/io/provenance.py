@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from matcheval.errors import InputError
-from matcheval.io.files import atomic_file, file_digest
+from matcheval.io.files import file_digest, write_text
 from matcheval.io.self_digests import digest_of
 
 PACKAGE = "matcheval"
@@ -100,8 +100,8 @@ class CodeDigests:
             return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_file(self._file) as path:
-                path.write_text(json.dumps({"sources": self.sources, "digests": self._digests}))
+            digests = {"sources": self.sources, "digests": self._digests}
+            write_text(self._file, json.dumps(digests))
         except (OSError, InputError) as error:  # they are computed again
             logging.info("digests of code are not kept: %s", error)
         self._is_saved = True
@@ -168,8 +168,7 @@ def is_made_from(files: Sequence[Path], origin: str) -> bool:
 
 def record_origin(files: Sequence[Path], origin: str) -> None:
     """Write what files were made from, and their SHA-256, into a hidden file beside the first."""
-    with atomic_file(_origin_file(files)) as partial:
-        partial.write_text(json.dumps(_origin_record(files, origin)), encoding="utf-8")
+    write_text(_origin_file(files), json.dumps(_origin_record(files, origin)))
 
 
 def _origin_file(files: Sequence[Path]) -> Path:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from matcheval.errors import InputError
 from matcheval.io.delimited_text import escape_formulas
-from matcheval.io.files import atomic_file, check_format, check_unpacked, readable
+from matcheval.io.files import atomic_file, check_format, check_unpacked, readable, write_text
 from matcheval.io.self_digests import DAMAGED, DIGEST_KEY, EMPTY_DIGEST, enter_digest, verify_file
 from matcheval.io.text_tables import TextColumn, format_row, latex, lay_out, level_text, markdown
 
@@ -140,8 +140,7 @@ class TableSchema:
             layout, note = texts[suffix]
             columns = shown or self.text_columns
             text = page if page and suffix == ".md" else layout(columns(table))
-            with atomic_file(path) as partial:
-                partial.write_text(text + "".join(map(note.format, notes)), encoding="utf-8")
+            write_text(path, text + "".join(map(note.format, notes)))
 
     def read(self, path: str | os.PathLike[str]) -> pa.Table:
         """Read a Parquet file, and check that its columns are those of this schema."""

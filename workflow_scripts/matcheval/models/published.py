@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from matcheval.errors import ErrorCollector, InputError, configuration_error, listed, suggest
-from matcheval.io.files import atomic_file
+from matcheval.io.files import write_text
 from matcheval.models.packages import (
     EXTRAS,
     HUB_PREFIX,
@@ -70,9 +70,8 @@ def describe_published(models: Iterable[ModelSource], folder: str | Path) -> dic
                     raise InputError(str(error), file=f"model '{name}'") from error
         problems.raise_any()
         if new:
-            with atomic_file(file) as temporary:
-                text = json.dumps({k: asdict(v) for k, v in sorted(descriptions.items())}, indent=1)
-                temporary.write_text(text, encoding="utf-8")
+            text = json.dumps({k: asdict(v) for k, v in sorted(descriptions.items())}, indent=1)
+            write_text(file, text)
         published |= {model.name: descriptions[model.source] for model in wanted}
     return published
 

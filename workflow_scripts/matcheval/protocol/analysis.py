@@ -13,7 +13,7 @@ from pydantic import Field
 from matcheval.datasets.suites import Pair
 from matcheval.errors import configuration_error
 from matcheval.figures.style import save_figure
-from matcheval.io.files import atomic_file
+from matcheval.io.files import write_text
 from matcheval.predictions.layout import layout_of
 from matcheval.protocol.compared_models import ComparedModels, MatchedModel, PairFiles
 from matcheval.protocol.criteria import epsilon_warnings
@@ -53,8 +53,7 @@ def write_study_summary(
     text = summary_page(
         f"Study `{study}`", read.means, titles, read.verdicts, read.suspicions, confidence
     )
-    with atomic_file(outputs[0]) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(outputs[0], text)
     logging.info("%d pairs summarised", len(means))
 
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from matcheval.errors import InputError
 from matcheval.figures.style import PAGE_COLORS
-from matcheval.io.files import atomic_file
+from matcheval.io.files import write_text
 from matcheval.io.provenance import software_versions
 from matcheval.io.self_digests import read_json
 from matcheval.io.text_tables import TextColumn
@@ -324,6 +324,5 @@ def write_report(
     described = [_table_of_models(models), _table_of_datasets(datasets), tables]
     provenance = Provenance(software_versions(*PACKAGES), asked, described)
     text = render_report(f"Study {study}", sections, provenance, notes)
-    with atomic_file(page) as partial:
-        partial.write_text(text, encoding="utf-8")
+    write_text(page, text)
     logging.info("%d sections, %d bytes", len(sections), len(text))

@@ -15,7 +15,7 @@ from matcheval.figures import style
 from matcheval.figures.contact_sheet import Picture, plot_contact_sheet
 from matcheval.figures.forms import drawing, name_rows
 from matcheval.io.delimited_text import escape_frame_formulas
-from matcheval.io.files import atomic_file
+from matcheval.io.files import atomic_file, write_text
 from matcheval.io.tables import Column, TableSchema, text, write_table
 from matcheval.io.text_tables import TextColumn, counted
 from matcheval.io.user_files import read_yaml_list
@@ -144,8 +144,7 @@ def document_warehouse(warehouse: Warehouse, folder: Path) -> None:
     for side in settings.export.sides:
         pages[f"suite-{side}.csv"] = _suite_csv(tables["sets"], settings, side, folder)
     for name, page in pages.items():
-        with atomic_file(folder / name) as partial_file:
-            partial_file.write_text(page, encoding="utf-8")
+        write_text(folder / name, page)
     _save_figures(warehouse, kept, tables, folder / "figures")
 
 

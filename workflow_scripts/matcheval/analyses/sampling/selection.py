@@ -17,7 +17,7 @@ import pandas as pd
 from matcheval.analyses.sampling import annotations
 from matcheval.analyses.sampling.settings import SamplingSettings, Strategy
 from matcheval.errors import ErrorCollector, InputError
-from matcheval.io.files import atomic_file, readable
+from matcheval.io.files import readable, write_text
 
 
 def histogram_targets(histogram: Sequence[int], total: int) -> list[int]:
@@ -397,7 +397,6 @@ def allocate(
             name: allocated({k: int(n) for k, n in of.items()}, number, top_keywords)
             for name, of in json.loads(counts.read_text(encoding="utf-8")).items()
         }
-    with atomic_file(file) as partial_file:
-        text = json.dumps(targets, indent=2, ensure_ascii=False)
-        partial_file.write_text(text + "\n", encoding="utf-8")
+    text = json.dumps(targets, indent=2, ensure_ascii=False)
+    write_text(file, text + "\n")
     return {"written": [str(file)]}
