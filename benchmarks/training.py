@@ -31,6 +31,7 @@ from torchvision import transforms
 
 from matcheval.datasets.dataset import Dataset, make_dataset
 from matcheval.datasets.folders import read_dataset
+from matcheval.models import devices
 from matcheval.models.networks import build_model
 from matcheval.models.sizes import SPECIFICATIONS
 from matcheval.study.catalogue import read_catalogue
@@ -138,7 +139,7 @@ def engine_epoch(recipe: Recipe, dataset: Dataset, channels_last: bool) -> Calla
     watched = ResidentSet(dataset, device, channels_last=False)
 
     def epoch() -> None:
-        with engine.arithmetic(device):
+        with devices.repeatable_arithmetic(THREADS, strict=True):
             run.train_epoch(len(run.history), watched)
 
     return epoch
