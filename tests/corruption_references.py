@@ -3,8 +3,6 @@
 They draw the same random numbers as the library, in the same order.
 """
 
-import math
-
 import numpy as np
 from scipy import ndimage
 
@@ -189,26 +187,3 @@ def edges(levels):
             candidates[y, x] = here > 50 and here > one and larger
     strong = candidates & (size[1:-1, 1:-1] > 150)
     return ndimage.binary_propagation(strong, np.ones((3, 3)), mask=candidates)
-
-
-# Two of C-bar's, on the scale from 0 to 255.
-
-
-def transverse_chromatic_abberation(image, level, rng):
-    side = len(image)
-    scales = np.array([1, 1 + level / 40, 1 + level / 20])[rng.permutation(3)]
-    out = []
-    for channel, scale in zip(np.moveaxis(image, 2, 0), scales, strict=True):
-        large = np.floor(ndimage.zoom(channel, scale, prefilter=False) + 0.5 + 1e-9)
-        edge = (len(large) - side) // 2
-        out.append(large[edge : edge + side, edge : edge + side])
-    return np.stack(out, axis=2)
-
-
-def circular_motion_blur(image, level, rng):
-    total, weights = 0, 0
-    for t in np.linspace(-1, 1, 21):
-        weight = math.exp(-2 * t * t)
-        total += weight * ndimage.rotate(image, 1.5 * level * t, reshape=False)
-        weights += weight
-    return total / weights

@@ -202,23 +202,6 @@ def test_what_has_not_the_photographs_is_refused(tmp_path, textures):
         load_textures(path)
 
 
-@pytest.mark.parametrize("name", ["transverse_chromatic_abberation", "circular_motion_blur"])
-@pytest.mark.parametrize("side", [32, 23])
-def test_every_pixel_is_that_of_a_literal_reference(name, side):
-    """On the scale from 0 to 255."""
-    images = np.random.default_rng(side).integers(0, 256, (2, side, side, 3), np.uint8)
-    corruption, reference = CORRUPTIONS[name], getattr(corruption_references, name)
-    level, scale = corruption.parameters[32][3], 1 if corruption.on_bytes else 255
-    expected = [
-        np.clip(reference(image.astype(float), level, np.random.default_rng(i)), 0, 255)
-        for i, image in enumerate(images)
-    ]
-    generators = [[np.random.default_rng(i) for i in range(2)]] * corruption.random
-    found = corruption.apply(images if scale == 1 else images / scale, *generators, level)
-    found = scale * np.clip(found, 0, 255 // scale).astype(float)
-    assert np.allclose(found, expected, rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize("side", [4, 5])
 def test_phases_are_those_of_the_opposite_points(side):
     """Of an odd side, the middle column is drawn last, and the point in the middle is 0."""
