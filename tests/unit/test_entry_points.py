@@ -76,11 +76,9 @@ def test_scripts_of_the_workflow_are_found_before_those_of_the_working_directory
 
 
 def test_the_error_in_a_log():
-    log = (
-        "60 images\nTraceback (most recent call last):\nmatcheval.errors.InputError: b.csv: row 0\n"
-    )
+    log = "Traceback (most recent call last):\nmatcheval.errors.InputError: b.csv: row 0\n"
     assert run_summary.last_error(log + "c.csv: row 1\n") == "b.csv: row 0 c.csv: row 1"
-    assert run_summary.last_error("slurmstepd: error: *** JOB 7 CANCELLED ***\n")[4:9] == "JOB 7"
+    assert run_summary.last_error("slurmstepd: error: *** JOB 7 ***\n") == "*** JOB 7 ***"
 
 
 STATUS = (

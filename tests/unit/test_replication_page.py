@@ -135,11 +135,10 @@ def test_all_models_of_imagenet():
     difficulties are more spread.
     """
     imagenet = study("recht-imagenet")
-    fits = imagenet.analyses["replication"].settings
-    settings = changed(fits, fit_without=(), resamples=10)
+    settings = imagenet.analyses["replication"].settings
+    settings = changed(settings, fit_without=(), resamples=10)
     table = results(imagenet, "matched-frequency")
-    fits = {s: fit_replication(table, s, settings).row for s in Scale}
-    linear, probit = fits[Scale.LINEAR], fits[Scale.PROBIT]
+    linear, probit = (fit_replication(table, s, settings).row for s in Scale)
     assert (round(linear["slope"], 3), round(linear["offset"], 2)) == (0.968, -9.46)
     assert probit["r_squared"] > 0.998 > 0.992 > linear["r_squared"]
     found = fitted_difficulty(probit["slope"], probit["offset"], Difficulties(0, 1))
