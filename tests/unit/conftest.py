@@ -19,4 +19,4 @@ def undrawn(monkeypatch):
             path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
 
     monkeypatch.setattr("matcheval.api.comparison.save_figure", save_blank)
-    monkeypatch.setattr("matcheval.api.analysis_table.save_figure", save_blank)
+    monkeypatch.setattr("matcheval.study.tables.save_figure", save_blank)

@@ -281,11 +281,11 @@ def compare(
         original, replication, options, columns, classes, first_label, labels_are_true,
         progress=progress,
     )  # fmt: skip
-    from matcheval.api.analysis_table import AnalysisTable
     from matcheval.api.comparison import ComparisonResult
     from matcheval.protocol.gaps import estimate_gaps
     from matcheval.protocol.jobs import tabulate_runs
     from matcheval.protocol.verdicts import verdicts, with_accuracies
+    from matcheval.study.tables import AnalysisTable
 
     analysis_tables = {
         kind.name: AnalysisTable(kind, import_module(kind.__module__).tabulate(compared))

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from matcheval.api.analysis_table import AnalysisTable
 from matcheval.api.output_folder import replace_files
 from matcheval.errors import InputError, check_known
 from matcheval.figures.style import save_figure, shortened
@@ -38,6 +37,7 @@ from matcheval.protocol.verdicts import Verdict
 from matcheval.protocol.words import percent, points, with_interval
 from matcheval.report.sections import Section, ShownFile
 from matcheval.statistics.intervals import LEVEL
+from matcheval.study.tables import AnalysisTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,26 +6,29 @@ convention: `SCHEMA` (a `TableSchema`), `tabulate` and, for a figure, `plot`.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
 from matcheval.datasets.kinds import DatasetSpec
 from matcheval.datasets.suites import Suite
-from matcheval.errors import ErrorCollector
+from matcheval.errors import ErrorCollector, InputError
 from matcheval.execution.entry_points import Call, run_call
 from matcheval.figures.style import save_figure
 from matcheval.io.tables import TableSchema
+from matcheval.io.text_tables import TABLE_SUFFIXES, markdown
 from matcheval.names import MODEL
 from matcheval.predictions.correctness import Correctness, dataset_correctness
 from matcheval.predictions.files import read_predictions
 from matcheval.predictions.layout import Layout, layout_of
 from matcheval.predictions.records import Predictions
+from matcheval.report.sections import Section, ShownFile
 from matcheval.settings import (
     CorrectName,
     EvaluatedName,
@@ -39,6 +42,9 @@ from matcheval.study.analysis import Analysis
 from matcheval.study.rules import Wildcards, call
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
     from matcheval.study.study import Study
 
 
@@ -294,3 +300,55 @@ class SuiteTableAnalysis(TableAnalysis):
             "models": self.models,
         }
         return {"files": files}
+
+
+# --- The table of a further analysis of a comparison, outside of studies
+
+_MAX_ROWS = 20  # of a text: all classes of CIFAR-10 by both criteria
+
+
+@dataclass(frozen=True, eq=False)
+class AnalysisTable:
+    """The table that a further analysis makes of a comparison, and in which forms it is shown."""
+
+    kind: type[TableAnalysis]
+    table: "pd.DataFrame"
+
+    @property
+    def module(self) -> ModuleType:
+        """The analysis's module, with `SCHEMA`, `tabulate` and `plot`."""
+        # No field, as a module cannot be copied.
+        return import_module(self.kind.__module__)
+
+    def figure(self) -> "Figure":
+        """Draw the analysis's figure; raise an error if it has none."""
+        if not self.kind.has_figure:
+            raise InputError(f"the analysis '{self.kind.name}' has no figure")
+        return self.module.plot(self.table)
+
+    def lines(self, where: str) -> list[str]:
+        """Return heading and first rows as lines of text; `where` says where the others are."""
+        name, columns = self.kind.name, self.module.SCHEMA.text_columns(self.table)
+        head, rule, *rows = markdown(columns).splitlines()
+        more = len(rows) - _MAX_ROWS
+        rest = [f"... and {more:,} more rows: {where}"] if more > 0 else []
+        return [f"{name} (docs/analyses.md#{name})", "", head, rule, *rows[:_MAX_ROWS], *rest]
+
+    def write(self, folder: Path, pair: str, formats: Sequence[str]) -> Iterator[Path]:
+        """Write the table in all formats, and the figure in those given; yield the paths."""
+        name = self.kind.name
+        paths = [folder / name / f"{pair}{suffix}" for suffix in TABLE_SUFFIXES]
+        self.module.SCHEMA.write(self.table, paths)
+        yield from paths
+        if self.kind.has_figure:
+            paths = [folder / "figures" / name / f"{pair}.{end}" for end in formats]
+            save_figure(self.figure(), *paths)
+            yield from paths
+
+    def section(self, folder: Path, pair: str) -> Section:
+        """Return the analysis's section of the report, of the files that `write` has written."""
+        kind, name, title = self.kind, self.kind.name, self.kind.title()
+        shown = [ShownFile((str(folder / name / f"{pair}.md"),), title)]
+        if kind.has_figure:
+            shown.append(ShownFile((str(folder / "figures" / name / f"{pair}.svg"),), title))
+        return Section(name, title, kind.__module__.rpartition(".")[0], tuple(shown))
