@@ -312,7 +312,7 @@ def mlp(sides: Sides) -> Discrimination:
     return discrimination(parts[2][1], scores, 0.5)
 
 
-def _measure(discriminate: Callable[[Sides], Discrimination], name: str, sides: Sides) -> float:
+def _part_of(discriminate: Callable[[Sides], Discrimination], name: str, sides: Sides) -> float:
     """Return an attribute, such as `auc`, of a discriminator's result, which is cached."""
     return float(getattr(sides.once(discriminate), name))
 
@@ -322,7 +322,7 @@ for _kind, _title in (("auc", "Disc. AUC"), ("a_proxy", "Disc. A-proxy")):
         SCORES.add(
             f"disc_{_kind}", _title, Predicts.GAP, -1, variant=_variant, needs=(Data.FEATURES,),
             source="P1, Table 3",
-        )(partial(_measure, _discriminate, _kind))  # fmt: skip
+        )(partial(_part_of, _discriminate, _kind))  # fmt: skip
 
 
 # --- Bag of prototypes: how often each prototype of a reference set is the nearest on the target.
