@@ -148,6 +148,11 @@ def test_rows_in_another_order_are_aligned():
     assert np.array_equal(placed.prediction, MEANT["prediction"])
 
 
+def test_names_of_columns_are_those_of_ours():
+    names = {"Ground Truth": "label", "label": "label", "probs": "probabilities", "x_y": "x_y"}
+    assert {name: standard_name(name) for name in names} == names
+
+
 PIECES = [
     *(bytes([c]) for c in b',;\t|\n"\x00\xff-.e0159[]{}:'), b"nan", b"null", b"1e999", b"label",
 ]  # fmt: skip

@@ -100,6 +100,9 @@ def test_the_base_decides_how_mano_normalises_and_another_wish_is_noted():
     assert float(found) == mano(TARGET.logits, normalisation="softmax").score
     assert "normalised otherwise" in found.note
     assert value("mano", BASE).note == ""
+    some = restrict(TARGET, ClassRule(((0,), (2,))), is_base=False)
+    expected = mano(some.logits[:, [0, 2]], normalisation="softmax").score
+    assert float(value("mano", sure, some)) == expected
 
 
 def test_dispersion_needs_classes_of_unequal_means_and_no_number_of_rows():
