@@ -128,6 +128,7 @@ class TestStrength:
         assert high == pytest.approx(2.776 * math.sqrt(5 / 4), abs=1e-3)  # t of 4 degrees
         assert low == -high
 
+    @pytest.mark.slow
     def test_share_of_reports_that_are_wrong(self):
         """Four true nulls in each of 1,000 reports, by the normal distribution."""
         rng = np.random.default_rng(0)

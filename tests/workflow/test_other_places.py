@@ -8,6 +8,8 @@ import sysconfig
 import pytest
 from engine import Workflow, custom_study
 
+pytestmark = pytest.mark.slow
+
 # As `snakedeploy deploy-workflow` writes it, but for the Snakefile, which is GitHub's there.
 MODULE = """\
 from snakemake.utils import min_version
@@ -55,7 +57,6 @@ def study_beside_a_clone(folder, snakefile="") -> tuple[Workflow, Workflow]:
     return Workflow(mine), clone
 
 
-@pytest.mark.slow
 def test_from_another_folder(tmp_path):
     study, _ = study_beside_a_clone(tmp_path)
     options = ("--snakefile", "../clone/Snakefile", "--configfile", "config/config.yaml")
@@ -64,7 +65,6 @@ def test_from_another_folder(tmp_path):
     assert "Nothing to be done" in study.run("--dry-run", *options)
 
 
-@pytest.mark.slow
 def test_as_a_module_with_other_names(tmp_path):
     snakefile = MODULE.replace("from matched_eval\n", "from matched_eval as me_*\n") + HANDLERS
     study, clone = study_beside_a_clone(tmp_path, snakefile)
@@ -112,7 +112,6 @@ match sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
 def test_jobs_in_environments_of_conda_find_the_library(tmp_path):
     """It is beside the scripts, and in no environment; PYTHONPATH does not reach such jobs."""
     binaries = tmp_path / "conda/bin"

@@ -141,6 +141,7 @@ class TestResultsElsewhere:
         told = copy.run("--dry-run", fails=True)
         assert "it is not known what the results in here were made with. Delete" in told
 
+    @pytest.mark.slow
     def test_copies_without_their_times(self, workflow, tmp_path):
         """In any order: what is repeated trains no model and runs none."""
         shutil.copytree(
@@ -173,6 +174,7 @@ class TestResultsElsewhere:
         assert jobs(copy.plan("matched"))["predict_models_1"] == 1
 
 
+@pytest.mark.slow
 def test_the_check_runs_always_and_sees_later_damage(copy):
     told = [copy.run("check").splitlines() for _ in range(2)]
     lines = [[one for one in each if "files passed" in one] for each in told]
