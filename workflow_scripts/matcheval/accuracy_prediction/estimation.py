@@ -319,7 +319,7 @@ class _Estimator:
         return estimates
 
     def _refit_line(self, whole: _Fitted, resample: int) -> _Fitted:
-        """Fit the regression of a score with values to a resample of the sets to calibrate on."""
+        """Fit the regression of a score with values to resamples of each set to calibrate on."""
         assert whole.score.values is not None
         points = []
         for i in np.flatnonzero(whole.is_used).tolist():  # none if the score needs no regression

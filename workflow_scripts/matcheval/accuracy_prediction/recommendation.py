@@ -128,7 +128,7 @@ def _rely_on(target: str, row: Mapping[str, Any], reason: str) -> Recommendation
 
 
 def _recommend_labels(target: str, reason: str, row: Mapping[str, Any]) -> Recommendation:
-    """Recommend to label random datapoints, as no prediction can be relied on for a reason."""
+    """Recommend to label random datapoints, for a reason why no prediction can be relied on."""
     return Recommendation(
         target, "", math.nan, math.nan, math.nan, Strength.OPEN,
         f"Without labels, accuracy on {target} cannot be estimated.", reason,

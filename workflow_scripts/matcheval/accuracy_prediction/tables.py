@@ -364,7 +364,7 @@ def _reason_notes(table: pd.DataFrame, column: str) -> list[str]:
 def write_between_suites(
     *, predicted: Sequence[Path], excluded_from_mean: Sequence[str], outputs: Sequence[Path]
 ) -> None:
-    """Write rank correlations of methods' errors on every two suites, by model (P2, A.2.3, 4)."""
+    """Write rank correlations of methods' errors on any two suites by model (P2, A.2.3, A.2.4)."""
     predictions = pd.concat([PREDICTED.read(path).to_pandas() for path in predicted])
     table = compare_suites(predictions[predictions["view"] == WHOLE], excluded_from_mean)
     BETWEEN.write(table, outputs)

@@ -89,7 +89,7 @@ SCHEMA = TableSchema(
 
 @dataclass(frozen=True)
 class BrierParts:
-    """Calibration and refinement, which add up to the Brier score, and the calibration debiased."""
+    """Calibration and refinement, which add up to the Brier score of binned confidences."""
 
     calibration: float
     refinement: float

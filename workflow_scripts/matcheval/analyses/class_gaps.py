@@ -285,7 +285,7 @@ _MOST_CLASSES = 45  # rows of a panel that fit on a page
 
 
 def plot(table: pd.DataFrame, confidence: float = LEVEL) -> "style.Figure":
-    """Plot gap and matched gap of every class, in a panel per matching and kind of class."""
+    """Plot gap and matched gap by class, in a panel per matching and kind of class."""
     shown = table[table["reason"] == ""]
     classes, note = _classes_to_plot(shown)
     keys = list(table[["matching", "kind"]].drop_duplicates().itertuples(index=False))

@@ -280,7 +280,7 @@ def _score_rows(
     compared: ComparedModels, comparison: Comparison, score: Uncertainty,
     scores: Mapping[str, Any], temperature: float | None = None,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Match a model on its scores, or reasons for none; yield a row for each matching and scale."""
+    """Match on a model's scores, if it has them; yield a row for each matching and scale."""
     reasons = [reason for reason in scores.values() if isinstance(reason, str)]
     sets: dict[str, Any] = {}
     if not reasons:
@@ -432,7 +432,7 @@ class ScoreComparison(PairTableAnalysis):
         return 66
 
     def inputs(self, wildcards: Wildcards) -> list[str]:
-        """Return the prediction files on a pair and on the datasets that scores are fitted on."""
+        """Return a pair's input files, and predictions on datasets that scores are fitted on."""
         further = [self.study.results_inputs(name, self.models) for name in self.evaluated]
         return list(dict.fromkeys(chain(super().inputs(wildcards), *further)))
 

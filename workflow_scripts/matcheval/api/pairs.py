@@ -306,7 +306,7 @@ def _keep_shared(
 
 
 def _make_pair(model: ModelInputs, read: Mapping[str, Predictions], options: PairOptions) -> Pair:
-    """Make the pair of sets, with different names from options, predictions or files."""
+    """Make the pair of sets, named by options, predictions or files; make names distinct."""
     by_file = model.set_names or [set_name(file, model.name) for file in model.sets.values()]
     names: dict[str, str] = {
         o: read[o].metadata.get("dataset", name) for o, name in zip(ORIGINS, by_file, strict=True)

@@ -339,7 +339,7 @@ def _accuracies_of_table(columns: Mapping[str, list[Any]], origin: str, top: int
 def _accuracies_on_set(
     models: Sequence[pairs.ModelInputs], origin: Origin, layout: Layout, top: int
 ) -> tuple[list[Accuracy], Correctness]:
-    """Read models' predictions on a set; return their accuracies, and which guesses are right."""
+    """Read models' predictions on a set; return accuracies, and which first guesses are right."""
     problems, rows, read = ErrorCollector(), list[Accuracy](), list[Predictions]()
     alignment = Alignment()
     for model in models:

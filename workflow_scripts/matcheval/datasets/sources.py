@@ -284,7 +284,7 @@ def _require(condition: object, content: str) -> None:
 
 
 def _encode_latin1(text: str, encoding: str) -> bytes:
-    """Encode text as Python 3 does when it pickles bytes for Python 2."""
+    """Encode text as a pickle that Python 3 wrote for Python 2 asks for, to restore bytes."""
     _require(encoding in ("latin1", "latin-1"), f"bytes encoded as '{encoding}'")
     return text.encode("latin-1")
 

@@ -159,7 +159,7 @@ class _Download:
             path.unlink(missing_ok=True)
 
     def _transfer_with_retries(self, address: str) -> None:
-        """Transfer the file in several attempts, whose count restarts after any progress."""
+        """Transfer the file in several attempts, counted anew after progress that is not slow."""
         failed, most = 0, self._partial_size
         while True:
             try:

@@ -100,7 +100,7 @@ def run_script(function: Callable[..., None], argv: Sequence[str]) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser, function: Callable[..., None]) -> None:
-    """Add options for parameters, or fields of those that are dataclasses; values stay texts."""
+    """Add options for parameters, or fields of dataclasses; values but flags stay texts."""
     options: list[tuple[str, Any, Any]] = []  # name, type and default
     for parameter in inspect.signature(function, eval_str=True).parameters.values():
         kind = parameter.annotation

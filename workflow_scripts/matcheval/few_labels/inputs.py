@@ -171,7 +171,7 @@ def read_labelled_predictions(
     assume_random: bool, outside: str, columns: Mapping[str, str] | None, classes: Any,
     first_label: int, base: "Data | None" = None,
 ) -> LabelledPredictions:  # fmt: skip
-    """Read predictions and labels; check that a plan drew the labels, or that they are random."""
+    """Read predictions and labels; refuse labels unless a plan or `assume_random` is given."""
     if plan_file is None and not assume_random:
         raise InputError(
             "how the labels were drawn is not known", field="plan",

@@ -81,7 +81,7 @@ class ForwardModel:
             self.module = module.to(self.device).eval()
 
     def network(self, *, features: bool) -> Network:
-        """Return the model as a function from images to logits and features, compiled if set so."""
+        """Return a function from images to logits and, if asked, features; compiled if set so."""
         if features not in self._networks:
             network = as_network(self.module, features=features, name=self.name)
             self._networks[features] = torch.compile(network) if self._compile else network

@@ -86,7 +86,7 @@ def is_current(files: Mapping[str, Path], inputs: str, n_top: int) -> bool:
 
 
 def recorded_inputs(path: Path) -> str | None:
-    """Return the digest of inputs that a file records; None if it is missing or damaged."""
+    """Return the digest of inputs that a file records; None if the file is missing or damaged."""
     try:
         if path.suffix == ".npz":
             with np.load(path, allow_pickle=False) as archive:

@@ -125,7 +125,7 @@ def _check_unique_keys(keys: npt.NDArray[Any], file: object) -> None:
 
 
 def shared_datapoints(sets: Mapping[str, Predictions]) -> tuple[dict[str, Predictions], list[str]]:
-    """Keep only the datapoints that all models or sets have; also return how many are left out."""
+    """Keep the datapoints that all have, or all if none or not identified; also return warnings."""
     parts = list(sets.values())
     are_same = all(np.array_equal(part.index, parts[0].index) for part in parts[1:])
     if are_same or not all(part.is_identified for part in parts):

@@ -173,7 +173,7 @@ class Matching(Analysis):
         return "Gaps before and after matching"
 
     def check(self) -> None:
-        """Raise an error if models to draw or to save are named, but no pair can be matched."""
+        """Refuse models for diagrams or index pairs in a study without a pair to be matched."""
         for key in ("reliability_models", "save_pairs"):
             if getattr(self.settings, key) and not self.pairs:
                 raise configuration_error(
@@ -355,7 +355,7 @@ class Matching(Analysis):
         }
 
     def larger_set_size(self, pair: str) -> int:
-        """Return the size of the larger set of a pair."""
+        """Estimate the size of the larger set of a pair, without reading the sets."""
         datasets = self.study.pairs[pair].datasets.values()
         return max(dataset_size(self.study, name).images for name in datasets)
 

@@ -349,7 +349,7 @@ class VerdictText:
         )
 
     def _step_if_calibrated(self, *, is_sure: bool) -> str:
-        """Say what to do if accuracy falls and, on the replication, confidence matches it."""
+        """Say what to do if accuracy falls and the replication is not shown to be miscalibrated."""
         if not self._evidence["calibration"][0].is_defined:
             return f"See which classes lose most ({_CLASS_GAPS})."
         if not is_sure:

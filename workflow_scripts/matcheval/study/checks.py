@@ -355,7 +355,7 @@ def check_needs(study: Study, settings: BaseModel, field: str) -> None:
 
 
 def check_need(study: Study, dataset: str, need: Need, field: str) -> None:
-    """Raise an error if a dataset lacks images, predictions or probabilities that are needed."""
+    """Raise an error if a dataset lacks images, accuracies, correctness or probabilities needed."""
     check_known("dataset", [dataset], study.datasets, file="configuration", field=field)
     spec, problem = study.datasets[dataset], ""
     if need is Need.IMAGES:
@@ -376,7 +376,7 @@ _N_IMAGES = 20  # of each set
 
 
 def open_samples(study: Study) -> tuple[str, list[str]]:
-    """Open some images and predictions of each set; return what was opened, and warnings."""
+    """Open some images of image folders and some prediction files; return which, and warnings."""
     problems, warnings = ErrorCollector(), list[str]()
     opened = [
         *_open_images(study, problems, warnings),

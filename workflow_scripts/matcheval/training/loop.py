@@ -200,7 +200,7 @@ def is_trained(
     name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path,
 ) -> bool:  # fmt: skip
-    """Return whether the checkpoint and history of this recipe and these data exist, undamaged."""
+    """Return whether the history exists, and an undamaged checkpoint of this recipe and data."""
     if not (output.is_file() and history.is_file()):
         return False
     try:

@@ -49,7 +49,7 @@ class Build(Warehouse):
         write_table(table, self._table_path("references", name))
 
     def search(self) -> None:
-        """Find duplicates among the sets and the base and training sets; write them as a table."""
+        """Find duplicates among the sets, and in base and training sets; write them as a table."""
         read = {name: READ_SCHEMA.read(self._table_path("read", name)) for name in self.sets}
         references = {
             name: REFERENCE_SCHEMA.read(self._table_path("references", name))

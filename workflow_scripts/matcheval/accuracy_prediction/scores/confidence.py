@@ -164,7 +164,7 @@ def _resampled_means(
 ) -> Floats:  # fmt: skip
     """Return each resample's mean of a function of the loss, as a series in the log temperature.
 
-    The result are Chebyshev coefficients between `low` and `high`, shape (n_points, n_resamples).
+    The result is Chebyshev coefficients between `low` and `high`, shape (n_points, n_resamples).
     """
     # Coefficients fall by the half axes of the ellipse in which the function is analytic.
     n_points = int(np.ceil(20 / np.log1p(2 * _SMOOTH / (high - low))))

@@ -90,7 +90,7 @@ class Sampling(Analysis):
 
     @property
     def targets(self) -> list[str]:
-        """Files of the tables that record how the sampled sets of pairs and suites were drawn."""
+        """Files of the tables that record how the sampled sets that are evaluated were drawn."""
         names = [name for name in self.sampled if name in self.study.evaluated]
         return [file for record in self.records.values() for file in record.expand(dataset=names)]
 

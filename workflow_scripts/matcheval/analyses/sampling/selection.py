@@ -191,7 +191,7 @@ def draw_strata(
     taken: dict[str, str] = {}
 
     def take(stratum: str, source: str, n: int) -> int:
-        """Take up to n candidates of `source` for another stratum; return how many are missing."""
+        """Take up to n candidates of `source` to fill `stratum`; return how many are missing."""
         kept = [name for name in free[source] if name in previous]
         if len(kept) > n:
             chosen = rng.sample(kept, n)

@@ -160,7 +160,7 @@ def frost(
     images: Images, generators: Generators, weight: float, frosted: float, step: int,
     textures: list[Bytes],
 ) -> Images:  # fmt: skip
-    """Darken each image, and add a random part of a photograph of frost."""
+    """Scale each image by a weight, and add a random part of a photograph of frost."""
     _, height, width, _ = images.shape
     least = min(min(texture.shape[:2]) for texture in textures)
     if max(height, width) >= least:
