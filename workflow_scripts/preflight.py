@@ -65,7 +65,7 @@ class Preflight:
             logger.warning(f"Required before jobs can run: {error}")
 
     def on_start(self) -> None:
-        """Before jobs start, check custom images and restored files; record names and software."""
+        """Before jobs start, check custom images and restored files; record names and settings."""
         with with_message_only():
             check_custom_files(self._study)
             check_restored(self._study)

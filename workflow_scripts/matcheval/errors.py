@@ -31,7 +31,7 @@ _COMMAND = re.compile(
 
 
 def advice_for_caller(advice: str) -> str:
-    """Replace commands by Python calls in an advice, if the caller uses the Python functions."""
+    """Replace commands by Python calls in advice, if the caller uses the Python functions."""
     if CALLER.get() != "python":
         return advice
 

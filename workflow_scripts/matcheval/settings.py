@@ -37,7 +37,7 @@ def _refuse_boolean(value: Any) -> Any:
 
 
 def _parse_boolean(value: Any) -> Any:
-    """Read 'true' and 'false', as Snakemake passes them, as booleans; refuse other values."""
+    """Read booleans, also as the texts 'true' and 'false' of Snakemake; refuse other values."""
     if isinstance(value, str):
         value = {"true": True, "false": False}.get(value.lower())
     if not isinstance(value, bool):

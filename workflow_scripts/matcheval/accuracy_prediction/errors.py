@@ -275,7 +275,7 @@ def _group_masks(sets: pd.DataFrame) -> Iterator[tuple[str, str, npt.NDArray[np.
 
 
 class ErrorArray:
-    """Errors of predictions by one procedure, as an array over methods, models and sets."""
+    """Errors of predictions, as an array over methods, models and sets."""
 
     def __init__(self, rows: pd.DataFrame) -> None:
         self.sets = rows.drop_duplicates("dataset")[["dataset", *_PLACE]]

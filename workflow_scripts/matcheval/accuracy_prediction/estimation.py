@@ -116,7 +116,7 @@ def estimate_accuracies(
 
 
 def _check_labels(base: Outputs, other: Outputs, name: str) -> None:
-    """Refuse labels that are no classes of the base, with which the accuracy would be 0."""
+    """Refuse labels that are no classes of the base, on which all predictions would be wrong."""
     if other.labels is None:
         return
     widths = [outputs.n_classes for outputs in (base, other) if outputs.n_classes]
@@ -268,7 +268,7 @@ class _Estimator:
     def _bootstrap_intervals(
         self, name: str, sides: Sides, methods: Sequence[Score]
     ) -> dict[str, tuple[float, float]]:
-        """Return 95 % bootstrap bounds of the predictions of methods that need no features."""
+        """Return 95 % bootstrap bounds by method, for methods that can be computed on resamples."""
         stream, target = 1 + crc32(name.encode()), sides.target
         values = {
             score.name: self._predict_means(score, sides, stream)

@@ -94,7 +94,7 @@ def procedures(settings: AccuracyPredictionSettings, suite: str) -> dict[str, Pr
 
 
 def _file_name(parts: Iterable[str], taken: Collection[str]) -> str:
-    """Join parts into a name for files, with a number in the end if the name is taken."""
+    """Join parts into a name for files, with a number at the end if the name is taken."""
     name = re.sub(r"[^A-Za-z0-9.-]+", "-", "-".join(parts))
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)

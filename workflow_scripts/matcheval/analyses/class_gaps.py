@@ -99,7 +99,7 @@ class ClassMeasures:
 def measure_classes(
     model: MatchedModel, source_class: Classes, target_class: Classes, n_classes: int
 ) -> ClassMeasures:
-    """Measure the gap, the matched gap and their terms within every class, as means over seeds."""
+    """Measure gap terms, counts and errors within every class; the terms are means over seeds."""
     comparison, targets = model.comparison, [row != UNMATCHED for row in model.rows.values()]
     sources = [row[hit] for row, hit in zip(model.rows.values(), targets, strict=True)]
     source = ClassCounts.count(comparison.source, source_class, sources, n_classes)

@@ -157,7 +157,7 @@ def _listed_classes(class_lists: Sequence[Sequence[int]], names: Sequence[str] |
 def _voted_classes(
     images: Sequence[dict[str, Any]], predictions: Predictions
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield the class that a majority of five people chose, if any (Northcutt et al. 2021, § 4)."""
+    """Yield the classes that most of five people chose, if any (Northcutt et al. 2021, § 4)."""
     labels = _labels_by_index(predictions)
     for entry in images:
         votes, label = entry["mturk"], entry["given_original_label"]

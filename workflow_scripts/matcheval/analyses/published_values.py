@@ -218,7 +218,7 @@ def format_page(compared: pd.DataFrame, study: str) -> str:
 
 
 def _roundings(computed: float, digits: int, part: str) -> set[Decimal]:
-    """Return the roundings of a computed number that agree with a printed one; bounds, outward."""
+    """Return a computed number rounded to the nearest and, if it is a bound, also outward."""
     outward = {"value": ROUND_HALF_EVEN, "low": ROUND_FLOOR, "high": ROUND_CEILING}[part]
     rounded = Decimal(computed).quantize(Decimal(1).scaleb(-digits), outward)
     return {*_round_to_nearest(computed, digits), rounded}

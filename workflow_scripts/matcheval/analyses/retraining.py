@@ -293,7 +293,7 @@ class Grid(ExperimentSettings):
 
     @staticmethod
     def findings(rows: pd.DataFrame, original: str, replication: str) -> list[str]:
-        """Say which hyper-parameters are best on each set, and if they are at the grid's border."""
+        """Say which hyper-parameters are best on each set, and if the new set's are at a border."""
         accuracies = rows.pivot_table("accuracy", "model", "test", sort=False)
         on_new, base = accuracies[replication], rows["base"].iloc[0]
         best, best_on_old = str(on_new.idxmax()), str(accuracies[original].idxmax())

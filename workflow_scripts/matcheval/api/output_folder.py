@@ -14,7 +14,7 @@ _WRITER = "matched-eval compare"
 
 
 def check_folder(folder: Path) -> None:
-    """Raise an error unless a folder can be written to, and holds at most earlier results."""
+    """Raise an error unless a folder can be written to, and is empty or has earlier results."""
     check_place(folder / _LIST)
     if _earlier_files(folder) is None and any(path.name != _PARTIAL for path in folder.iterdir()):
         remedy = "Name an empty or a new folder"

@@ -53,7 +53,7 @@ class PairOptions:
     names: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        """Raise an error for a setting that is invalid; flags are not checked."""
+        """Raise an error for an invalid setting; flags and the model's name are not checked."""
         if not inputs.is_number(self.epsilon):
             remedy = "Give a number, usually 0.005"
             raise InputError(f"epsilon is {self.epsilon!r:.60}", remedy=remedy)
@@ -280,7 +280,7 @@ def _warning_of_same_images(layout: Layout) -> str:
 
 
 def _are_of_same_images(original: Predictions, replication: Predictions) -> bool:
-    """Whether labels (and names) of both sets agree row by row, and are not sorted by class."""
+    """Whether labels (and names) agree row by row, unsorted by class, but predictions differ."""
     labels = original.label
     if len(labels) < _MIN_ROWS or not np.array_equal(labels, replication.label):
         return False

@@ -15,7 +15,7 @@ PathOfModel = Annotated[str, Field(pattern=MODEL_PATTERN)]
 
 
 class _WithoutImages(DatasetKind):
-    """Base class of datasets without images: what models predicted is on file, none is run."""
+    """Base class of datasets without images: results of models are on file, and none is run."""
 
     has_images: ClassVar[bool] = False
 

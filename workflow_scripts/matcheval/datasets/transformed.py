@@ -105,7 +105,7 @@ class Corrupted(_Transformed):
         return [corruptions.ARCHIVE] if self.corruption == "frost" else []
 
     def build(self, name: str, sources: Sources) -> Dataset:
-        """Build a corrupted version of a dataset; only its first image is made yet, as a check."""
+        """Build a corrupted version of a dataset; only its first image is made now, as a check."""
         source = sources.dataset(self.of, verify=False)
         images = self.images(source, sources)
         _ = images[0]

@@ -254,7 +254,7 @@ def lay_out_by_group(results: pd.DataFrame) -> list[TextColumn]:
 
 
 def lay_out_by_domain(results: pd.DataFrame) -> list[TextColumn]:
-    """Lay out results as DomainBed: a row per algorithm, columns of target domains and average."""
+    """Lay out results as in DomainBed: a row per algorithm, columns of domains and average."""
     rows = results[results["column"] == MEAN]
     average = rows[rows["block"] == AVERAGE]
     columns = [_algorithm_column(average)]

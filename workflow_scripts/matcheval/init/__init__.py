@@ -73,7 +73,7 @@ def _read_template(name: str) -> str:
 
 
 def draft_images(study: str, original: str, replication: str, *, trains: bool) -> Draft:
-    """Draft a study of two image folders; `trains` leaves half of the original for training."""
+    """Draft a study of two image folders; with `trains`, part of the original is for training."""
     images, new_images = _images_by_class(original), _images_by_class(replication)
     if different := sorted({*images} ^ {*new_images}):
         problem = f"has other classes than {original}: {listed(different)}"

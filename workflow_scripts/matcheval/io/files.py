@@ -101,7 +101,7 @@ def disk_errors(path: Path, needed: int = 0, elsewhere: str = _ELSEWHERE) -> Ite
 
 
 def files_below(folder: Path, *, hidden: bool = False) -> list[Path]:
-    """Return all files below a folder, sorted; follow linked folders, but refuse circular links."""
+    """Return the files below a folder, sorted; follow linked folders, but refuse circular links."""
 
     def raise_input_error(error: OSError) -> None:
         raise InputError(f"cannot be read ({error.strerror})", file=error.filename) from error

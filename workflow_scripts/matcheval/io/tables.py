@@ -254,7 +254,7 @@ CONFIDENCE_LEVEL = Column("confidence", pa.float64(), "fraction", "level of the 
 
 
 def accuracy(part: str, of: str) -> tuple[Column, ...]:
-    """Declare the columns of `accuracy_columns` for a subset: counts, accuracy, its bounds."""
+    """Declare the columns of `accuracy_columns` for a part: counts, accuracy, its bounds."""
     end = f"_{part}" if part else ""
     return (
         Column(f"n{end}", pa.int64(), "datapoints", of),

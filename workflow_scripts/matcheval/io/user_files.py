@@ -121,7 +121,7 @@ class _RepeatedKeyError(yaml.MarkedYAMLError):  # type: ignore[misc]  # yaml has
 
 
 def _expanded_length(node: yaml.Node, lengths: dict[int, int]) -> int:
-    """Count the characters of a YAML node if each alias were replaced by what it refers to."""
+    """Count the characters of a YAML node, with what its aliases refer to in their places."""
     if id(node) not in lengths:
         lengths[id(node)] = _MAX_CHARACTERS + 1  # of one that holds itself
         parts = node.value if isinstance(node, yaml.CollectionNode) else ()

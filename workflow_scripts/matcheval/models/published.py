@@ -227,7 +227,7 @@ def describe_open_clip(source: str) -> Published:
 
 
 def check_file_name_digest(url: str, path: Path, sha256: str) -> None:
-    """Delete a downloaded file, and raise an error, if its name has another file's digest."""
+    """Delete a downloaded file, and raise an error, if its URL names another file's digest."""
     named = re.search(r"-([0-9a-f]{8,})\.\w+$", url)
     if named and not sha256.startswith(named[1]):
         path.unlink(missing_ok=True)

@@ -68,7 +68,7 @@ class Alignment:
         return _select_rows(replace(placed, index=np.array(index, np.int32)), np.argsort(index))
 
     def _is_shared(self, ours: npt.NDArray[Any], theirs: npt.NDArray[Any], name: str) -> bool:
-        """Whether a file's keys are of the same kind as the first file's, by name or values."""
+        """Whether keys are like the first file's: by names of keys, or by one name and values."""
         if snake_case(self._name) in KEYS and snake_case(name) in KEYS:
             return True
         our_texts, their_texts = {*keys_as_texts(ours)}, {*keys_as_texts(theirs)}

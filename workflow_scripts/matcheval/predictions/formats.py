@@ -222,7 +222,7 @@ def _parse_json(text: str, path: Path) -> Any:
 
 
 def _json_columns(parsed: Any, path: Path) -> _Lists:
-    """Convert parsed JSON to columns, from any of the forms that docs/cli.md lists."""
+    """Convert parsed JSON of any known form to columns: records, rankings, lists or mappings."""
     if isinstance(parsed, list):
         return _from_records(parsed, path)
     if not isinstance(parsed, Mapping):

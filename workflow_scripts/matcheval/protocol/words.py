@@ -47,7 +47,7 @@ def share_of_confidence(row: pd.Series) -> str:
 
 
 def compare_matched_gap(row: pd.Series) -> str:
-    """Say how much smaller a matched gap is than the gap, and than a no-warning reference."""
+    """Say how much smaller a matched gap is than the gap, and would be by the reference."""
     if abs(row["gap"]) < 2 * row["gap_se"]:
         return "no share is given, as the gap is below twice its standard error"
     smaller = _smaller_or_larger(row["narrowing"])

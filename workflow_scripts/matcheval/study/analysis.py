@@ -46,7 +46,7 @@ class Analysis:
 
     @property
     def targets(self) -> list[str]:
-        """Paths of all files that the analysis builds for the study."""
+        """Paths of files that the analysis builds for the study; `added` has those not listed."""
         return []
 
     @property

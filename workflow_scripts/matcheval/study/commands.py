@@ -134,12 +134,12 @@ class Commands:
         return [file for file in files if Path(file).is_file()]
 
     def custom_code(self, models: Iterable[str]) -> list[str]:
-        """Return the user's files of code that define models."""
+        """Return models' files of code, of packages' weights or of class names (`code_file`)."""
         files = (self._model_source(name).code_file for name in models)
         return [str(file) for file in files if file]
 
     def models_state(self, models: Sequence[str]) -> list[Any]:
-        """Return the state of the user's files of models: of weights and, as digests, of code."""
+        """Return the state of models' files: of weights and, as digests, of every `code_file`."""
         digests = sorted({self._model_source(name).code_digest for name in models})
         return [file_states(self.custom_weights(models)), digests]
 

@@ -24,7 +24,7 @@ _PER_MB = 2.5  # memory for a MB of images: the file, its batches, and a margin
 
 
 class Request(NamedTuple):
-    """Memory in MB and minutes that a rule's jobs ask for, before data and work are added."""
+    """Memory in MB, before that of data is added, and least minutes that a rule's jobs ask for."""
 
     mem_mb: int
     minutes: int = _STEP_MINUTES
@@ -116,7 +116,7 @@ class Requests:
         return int(device.startswith("cuda"))
 
     def _work_seconds(self, rule: str, wildcards: Any, models: Sequence[str]) -> float:
-        """Estimate the seconds that a job's work takes; 0 if it does not depend on the study."""
+        """Estimate the seconds that a job's work takes; 0 for rules of which none are estimated."""
         study = self.study
         if rule in ("train_model", "train_models"):
             trainings = (training_work(study, model) for model in models or [wildcards.model])

@@ -126,7 +126,7 @@ class Minibatch(NamedTuple):
 
 
 class Update(NamedTuple):
-    """Loss and logits of a training step, which the history records."""
+    """Mean loss and logits of a training step, from which the history's metrics are computed."""
 
     loss: Tensor  # mean loss of the batches before the update, without gradient
     logits: Tensor  # of all batches before the update, shape (n, n_classes), without gradient

@@ -278,7 +278,7 @@ def _tabulate_steps(
 
 
 def _tabulate_warnings(sets: pd.DataFrame, settings: WarehouseSettings) -> pd.DataFrame:
-    """List the sets that are small, large, imbalanced, lack classes or wait for decisions."""
+    """List the sets that are small, large or imbalanced, lack classes, or wait for decisions."""
     limits = settings.warnings
     rows: list[tuple[Any, str]] = []
     for row in sets.to_dict("records"):

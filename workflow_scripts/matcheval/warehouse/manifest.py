@@ -291,7 +291,7 @@ def _status(
     copies: Mapping[str, str],
     settings: WarehouseSettings,
 ) -> tuple[str, str | None]:
-    """Return an image's status and the reason; `decision` is None unless reviewers agree."""
+    """Return an image's status and the reason; `decision` is the one that counts, if any."""
     if image["problem"] is not None:
         return REJECTED, image["problem"]
     if decision is not None:

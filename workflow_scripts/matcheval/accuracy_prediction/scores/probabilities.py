@@ -170,7 +170,7 @@ def _threshold_confidences(logits: npt.NDArray[Any], limit: float) -> Floats:
 
 
 def _fit_shift(logits: npt.NDArray[Any], correct: Flags) -> float:
-    """Return the least shift at which the mean confidence, clipped to [0, 1], is the accuracy."""
+    """Return the least shift at which clipped confidences have the accuracy as their mean."""
     from scipy.optimize import brentq
 
     confidences, accuracy = _confidences(logits), correct.mean()

@@ -191,7 +191,7 @@ class Scores(dict[str, Score]):
 
 
 def missing_inputs(score: Score, sources: Sources, target: Outputs) -> Sequence[Data]:
-    """Return those data that a score needs but neither sources nor target have."""
+    """Return those data that a score needs and that the sources or the target lack."""
     outputs = (sources.base, target)
     present = {
         Data.BASE_LABELS: sources.base.labels is not None,

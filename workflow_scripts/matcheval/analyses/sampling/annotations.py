@@ -106,7 +106,7 @@ def check_annotations(
     annotations: pd.DataFrame, images: Mapping[str, Collection[str]], classes: Collection[str], *,
     repeated: str = "refuse", file: object = None,
 ) -> tuple[pd.DataFrame, int]:  # fmt: skip
-    """Refuse annotations of unknown names, and repeats or, if `first`, leave out and count them."""
+    """Refuse unknown names, and repeats; with `repeated="first"`, drop and count the latter."""
     refuse_unknown(annotations["origin"], ORIGINS, "origin", file=file)
     for origin in ORIGINS:
         of_origin = annotations.loc[annotations["origin"] == origin, "image"]

@@ -216,7 +216,7 @@ def _tabulate_excluded(
 
 
 def _tabulate_strata(pool: Pool, provenance: pd.DataFrame) -> pd.DataFrame:
-    """Tabulate each stratum's target, and how many images were sampled for it and from it."""
+    """Tabulate each stratum's target, the images sampled for it, and how many are its own."""
     rows = []
     for group, targets in pool.targets.items():
         sampled = provenance[provenance["class"] == group]

@@ -318,7 +318,7 @@ def _sample_once(
     pool: Pool, settings: SamplingSettings, duplicates: Collection[str], previous: Collection[str],
     round_number: int,
 ) -> dict[str, str]:  # fmt: skip
-    """Draw all classes once; return the stratum that each image fills, or raise if any lack."""
+    """Draw all classes once; return the stratum each image fills; raise if too few are left."""
     drawn_for: dict[str, str] = {}
     problems = ErrorCollector()
     fill_upward = settings.fill_upward and settings.strategy is Strategy.MATCHED_FREQUENCY

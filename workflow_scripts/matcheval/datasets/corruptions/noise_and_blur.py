@@ -152,7 +152,7 @@ def defocus_blur(images: Images, radius: float, edge: float) -> Images:
 
 @lru_cache(maxsize=16)
 def _defocus_disk(radius: float, edge: float) -> operations.Floats:
-    """Return the kernel of `defocus_blur`, a square array whose sum is 1."""
+    """Return the kernel of `defocus_blur`: a disk in a square array, blurred by a Gaussian."""
     half, reach = (8, 1) if radius <= 8 else (int(radius), 2)
     steps = np.arange(-half, half + 1)
     disk = (steps[:, None] ** 2 + steps**2 <= radius**2).astype(np.float64)

@@ -61,7 +61,7 @@ def find_edges(levels: Bytes) -> npt.NDArray[np.bool_]:
 
 
 def _local_maxima(levels: Bytes) -> npt.NDArray[np.int32]:
-    """Return sizes of gradients, where they are maxima along their direction, and 0 elsewhere."""
+    """Return sizes of gradients that are over `_LOW` and maxima along their direction; else 0."""
     dx, dy = (sobel(levels.astype(np.int32), axis, mode="nearest") for axis in (1, 0))
     across, down = np.abs(dx), np.abs(dy)
     size = across + down
@@ -135,7 +135,7 @@ _ICE = np.array([0.84, 0.92, 1.0])
     ((1.5, 2), (2, 2), (2.5, 1.7), (2.5, 1.5), (3, 1.4)),
 )
 def fog(images: Images, generators: Generators, strength: float, decay: float) -> Images:
-    """Add clouds to each image, and scale it so that its maximum stays the same."""
+    """Add clouds to each image, and scale it so that its maximum does not rise."""
     most = images.max(axis=(1, 2, 3), keepdims=True)
     clouds = operations.plasma(generators, max(images.shape[1:3]), decay)
     clouds = clouds[:, : images.shape[1], : images.shape[2], None].astype(images.dtype)
@@ -184,7 +184,7 @@ def frost(
 def frost_procedural(
     images: Images, generators: Generators, weight: float, frosted: float
 ) -> Images:
-    """Darken each image, and add computed ice: bright parts of sharpened clouds, slightly blue."""
+    """Scale each image, and add computed ice: bright parts of sharpened clouds, slightly blue."""
     _, height, width, _ = images.shape
     clouds = operations.plasma(generators, max(height, width), 1.7)[:, :height, :width, None]
     sharp = clouds + 2 * (clouds - operations.gaussian(clouds, 1.0))
