@@ -207,7 +207,7 @@ class _Recognition:
                 self.roles[role] = self._first_if_equal(names, role)
 
     def _candidates(self, role: str) -> list[str]:
-        """Return columns that are synonyms of a role; an ambiguous one only if alone."""
+        """Return columns that are synonyms of a role; else the first ambiguous one, if any."""
         free = [name for name in self._unused() if self._fits_role(name, role)]
         named = [name for synonym in SYNONYMS[role] for name in free if snake_case(name) == synonym]
         return [name for name in named if snake_case(name) not in EITHER] or named[:1]
@@ -288,7 +288,7 @@ class _Recognition:
         return self._find_columns_named_as_classes(classes)
 
     def _find_columns_by_wildcard(self, kind: Kind, prefix: str) -> ClassColumns:
-        """Find the score columns that begin with a prefix the user gave; refuse none."""
+        """Find the score columns that begin with a prefix the user gave; refuse a file without."""
         names = {
             key: name
             for name in self._unused()
@@ -445,7 +445,7 @@ def _sum_to_1(columns: ClassColumns) -> bool:
 
 
 def are_distributions(matrix: npt.NDArray[Any], rounding: float = 1e-2) -> npt.NDArray[np.bool_]:
-    """Return for each row, (n, n_classes), if it is a probability distribution up to rounding."""
+    """Return whether each row of `matrix` is a probability distribution up to rounding: (n,)."""
     totals = matrix.sum(axis=1, dtype=np.float64)
     inside = ((matrix >= 0) & (matrix <= 1 + 1e-6)).all(axis=1)
     return np.asarray(inside & (abs(totals - 1) <= rounding))

@@ -84,7 +84,7 @@ def _from_class_columns(classes: ClassColumns, raw: RawFile) -> ScoreMatrix:
 
 
 def _order_by_label(classes: ClassColumns, raw: RawFile) -> list[str]:
-    """Return keys of columns by label: by number, or in the order of `classes`; refuse gaps."""
+    """Sort keys of columns by label: by number or in order of the layout's classes; refuse gaps."""
     first, keys, prefix = raw.layout.first_label, list(classes.columns), classes.prefix
     names = raw.layout.classes
     if classes.numbered and not set(keys) <= set(names or ()):

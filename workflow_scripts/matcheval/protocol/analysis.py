@@ -268,11 +268,11 @@ class Matching(Analysis):
             return self.section()
         # Charts of the page show what these figures do.
         hidden = [self.summary, self.gaps_plot, self.accuracy_plot]
-        return self.section(self._summary_inputs, self._summary_values, hidden)
+        return self.section(self._section_inputs, self._summary_values, hidden)
 
     @property
-    def _summary_inputs(self) -> dict[str, list[str]]:
-        """Paths of the tables that the summary is made from, in lists by kind."""
+    def _section_inputs(self) -> dict[str, list[str]]:
+        """Paths of the tables that the report's section is made from, in lists by kind."""
         places = [*product(self.pairs, self.matchings)]
         pair_tables = {"means": self.means, "calibration": self.calibration}
         return {

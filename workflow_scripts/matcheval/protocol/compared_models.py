@@ -182,7 +182,7 @@ class MatchedModel:
 def match_by_all(
     comparison: Comparison, methods: Mapping[str, MatchingMethod], seeds: Sequence[int]
 ) -> Iterator[MatchedModel]:
-    """Match a model by one method after the other, with both sets sorted only once."""
+    """Match a model by one method after the other; both sets are sorted by confidence only once."""
     source, target = comparison.source, comparison.target
     orders = order_by_score(source.probability), order_by_score(target.probability)
     for name, method in methods.items():
@@ -311,7 +311,7 @@ class PairFiles:
         )  # fmt: skip
 
     def _blocks(self, first: Comparison) -> Blocks | None:
-        """Return the blocks of the datapoints, by the first model; None if all are independent."""
+        """Return the blocks of the datapoints, those of `first`; None if all are independent."""
         groups = {
             origin: self.groups[origin].read(getattr(first, origin), paths, self.layouts[origin])
             for origin, paths in self._paths.items()

@@ -191,7 +191,7 @@ class _CalibrationTerms(NamedTuple):
 
 @dataclass(frozen=True)
 class _Calibration:
-    """How confident a model is on both sets, and how accurate; or the mean over models."""
+    """A model's fall of confidence and overconfidence on both sets; or their means over models."""
 
     fall: float  # of mean confidence, original minus replication
     overconfidence: tuple[float, float]  # confidence minus accuracy: original, replication

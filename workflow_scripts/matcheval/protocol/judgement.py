@@ -209,7 +209,7 @@ class Judgement:
         return _p_value(self.mean, question, self.limits.level) < allowed
 
     def _one_sided_gap(self) -> Evidence:
-        """Return the gap, with exact bounds, if each set is all right or all wrong."""
+        """Return the gap of sets all right or all wrong, with bounds from each set's exact one."""
         value, tail = self.row["gap"], (1 - self.limits.level) / 2
         half = math.hypot(*(1 - tail ** (1 / self.row[f"n_{o}"]) for o in ORIGINS))
         ends = max(-1.0, value - half), min(1.0, value + half)

@@ -90,7 +90,7 @@ class Score(StrEnum):
     def measure(
         self, source: "Predictions", target: "Predictions", epsilon: float
     ) -> MeasuredScores:
-        """Score both sets: by confidence, or by its rank among both, which no transform changes."""
+        """Score both sets: by confidence, or by its rank, which no increasing map changes."""
         if self is Score.CONFIDENCE:
             return MeasuredScores(source.probability, target.probability, epsilon)
         return pooled_ranks(source.probability, target.probability, epsilon)

@@ -103,7 +103,7 @@ class VerdictText:
         return evidence_with_error(self._row, "overconfidence_original")
 
     def _format_overconfidence(self, difference: Evidence) -> str:
-        """Format confidence minus accuracy, such as `overconfident by 2.1 points [1, 3]`."""
+        """Format confidence minus accuracy, such as `overconfident by 2.1 points [1.0, 3.2]`."""
         side = "overconfident" if difference.value > 0 else "underconfident"
         return f"{side} by {self._format_points(difference, unsigned=True)}"
 
