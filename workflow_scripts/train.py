@@ -18,7 +18,7 @@ def train(
     name: str, recipe: str, train: Sequence[Path], validation: Sequence[Path], output: Path,
     history: Path, engine: Engine, stops: Callable[[], bool],
 ) -> None:  # fmt: skip
-    """Train a model by its recipe, and write its weights and history."""
+    """Train one model, and write its weights and training history."""
     from matcheval.training.loop import train_to_checkpoint
 
     start = time.perf_counter()
@@ -37,7 +37,7 @@ def train_models(
     trainings: str, datasets: Path, checkpoints: Path, links: Path, engine: Engine,
     processes: int = 1, minutes: int = 0,
 ) -> None:  # fmt: skip
-    """Train the models that are not trained yet, several at a time, and link their files.
+    """Train the models that lack a current checkpoint, and link all their files into the study.
 
     `trainings` is a list, packed as JSON, of names, recipes, training sets and validation sets.
     """

@@ -61,7 +61,7 @@ SCHEMA = TableSchema(
 
 
 def read_annotations(path: str | Path) -> pd.DataFrame:
-    """Read from a CSV file which class each human participant gave to which image."""
+    """Read the class that each human participant assigned to each image, from a CSV file."""
     table = read_columns(path, COLUMNS[2:], texts=COLUMNS[:2])
     unknown = table.loc[~table["set"].isin(ORIGINS), "set"]
     if len(unknown):

@@ -125,7 +125,7 @@ class ModelInputs:
 
 
 def inputs_by_model(original: Models, replication: Models) -> tuple[list[ModelInputs], list[str]]:
-    """Find the models in a caller's predictions; also say which are left out, if any."""
+    """Group a caller's predictions by model; also return warnings of models left out."""
     both = (original, replication)
     if all(isinstance(data, str | Path) for data in both):
         return _models_of_files(str(original), str(replication))
@@ -175,7 +175,7 @@ def _models_of_files(original: str, replication: str) -> tuple[list[ModelInputs]
 
 
 def all_sources(models: Sequence[ModelInputs]) -> list[Path | InMemory]:
-    """Return the predictions of all models on both sets in one list."""
+    """List every model's two prediction sources: a file or data in memory for each set."""
     return [source for model in models for source in model.sets.values()]
 
 

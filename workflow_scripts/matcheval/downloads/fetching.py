@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 class TransferError(Exception):
-    """A failed attempt that may succeed if it is repeated."""
+    """A download attempt failed, and trying again may succeed."""
 
     def __init__(self, reason: str, wait_s: float | None = None) -> None:
         super().__init__(reason)
@@ -48,11 +48,11 @@ class TransferError(Exception):
 
 
 class SlowError(TransferError):
-    """A failed attempt because the server sends too slowly."""
+    """A download attempt failed because the server sends too slowly."""
 
 
 class MissingError(Exception):
-    """The server has no such file or a different one, so another attempt would fail too."""
+    """The server does not have the expected file, so trying again would fail too."""
 
 
 def download(

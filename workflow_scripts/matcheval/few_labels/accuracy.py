@@ -67,7 +67,7 @@ class Question:
 def choose_method(
     method: str, question: Question, n: int, n_correct: int, half_width: float | None = None
 ) -> tuple[str, str]:
-    """Return a method, chosen by the design and counts but never by the result, and the reason."""
+    """Check the requested method, or choose one if it is `auto`; return its name and the reason."""
     design = "random" if question.draw is None else question.draw.design
     is_set = question.estimand == "set"
     if half_width is not None:
@@ -451,5 +451,5 @@ def _reliability_warnings(y: FloatArray, sample: Sample, draw: Draw | None) -> l
 
 
 def _effective_size(weight: FloatArray) -> float:
-    """Return Kish's effective sample size: how many labels of equal weight tell as much."""
+    """Compute Kish's effective sample size of weighted labels."""
     return round(float(weight.sum() ** 2 / (weight**2).sum()), 9) if weight.any() else 0.0

@@ -166,7 +166,7 @@ class Transform:
 
     @classmethod
     def from_json(cls, text: str) -> "Transform":
-        """Build a transform from the text that `to_json` returned."""
+        """Read a transform from its JSON text, as `to_json` writes it."""
         values = json.loads(text)
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value
@@ -175,7 +175,7 @@ class Transform:
         return cls(Geometry(**fields), tuple(values["mean"]), tuple(values["std"]))
 
     def to_json(self) -> str:
-        """Return the transform as JSON."""
+        """Return the transform as JSON text, which `from_json` reads."""
         return json.dumps(asdict(self), sort_keys=True)
 
     def text(self, max_value: int) -> str:

@@ -161,7 +161,7 @@ class Scale(StrEnum):
 
 
 def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform accuracies to percent (linear) or to normal quantiles (probit)."""
+    """Convert accuracies to percent (linear scale) or to probits (probit scale)."""
     from scipy.special import ndtri
 
     values = np.asarray(accuracy, dtype=np.float64)
@@ -169,7 +169,7 @@ def to_scale(accuracy: npt.ArrayLike, scale: Scale) -> FloatArray:
 
 
 def from_scale(values: npt.ArrayLike, scale: Scale) -> FloatArray:
-    """Transform percent (linear) or normal quantiles (probit) back to accuracies."""
+    """Convert percent (linear scale) or probits (probit scale) to accuracies."""
     from scipy.special import ndtr
 
     values = np.asarray(values, dtype=np.float64)

@@ -56,7 +56,7 @@ class Optimizer:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a saved state."""
+        """Restore a state that `state_dict` returned."""
         self._optimizer.load_state_dict(state["optimizer"])
         self._scaler.load_state_dict(state["scaler"])
         self._learning_rate = state["learning_rate"]
@@ -296,7 +296,7 @@ class Algorithm(nn.Module):
         return self
 
     def predict(self, images: Tensor) -> Tensor:
-        """Run the network to be saved on normalised images, in the recipe's precision."""
+        """Compute float32 logits of normalised images by the network that will be saved."""
         logits: Tensor = self.in_precision(self.result, images)
         return logits.float()
 
@@ -310,7 +310,7 @@ class Algorithm(nn.Module):
         return {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
 
     def set_extra_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `get_extra_state` returned."""
+        """Restore what `get_extra_state` returned."""
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state[name])
 
